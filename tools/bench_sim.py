@@ -146,6 +146,7 @@ def through_cocotb() -> dict[str, float]:
             ("slot_clk_i", "[NumSlots-1:0] ", "{NumSlots{clk_i}}"),
             ("path_clk_i", "[NumSlots-1:0] ", "{NumSlots{clk_i}}"),
             ("bus_clk_i", "", "clk_i"),
+            ("icap_clk_i", "", "clk_i"),
         ):
             text = text.replace(f"  input  logic {width}{clock},\n", "")
             text = text.replace(f".{clock}({clock})", f".{clock}({value})")

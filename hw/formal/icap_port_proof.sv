@@ -6,6 +6,7 @@ module icap_port_proof (
   input logic        rst_ni,
   input logic        start_i,
   input logic        rehearse_i,
+  input logic        open_i,
   input logic [23:0] words_i,
   input logic        stop_i,
   input logic [31:0] word_i,
@@ -23,9 +24,10 @@ module icap_port_proof (
   logic [31:0] data;
 
   icap_port dut (
-    .clk_i, .rst_ni, .start_i, .rehearse_i, .words_i, .stop_i, .word_i, .word_valid_i, .word_ready_o(), .csib_o(csib),
+    .clk_i, .rst_ni, .start_i, .rehearse_i, .open_i, .words_i, .stop_i, .word_i, .word_valid_i, .word_ready_o(), .csib_o(csib),
     .rdwrb_o(rdwrb), .i_o(data), .o_i, .avail_i, .prdone_i, .prerror_i, .rest_o(rest), .waits_o(waits),
-    .writes_o(writes), .settles_o(settles), .good_o(), .lost_o(), .error_o(), .left_o(), .wrote_o(), .said_o()
+    .writes_o(writes), .settles_o(settles), .good_o(), .lost_o(), .error_o(), .left_o(), .wrote_o(), .said_o(), .open_o(),
+    .avail_o(), .prdone_o(), .prerror_o()
   );
 
   logic started_q = 1'b0;
@@ -89,6 +91,9 @@ module icap_port_proof (
       SinceBeginsWithAStop_A : assert (stopped_q || since_q == '0);
       SinceFollowsTheStates_A :
       assert (!stopped_q || rest || (dut.state_q == Close && since_q <= 4'd2) || (dut.state_q == Abort && since_q <= 4'd1 + 4'(dut.abort_q)));
+      MoreIsToldAhead_A : assert (dut.more_q == (dut.left_q != '0));
+      OnlyWhatBeginsCleans_A : assert (!dut.cleans_q || (dut.state_q == Abort && !stopped_q));
+      OpenIsTold_A : assert (rehearsal_q || dut.open_q || (dut.state_q != Write && dut.state_q != Settle));
       AbortCounts_A : assert (dut.abort_q == '0 || (dut.state_q == Abort && dut.abort_q <= 3'd5));
       AbortBeginsOpen_A : assert ((dut.state_q != Write && dut.state_q != Settle && dut.state_q != Close) || rehearsal_q || !rdwrb);
       AbortReads_A : assert (dut.state_q != Abort || (dut.abort_q < 3'd2 && !rdwrb && reading_q == '0) || (dut.abort_q >= 3'd2 && rdwrb && !csib && reading_q == 4'(dut.abort_q) - 4'd2));

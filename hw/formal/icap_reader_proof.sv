@@ -1,7 +1,9 @@
 /// Every burst that is asked of memory lies in the window as it was when the burst was made, within one page, and there is
-/// room for all that memory owes. Whatever is asked for, and whatever memory does.
+/// room for all that memory owes; and no more beats come out than were asked for, with one at most that says that the next
+/// burst would leave the window, and none behind it. Whatever is asked for, and whatever memory does.
 module icap_reader_proof
   import eddy_pkg::*;
+  import icap_pkg::*;
 (
   input logic        clk_i,
   input logic        rst_ni,
@@ -14,16 +16,17 @@ module icap_reader_proof
   input logic        ar_ready_i,
   input r_t          r_i,
   input logic        r_valid_i,
-  input logic        word_ready_i
+  input logic        beat_ready_i
 );
 
   ax_t ar;
-  logic ar_valid, word_valid, idle;
+  logic ar_valid, beat_valid, idle;
+  beat_t beat;
 
   icap_reader dut (
     .clk_i, .rst_ni, .start_i, .place_i, .words_i, .stop_i, .first_page_i, .last_page_i, .ar_o(ar),
-    .ar_valid_o(ar_valid), .ar_ready_i, .r_i, .r_valid_i, .word_o(), .word_valid_o(word_valid), .word_ready_i,
-    .dry_o(), .outside_o(), .error_o(), .idle_o(idle)
+    .ar_valid_o(ar_valid), .ar_ready_i, .r_i, .r_valid_i, .beat_o(beat), .beat_valid_o(beat_valid), .beat_ready_i,
+    .idle_o(idle)
   );
 
   logic started_q = 1'b0;
@@ -43,16 +46,24 @@ module icap_reader_proof
     ar_q <= ar;
   end
 
-  // Words and beats, told from what passes.
+  // Beats, told from what passes; and whether one said that the window ends.
   logic [24:0] given_q, wanted_q;
+  logic outside_q, begins, gives;
+  assign begins = start_i && idle && !dut.run_q;
+  assign gives = beat_valid && beat_ready_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       given_q <= '0;
       wanted_q <= '0;
-    end else if (start_i && idle && !dut.run_q) begin
+      outside_q <= 1'b0;
+    end else if (begins) begin
       given_q <= '0;
-      wanted_q <= 25'(words_i);
-    end else if (word_valid && word_ready_i) given_q <= given_q + 25'd1;
+      wanted_q <= 25'(words_i) + 25'd1 >> 1;
+      outside_q <= 1'b0;
+    end else if (gives) begin
+      if (beat.kind == BeatOutside) outside_q <= 1'b1;
+      else given_q <= given_q + 25'd1;
+    end
   end
 
   logic [39:0] last_byte;
@@ -67,7 +78,11 @@ module icap_reader_proof
       ThereIsRoom_A : assert (!dut.run_q || dut.reserved_q <= 7'd64);
       OwedHasRoom_A : assert (dut.owed_q <= 7'd64);
       RoomIsForWhatIsThereAndOwed_A : assert (!dut.run_q || 8'(dut.reserved_q) == 8'(dut.held_q) + 8'(dut.owed_q));
-      NeverMoreWordsThanAskedFor_A : assert (given_q <= wanted_q && dut.words_q == 24'(wanted_q - given_q));
+      NeverMoreBeatsThanAskedFor_A : assert (given_q <= wanted_q);
+      BeatsAddUp_A :
+      assert (!dut.run_q || wanted_q == given_q + 25'(dut.ask_q) + 25'(dut.owed_q) + 25'(dut.held_q));
+      NothingBehindTheWindowsEnd_A : assert (!outside_q || (!beat_valid && !dut.run_q));
+      BeatsAreOfThisSide_A : assert (!beat_valid || beat.kind != BeatEnd);
     end
   end
 

@@ -74,6 +74,7 @@ class BoardParameters(ctypes.Structure):
     _fields_ = (
         ("shell_hz", ctypes.c_uint64),
         ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
+        ("port_hz", ctypes.c_uint64),
         ("access_bound", ctypes.c_uint64),
         ("skipping", ctypes.c_uint64),
         ("resting", ctypes.c_uint64),
@@ -104,6 +105,7 @@ def _parameters(profile: Profile, skipping: bool, resting: bool) -> BoardParamet
     return BoardParameters(
         shell_hz=round(profile.shell_hz),
         slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
+        port_hz=round(profile.configuration.engine_hz),
         access_bound=ACCESS_BOUND_CYCLES,
         skipping=skipping,
         resting=resting,

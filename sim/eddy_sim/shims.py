@@ -131,6 +131,7 @@ def wrapper_source(with_build_hash: bool) -> str:
         "  input  logic [NumSlots-1:0] path_clk_i",
         "  output logic [NumSlots-1:0] path_wake_o",
         "  input  logic [NumSlots-1:0] slot_clk_i",
+        "  input  logic icap_clk_i",
         *outer,
         *(f"  input  logic {width}{name} [NumSlots]" for name, width in slot_in),
         *(f"  output logic {width}{name} [NumSlots]" for name, width in slot_out),
@@ -138,7 +139,8 @@ def wrapper_source(with_build_hash: bool) -> str:
     packed = [f"  logic [NumSlots-1:0]{width}{name}_p;" for name, width in (*slot_in, *slot_out)]
     assigns = [f"    assign {name}_p[k] = {name}[k];" for name, _ in slot_in]
     assigns += [f"    assign {name}[k] = {name}_p[k];" for name, _ in slot_out]
-    plain = ["clk_i", "rst_ni", "bus_clk_i", "bus_wake_o", "path_clk_i", "path_wake_o", "slot_clk_i", "irq_o"]
+    plain = ["clk_i", "rst_ni", "bus_clk_i", "bus_wake_o", "path_clk_i", "path_wake_o", "slot_clk_i"]
+    plain += ["icap_clk_i", "irq_o"]
     plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION, *ENGINE_UP)]
     connections = [f"    .{name}({name})" for name in plain]
     connections += [f"    .{name}({name}_p)" for name, _ in (*slot_in, *slot_out)]

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = read_filelist(ROOT / "hw/top/models/models.f")
 BOARDS = ("kv260", "zcu104")
 PRIMITIVES = ("PS8", "BUFG_PS", "ICAPE3")
-BOXES = (*PRIMITIVES, "slot", "slot_clock")
+BOXES = (*PRIMITIVES, "slot", "slot_clock", "port_clock")
 PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+)?(\[\d+:\d+\])?\s*(\w+)[;,]?$", re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ def test_models_of_primitives_have_the_ports_that_the_primitives_have(name: str)
     assert {port: theirs.get(port) for port in ours} == ours
 
 
-@pytest.mark.parametrize("name", ["BUFG_PS", "ICAPE3"])  # the others include one list of ports
+@pytest.mark.parametrize("name", ["BUFG_PS", "ICAPE3", "port_clock"])  # the others include one list of ports
 def test_what_is_simulated_in_their_place_has_the_same_ports(name: str) -> None:
     (model,) = (path for path in MODELS if path.stem == name)
     text = (ROOT / f"sim/rtl/zynqmp/models/{name}.sv").read_text(encoding="utf-8")
@@ -94,6 +94,7 @@ def test_the_fabric_elaborates_whole(board: str, tmp_path: Path) -> None:
         "ICAPE3": 1,
         "slot": slots,
         "slot_clock": slots,
+        "port_clock": 1,
     }
     assert cells["$dff"] > 1000
     assert not [cell for cell in cells if "latch" in cell or "tribuf" in cell]

@@ -38,7 +38,7 @@ def test_the_measured_rate_of_an_engine_takes_the_place_of_its_words_a_cycle(tmp
     assert found.configuration.bytes_per_s == pytest.approx(397.6e6)
     assert found.configuration.words_per_cycle == pytest.approx(397.6 / 4 / 99.9)
     write(tmp_path / "kv260_icap.yaml", {"shell_hz": 99_900_000})
-    assert load_profile("kv260_icap", tmp_path).configuration.bytes_per_s == 4 * 99.9e6, "a word a cycle, as planned"
+    assert load_profile("kv260_icap", tmp_path).configuration.bytes_per_s == 8 * 99.9e6, "two words a cycle, as planned"
 
 
 def memory(found: FoundMap, as_planned: bool = False) -> dict[str, Any]:

@@ -100,5 +100,7 @@ def test_a_rate_is_stated_or_derived_and_not_both(change: dict[str, Any]) -> Non
 
 def test_a_profile_that_extends_another_may_have_an_engine_instead_of_its_port() -> None:
     port = load_profile("kv260_icap").configuration
-    assert (port.kind, port.words_per_cycle, port.bytes_per_s) == ("icap", 1, 4e8)
-    assert load_profile("kv260").configuration.words_per_cycle == 0
+    assert (port.kind, port.words_per_cycle, port.bytes_per_s) == ("icap", 2, 8e8)
+    assert port.engine_hz == 200e6
+    plain = load_profile("kv260").configuration
+    assert (plain.words_per_cycle, plain.engine_hz) == (0, 0)

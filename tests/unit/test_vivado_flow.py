@@ -21,7 +21,17 @@ from eddy_sim.filelist import read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from board_flow.constraints import FIFOS, SYNCHRONISERS, crossings, slot_cell, vivado_name  # noqa: E402
+from board_flow.constraints import (  # noqa: E402
+    ENGINE_FIFOS,
+    ENGINE_SYNCHRONISERS,
+    FIFOS,
+    PORT_CLOCK,
+    PORT_CLOCKS,
+    SYNCHRONISERS,
+    crossings,
+    slot_cell,
+    vivado_name,
+)
 from board_flow.floorplan import read_boards  # noqa: E402
 from board_flow.netlist import Crossing, Netlist, elaborate  # noqa: E402
 from board_flow.runs import static_hash  # noqa: E402
@@ -160,6 +170,8 @@ def covers(name: str) -> Callable[[str, Crossing], bool]:
         if cells is not None:
             return _is(cells[1], crossing.sink)
         assert clock is not None
+        if PORT_CLOCK.endswith(f"{clock[1]}]"):
+            return crossing.sink_clock == "u_zynqmp.port_clk"
         wizard = re.search(r"gen_slots\[(\d+)\]", clock[1])
         return crossing.sink_clock == (f"u_zynqmp.slot_clk[{wizard[1]}]" if wizard else "u_zynqmp.clk")
 
@@ -220,11 +232,26 @@ def test_a_crossing_that_nobody_thought_of_is_found() -> None:
     assert Netlist(module).crossings() == {Crossing("a_q", "b_q", "one", "two")}
 
 
+@pytest.mark.xdist_group("board-dryrun")
+@BY_NAME
+@needs_tclsh
+def test_the_ports_clock_is_what_the_profile_has(name: str) -> None:
+    """The wizard, the constraints and the profile with the engine mean one rate: at most ICAPE3's 200 MHz."""
+    board = load_profile("kv260_icap")
+    assert board.configuration.words_per_cycle == PORT_CLOCKS
+    assert board.configuration.engine_hz <= 200e6
+    (made,) = (" ".join(line) for line in asked(name, "set_property") if line[-1] == "port_clock")
+    rate = re.search(r"CLKOUT1_REQUESTED_OUT_FREQ (\S+)", made)
+    assert rate is not None
+    assert float(rate[1]) * 1e6 == PORT_CLOCKS * board.shell_hz
+
+
 @BY_NAME
 def test_as_many_constraints_as_the_paths_have_crossings(name: str) -> None:
     board = BOARDS[name]
     listed = list(crossings(board, load_profile(name).shell_hz))
-    assert len(listed) == 1 + len(board.slots) * (len(SYNCHRONISERS) + 3 * len(FIFOS))
+    engine = len(ENGINE_SYNCHRONISERS) + 3 * len(ENGINE_FIFOS)
+    assert len(listed) == 1 + engine + len(board.slots) * (len(SYNCHRONISERS) + 3 * len(FIFOS))
     assert len({(each.source, each.sink) for each in listed}) == len(listed)
 
 

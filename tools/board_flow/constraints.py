@@ -10,6 +10,21 @@ from board_flow.floorplan import Board
 
 SHELL_CLOCK = "clk_pl_0"
 SHELL_PIN = "u_zynqmp/u_ps/u_ps8/PLCLK[0]"
+PORT_CLOCKS = 2
+"""Cycles of the configuration port's clock in one of the shell's: its wizard doubles."""
+PORT_CLOCK = "[get_clocks -of_objects [get_pins {u_zynqmp/u_port_clock/clk_out1}]]"
+"""That clock, as a constraint names it."""
+ENGINE = "u_zynqmp/u_shell/gen_engine.u_engine"
+ENGINE_SYNCHRONISERS = {
+    "u_reset/u_acknowledge": "u_reset/far_reset_q_reg",
+    "u_reset/u_request": "u_reset/request_q_reg",
+    "u_avail": "u_writer/u_port/avail_q_reg",
+    "u_prdone": "u_writer/u_port/prdone_q_reg",
+    "u_prerror": "u_writer/u_port/prerror_q_reg",
+}
+"""Levels that cross in the configuration engine: the synchroniser, and where its level comes from."""
+ENGINE_FIFOS = {"u_orders": False, "u_beats": False, "u_reports": True}
+"""Words that cross there: the FIFO, and whether it is written at the port's clock."""
 HEAD = "# Written by tools/board.py from hw/vivado/boards.yaml; edit that.\n"
 SYNCHRONISERS = {
     "u_control_open": ("u_decoupler/ctrl_open_q_reg", True),
@@ -72,23 +87,38 @@ def vivado_name(name: str, register: bool = True) -> str:
 def crossings(board: Board, shell_hz: float) -> Iterator[Allowed]:
     """Every crossing of a board's fabric: a level or a Gray pointer within the shorter of the two periods."""
     yield Allowed("u_zynqmp/u_ps/u_ps8/EMIOGPIOO[95]", "u_zynqmp/u_ps/u_sync_reset/sync_q_reg[0]", 0.0)
+    yield from _engine_crossings(shell_hz)
     for slot in board.slots:
         path = f"u_zynqmp/u_shell/gen_slot[{slot.index}].u_path"
         ns = 1e9 / max(shell_hz, slot.clk_hz)
         for sink, (source, _) in SYNCHRONISERS.items():
             yield Allowed(f"{path}/{source}", f"{path}/{sink}/sync_q_reg[0]", ns)
         for fifo, written_by_slot in FIFOS.items():
-            for side in ("write", "read"):
-                yield Allowed(f"{path}/{fifo}/{side}_gray_q_reg[*]", f"{path}/{fifo}/{side}_gray_meta_q_reg[*]", ns)
             reader = f"[get_clocks {SHELL_CLOCK}]" if written_by_slot else slot_clock(slot.index)
-            yield Allowed(f"{path}/{fifo}/mem_q_reg*", reader, ns)
+            yield from _fifo(f"{path}/{fifo}", reader, ns)
+
+
+def _engine_crossings(shell_hz: float) -> Iterator[Allowed]:
+    """Between the configuration engine's two sides."""
+    ns = 1e9 / (PORT_CLOCKS * shell_hz)
+    for sink, source in ENGINE_SYNCHRONISERS.items():
+        yield Allowed(f"{ENGINE}/{source}", f"{ENGINE}/{sink}/sync_q_reg[0]", ns)
+    for fifo, written_by_port in ENGINE_FIFOS.items():
+        yield from _fifo(f"{ENGINE}/{fifo}", f"[get_clocks {SHELL_CLOCK}]" if written_by_port else PORT_CLOCK, ns)
+
+
+def _fifo(path: str, reader: str, ns: float) -> Iterator[Allowed]:
+    """Its two pointers, and its words, which a clock reads."""
+    for side in ("write", "read"):
+        yield Allowed(f"{path}/{side}_gray_q_reg[*]", f"{path}/{side}_gray_meta_q_reg[*]", ns)
+    yield Allowed(f"{path}/mem_q_reg*", reader, ns)
 
 
 def timing_xdc(board: Board, shell_hz: float) -> str:
     """The timing constraints of a board."""
     lines = [
         f"create_clock -name {SHELL_CLOCK} -period {1e9 / shell_hz:.3f} [get_pins {{{SHELL_PIN}}}]",
-        "# Slot clocks follow from the wizards. One line for each crossing between clocks.",
+        "# Clocks of slots and of the configuration port follow from the wizards. One line for each crossing.",
         *(crossing.line() for crossing in crossings(board, shell_hz)),
     ]
     return HEAD + "\n".join(lines) + "\n"

@@ -18,7 +18,7 @@ from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 from board_flow.floorplan import ROOT
 
 MODELS = ROOT / "hw" / "top" / "models" / "models.f"
-BOXES = ("PS8", "BUFG_PS", "ICAPE3", "slot", "slot_clock")
+BOXES = ("PS8", "BUFG_PS", "ICAPE3", "slot", "slot_clock", "port_clock")
 """What has nothing inside: primitives of the vendor, clocking wizards, and the slots."""
 SCRIPT = """read_slang --threads 1 --empty-blackboxes -DSYNTHESIS {files} --top {top}
 hierarchy -check -top {top}

@@ -18,7 +18,7 @@ class Cause(enum.IntEnum):
     ABORTED = 1
     """Software wrote CONTROL.abort."""
     BAD_REQUEST = 2
-    """No word of source or image, or what memory owes to an earlier load has not come."""
+    """No word of source or image, or what memory owes to an earlier load has not come, or the port's clock stands still."""
     OUTSIDE_WINDOW = 3
     """The source reaches out of the window; nothing outside it was read."""
     MEMORY_ERROR = 4
@@ -37,6 +37,8 @@ class Cause(enum.IntEnum):
     """The words' CRC is not what CRC says."""
     NOT_DONE = 11
     """All words were written, and the device did not report the end (PRDONE falling and rising) within TIMEOUT."""
+    PORT_STOPPED = 12
+    """The port's clock stands still. The port was left as it was; none begins before the clock is back (bad_request)."""
 
 
 ID_MINOR = Field("minor", 0, 8)
@@ -45,7 +47,7 @@ ID_MAJOR = Field("major", 8, 8)
 """Map version: changes when a driver must change."""
 ID_BLOCK = Field("block", 16, 16)
 """Block id."""
-ID = Register("ID", 0x0, 0xED040100, (ID_MINOR, ID_MAJOR, ID_BLOCK))
+ID = Register("ID", 0x0, 0xED040101, (ID_MINOR, ID_MAJOR, ID_BLOCK))
 """Block id and map version."""
 
 CONTROL_START = Field("start", 0, 1)
@@ -112,7 +114,7 @@ CRC_FOUND = Register("CRC_FOUND", 0x24, 0x0, (CRC_FOUND_CRC,))
 """CRC found."""
 
 LEFT_WORDS = Field("words", 0, 24)
-"""Words of the image that were not written yet."""
+"""Words of the image that were not written yet, as of some cycles ago while a load is under way."""
 LEFT = Register("LEFT", 0x28, 0x0, (LEFT_WORDS,))
 """Words left."""
 
@@ -127,7 +129,7 @@ WINDOW_LAST = Register("WINDOW_LAST", 0x30, 0x0, (WINDOW_LAST_PAGE,))
 """Window: last page."""
 
 TIMEOUT_CYCLES = Field("cycles", 0, 24)
-"""Cycles within which the port must be available, the next word must come, and the device must report the end."""
+"""Cycles of the port's clock within which the port must be available, the next word must come, and the device must report the end."""
 TIMEOUT = Register("TIMEOUT", 0x34, 0x10000, (TIMEOUT_CYCLES,))
 """Bound."""
 

@@ -73,7 +73,7 @@ module icap_engine_regs (
     if (sel_i) begin
       case (addr_i[15:2])
         14'h0: begin
-          rdata_d[7:0] = 8'h0;
+          rdata_d[7:0] = 8'h1;
           rdata_d[15:8] = 8'h1;
           rdata_d[31:16] = 16'hed04;
         end

@@ -6,7 +6,7 @@
 /// Offsets and values of the map `icap_engine`.
 package icap_engine_regs_pkg;
   parameter logic [15:0] IdOffset = 16'h0000;
-  parameter logic [31:0] IdReset = 32'hed040100;
+  parameter logic [31:0] IdReset = 32'hed040101;
   parameter logic [15:0] ControlOffset = 16'h0004;
   parameter logic [15:0] ModeOffset = 16'h0008;
   parameter logic [15:0] StatusOffset = 16'h000c;
@@ -39,7 +39,8 @@ package icap_engine_regs_pkg;
     CausePortLost = 4'd8,
     CausePortError = 4'd9,
     CauseWrongCrc = 4'd10,
-    CauseNotDone = 4'd11
+    CauseNotDone = 4'd11,
+    CausePortStopped = 4'd12
   } cause_e;
 
 endpackage

@@ -4,3 +4,4 @@ PS8.sv
 BUFG_PS.sv
 ICAPE3.sv
 slot_clock.sv
+port_clock.sv

@@ -1,7 +1,21 @@
 # Written by tools/board.py from hw/vivado/boards.yaml; edit that.
 create_clock -name clk_pl_0 -period 10.000 [get_pins {u_zynqmp/u_ps/u_ps8/PLCLK[0]}]
-# Slot clocks follow from the wizards. One line for each crossing between clocks.
+# Clocks of slots and of the configuration port follow from the wizards. One line for each crossing.
 set_false_path -from [get_pins {u_zynqmp/u_ps/u_ps8/EMIOGPIOO[95]}] -to [get_cells {u_zynqmp/u_ps/u_sync_reset/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reset/far_reset_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reset/u_acknowledge/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reset/request_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reset/u_request/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_writer/u_port/avail_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_avail/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_writer/u_port/prdone_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_prdone/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_writer/u_port/prerror_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_prerror/sync_q_reg[0]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_orders/write_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_orders/write_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_orders/read_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_orders/read_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_orders/mem_q_reg*}] -to [get_clocks -of_objects [get_pins {u_zynqmp/u_port_clock/clk_out1}]]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_beats/write_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_beats/write_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_beats/read_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_beats/read_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_beats/mem_q_reg*}] -to [get_clocks -of_objects [get_pins {u_zynqmp/u_port_clock/clk_out1}]]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reports/write_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reports/write_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reports/read_gray_q_reg[*]}] -to [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reports/read_gray_meta_q_reg[*]}]
+set_max_delay -datapath_only 5.000 -from [get_cells {u_zynqmp/u_shell/gen_engine.u_engine/u_reports/mem_q_reg*}] -to [get_clocks clk_pl_0]
 set_max_delay -datapath_only 10.000 -from [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_decoupler/ctrl_open_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_control_open/sync_q_reg[0]}]
 set_max_delay -datapath_only 10.000 -from [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_decoupler/mem_open_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_memory_open/sync_q_reg[0]}]
 set_max_delay -datapath_only 10.000 -from [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_decoupler/irq_q_reg}] -to [get_cells {u_zynqmp/u_shell/gen_slot[0].u_path/u_irq/sync_q_reg[0]}]

@@ -7,10 +7,20 @@ proc make_slot_clock {part mhz} {
   synth_ip [get_ips slot_clock]
 }
 
+# The configuration port's: twice the shell's. It stands still until it is locked.
+proc make_port_clock {part mhz} {
+  create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name port_clock
+  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.USE_RESET false CONFIG.USE_LOCKED false \
+    CONFIG.USE_SAFE_CLOCK_STARTUP true CONFIG.CLKOUT1_REQUESTED_OUT_FREQ [expr {2 * $mhz}]] [get_ips port_clock]
+  generate_target all [get_ips port_clock]
+  synth_ip [get_ips port_clock]
+}
+
 proc synthesize_static {} {
   global root board part shell_mhz static_list identity_of
   create_project -in_memory -part $part
   make_slot_clock $part $shell_mhz
+  make_port_clock $part $shell_mhz
   set folders [read_list $root/$static_list]
   synth_design -top $board -part $part -include_dirs $folders -verilog_define SYNTHESIS=1 -generic BuildHash=64'h$identity_of(static)
   write_checkpoint -force static_synth.dcp

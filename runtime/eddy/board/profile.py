@@ -28,12 +28,12 @@ class PortRates:
     Attributes:
         kind: ``pcap``: the processor's port; ``icap``: the fabric's own engine (`hw/ip/icap_engine`), which reads the
             image from memory.
-        bytes_per_s: Rate at which the port takes an image; of an engine that of its words at the shell's clock.
+        bytes_per_s: Rate at which the port takes an image; of an engine a word in each cycle of the port's clock.
         storage_bytes_per_s: Rate of reading an image that is not in memory yet.
         source: Where the figures come from.
         image_cache_bytes: Memory for images that were read, so that they need no read again.
-        words_per_cycle: Words of 32 bits that an engine writes in a cycle of the shell's clock, as its bench measures
-            it; 0 of other ports.
+        words_per_cycle: Words of 32 bits that an engine writes in a cycle of the shell's clock: one in each cycle of
+            the port's, as its bench measures it, so how many times as fast that clock is; 0 of other ports.
     """
 
     kind: str
@@ -47,6 +47,11 @@ class PortRates:
     def by_engine(self) -> bool:
         """Whether images come in through the shell's engine."""
         return self.kind == "icap"
+
+    @property
+    def engine_hz(self) -> float:
+        """Rate of the engine's clock of the port, on which it writes a word a cycle; 0 of other ports."""
+        return self.bytes_per_s / WORD_BYTES if self.by_engine else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ constexpr uint32_t kWizardEnd = kWizardBase + EDDY_WINDOW_WIZARD_COUNT * kWizard
 constexpr uint32_t kMemoryBase = EDDY_WINDOW_MEMORY_OFFSET, kMemoryEnd = kMemoryBase + EDDY_WINDOW_MEMORY_SIZE;
 constexpr uint64_t kBesideCycles = 8;  // what an access to what lies beside the shell takes on the bus
 constexpr int kResetEdges = 16;
+constexpr uint32_t kPortEdges = 64;  // of the port's clock, after which nothing there changes any more
 constexpr uint32_t kFirstWait = 12;    // evaluations after a change of inputs before the first check for a fixed point
 constexpr uint32_t kLongestWait = 32;  // evaluations between checks, at most
 
@@ -29,6 +30,7 @@ Board::Board(const ShellAbi* shell, const BoardParameters& parameters, uint8_t* 
   shell_->rest(instance_, p_.resting != 0);
   shell_clock_.period_fs = period_fs(p_.shell_hz);
   shell_clock_.start(0);
+  if (p_.port_hz) port_clock_.period_fs = period_fs(p_.port_hz);
   for (uint32_t k = 0; k < count_; k++) {
     wizards_.emplace_back(p_.shell_hz, p_.slot_hz[k]);
     lock_at_[k] = kNever;
@@ -74,9 +76,17 @@ uint32_t Board::running_edges() const {
   return edges;
 }
 
+/// The engine's clock of the port goes on while it has a load, and for some edges after its inputs have changed. Its edges
+/// come when they would have, had it never stood still.
+void Board::wake_port() {
+  port_left_ = kPortEdges;
+  if (!port_clock_.running()) port_clock_.next = (now_ / port_clock_.period_fs + 1) * port_clock_.period_fs;
+}
+
 /// Process the next instant at which anything happens; false, with time at the limit, where there is none before it.
 bool Board::instant(Fs limit) {
-  Fs next = std::min(shell_clock_.next, event_);
+  if (p_.port_hz && (io_.engine_up.engine_busy_o || dirty_ & DIRTY_CONFIG)) wake_port();
+  Fs next = std::min({shell_clock_.next, port_clock_.next, event_});
   for (uint32_t k = 0; k < count_; k++) next = std::min(next, slot_clock_[k].next);
   if (next > limit) {
     now_ = limit;
@@ -94,6 +104,11 @@ bool Board::instant(Fs limit) {
   if (shell_clock_.next == now_) {
     shell_clock_.tick();
     edges |= SHELL_EDGE;
+  }
+  if (port_clock_.next == now_) {
+    port_clock_.tick();
+    edges |= PORT_EDGE;
+    if (!--port_left_) port_clock_.stop();
   }
   if (edges) step(edges);
   return true;
@@ -114,7 +129,8 @@ void Board::step(uint32_t edges) {
   MemoryDown memory;
   CpuDown cpu;
   Configuration config;
-  if (edges & SHELL_EDGE) step_outer(memory, cpu, config, dirty);
+  if (edges & SHELL_EDGE) step_outer(memory, cpu, dirty);
+  if (edges & PORT_EDGE) step_port(config, dirty);
 
   const bool irq_before = io_.cpu_up.irq, engine_before = io_.engine_up.engine_busy_o;
   step_shell(edges);
@@ -132,7 +148,14 @@ void Board::step(uint32_t edges) {
   if (engine_before && !io_.engine_up.engine_busy_o) engine_ended();
 }
 
-void Board::step_outer(MemoryDown& memory, CpuDown& cpu, Configuration& config, uint32_t& dirty) {
+void Board::step_port(Configuration& config, uint32_t& dirty) {
+  if (!icape_.busy(io_.engine_up)) return;
+  config = io_.config;
+  icape_event_ = icape_.step(io_.engine_up, config);
+  if (std::memcmp(&config, &io_.config, sizeof config)) dirty |= DIRTY_CONFIG;
+}
+
+void Board::step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty) {
   const MemoryUp& asked = io_.memory_up;
   if (!dram_.idle() || asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) {
     memory = io_.memory_down;
@@ -143,11 +166,6 @@ void Board::step_outer(MemoryDown& memory, CpuDown& cpu, Configuration& config, 
       memory_fault_ = 0;
       dirty |= DIRTY_MEMORY;
     }
-  }
-  if (icape_.busy(io_.engine_up)) {
-    config = io_.config;
-    icape_event_ = icape_.step(io_.engine_up, config);
-    if (std::memcmp(&config, &io_.config, sizeof config)) dirty |= DIRTY_CONFIG;
   }
   if (cpu_.busy()) {
     cpu = io_.cpu_down;
@@ -377,7 +395,7 @@ uint32_t Board::write32(uint32_t offset, uint32_t value) {
 
 /// Whether no edge of any running clock would change anything but counters.
 bool Board::at_rest() const {
-  if (dirty_ || (running_edges() & ~fixed_) || cpu_.busy() || !dram_.idle() || icape_.busy(io_.engine_up)) return false;
+  if (dirty_ || (running_edges() & ~fixed_) || port_clock_.running() || cpu_.busy() || !dram_.idle() || icape_.busy(io_.engine_up)) return false;
   const MemoryUp& asked = io_.memory_up;
   if (asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) return false;
   for (uint32_t k = 0; k < count_; k++) {

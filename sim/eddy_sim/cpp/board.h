@@ -16,6 +16,8 @@
 struct BoardParameters {
   uint64_t shell_hz;
   uint64_t slot_hz[EDDY_MAX_SLOTS];
+  /// Of the engine's clock of the configuration port; 0 where there is no engine.
+  uint64_t port_hz;
   /// Shell-clock cycles within which a CPU access must be answered.
   uint64_t access_bound;
   /// Skip what has nothing to do; off only to prove that it changes nothing.
@@ -88,7 +90,9 @@ class Board {
  private:
   bool instant(Fs limit);
   void step(uint32_t edges);
-  void step_outer(MemoryDown& memory, CpuDown& cpu, Configuration& config, uint32_t& dirty);
+  void step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty);
+  void step_port(Configuration& config, uint32_t& dirty);
+  void wake_port();
   void step_shell(uint32_t edges);
   void run_events();
   void finish_config();
@@ -114,6 +118,8 @@ class Board {
   Fs now_ = 0;
   Fs event_ = kNever;
   Clock shell_clock_;
+  Clock port_clock_;         // runs while the engine may have something to do there
+  uint32_t port_left_ = 0;   // edges of it until it stands still
   Clock slot_clock_[EDDY_MAX_SLOTS];
   std::vector<ClockWizard> wizards_;
   Fs lock_at_[EDDY_MAX_SLOTS];

@@ -80,6 +80,7 @@ void set_clocks(Root& root, uint32_t edges, Reached parts) {
   root.bus_clk_i = (parts.near & kBus) != 0;
   root.path_clk_i = static_cast<uint16_t>(parts.near & kAllSlots);
   root.slot_clk_i = static_cast<uint16_t>(parts.far);
+  root.icap_clk_i = (edges & PORT_EDGE) != 0;
 }
 
 void* create() {

@@ -38,8 +38,8 @@ typedef struct {
 
 /// Inputs that changed since the last step.
 enum { DIRTY_CPU = 1 << 16, DIRTY_MEMORY = 1 << 17, DIRTY_CONFIG = 1 << 18 };
-/// Bit of the shell's own clock in an edge mask; slot k's clock is bit k.
-enum { SHELL_EDGE = 1 << 16 };
+/// Bits of the shell's own clock and of the configuration port's in an edge mask; slot k's clock is bit k.
+enum { SHELL_EDGE = 1 << 16, PORT_EDGE = 1 << 17 };
 
 /// The shell, as symbol `eddy_shell` of its shared object.
 typedef struct {

@@ -1,7 +1,8 @@
-"""An engine with a memory and a port around it, driven cycle by cycle."""
+"""An engine with a memory and a port around it, driven cycle by cycle, on a clock of the shell and one of the port."""
 
 from __future__ import annotations
 
+import os
 import random
 import zlib
 from collections import deque
@@ -10,7 +11,7 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, FallingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, Timer
 from eddy_drivers.regs import icap_engine as regs
 from eddy_drivers.regs.base import Register
 from eddy_sim.axi_fields import AX
@@ -18,6 +19,11 @@ from eddy_sim.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
 
 BASE = 0x4000_0000
 NOOP = 0x20000000
+SHELL_PS = 10_000
+PORT_PS = int(os.environ.get("EDDY_BENCH_PORT_PS", "5000"))
+"""Periods of the two clocks; an even number of picoseconds."""
+PORT_CYCLES = SHELL_PS / PORT_PS
+"""Cycles of the port's clock in one of the shell's."""
 
 
 def fields_of(word: int) -> dict[str, int]:
@@ -87,14 +93,53 @@ class Bench:
             getattr(dut, name).value = 0
         dut.avail_i.value, dut.prdone_i.value, dut.prerror_i.value = 1, 1, 0
         dut.rst_ni.value = 0
-        Clock(dut.clk_i, 10, "ns").start()
+        Clock(dut.clk_i, SHELL_PS, "ps").start()
+        self.port_clock = Clock(dut.port_clk_i, PORT_PS, "ps")
+        # Out of step with the shell's.
+        await Timer(self.rng.randrange(0, PORT_PS, 2) + 2, "ps")
+        self.port_clock.start()
+        cocotb.start_soon(self._port())
         await ClockCycles(dut.clk_i, 4)
+        await ClockCycles(dut.port_clk_i, 4)
         await FallingEdge(dut.clk_i)
         assert (dut.csib_o.value, dut.rdwrb_o.value, dut.ar_valid_o.value, dut.irq_o.value) == (1, 1, 0, 0)
         dut.rst_ni.value = 1
+        # Both sides leave their reset.
+        for _ in range(12 + round(12 / PORT_CYCLES)):
+            await self.step()
+
+    async def _port(self) -> None:
+        """The port, on its clock: it is given what it sees before the edge."""
+        dut, port = self.dut, self.port
+        while True:
+            await FallingEdge(dut.port_clk_i)
+            port.edge(int(dut.csib_o.value), int(dut.rdwrb_o.value), int(dut.i_o.value))
+            dut.avail_i.value, dut.prdone_i.value = int(port.avail), int(port.prdone)
+            dut.prerror_i.value, dut.o_i.value = int(port.prerror), port.o
+
+    async def reset(self) -> None:
+        """The shell's reset, for one cycle; both sides leave it. Whatever software had set is gone."""
+        self.dut.rst_ni.value = 0
+        await FallingEdge(self.dut.clk_i)
+        self.dut.rst_ni.value = 1
+        # What memory owed comes all the same, and is no answer.
+        self.held = None
+        for _ in range(20 + round(20 / PORT_CYCLES)):
+            await self.step()
+
+    def stop_port(self) -> None:
+        """The port's clock stands still, low."""
+        self.port_clock.stop()
+        self.dut.port_clk_i.value = 0
+
+    async def go_port(self) -> None:
+        """The port's clock is back; the two sides come out of the reset that they were put in."""
+        self.port_clock.start()
+        for _ in range(20 + round(20 / PORT_CYCLES)):
+            await self.step()
 
     async def step(self) -> None:
-        """One cycle: memory and port are given what they see before the edge."""
+        """One cycle of the shell's clock: memory is given what it sees before the edge."""
         dut, rng, memory = self.dut, self.rng, self.memory
         offered = dut.ar_valid_o.value == 1
         word = int(dut.ar_o.value) if offered else None
@@ -108,9 +153,6 @@ class Bench:
             answers = False
         value = self.answer() if answers else rng.getrandbits(71)
         dut.ar_ready_i.value, dut.r_valid_i.value, dut.r_i.value = int(ready), int(answers), value
-        self.port.edge(int(dut.csib_o.value), int(dut.rdwrb_o.value), int(dut.i_o.value))
-        dut.avail_i.value, dut.prdone_i.value = int(self.port.avail), int(self.port.prdone)
-        dut.prerror_i.value, dut.o_i.value = int(self.port.prerror), self.port.o
         await FallingEdge(dut.clk_i)
         self.cycle += 1
 
@@ -159,7 +201,7 @@ class Bench:
         timeout: int = 400,
         crc: int | None = None,
     ) -> None:
-        """Set a load up and start it; the source lies at `BASE`."""
+        """Set a load up and start it; the source lies at `BASE`. The timeout is in cycles of the shell's clock."""
         self.memory.data = source
         first, last = pages or (BASE >> 12, BASE + len(source) - 1 >> 12)
         await self.put(regs.MODE, compressed=int(compressed), rehearse=int(rehearse))
@@ -169,7 +211,7 @@ class Bench:
         await self.put(regs.CRC, crc=zlib.crc32(packed(words)) if crc is None else crc)
         await self.put(regs.WINDOW_FIRST, page=first)
         await self.put(regs.WINDOW_LAST, page=last)
-        await self.put(regs.TIMEOUT, cycles=timeout)
+        await self.put(regs.TIMEOUT, cycles=round(timeout * PORT_CYCLES))
         await self.put(regs.IRQ, ended=1)
         self.port.words.clear()
         self.memory.asked.clear()
@@ -177,6 +219,12 @@ class Bench:
         await self.put(regs.CONTROL, start=1)
 
     async def ended(self, bound: int = 20_000) -> regs.Cause:
+        """Wait for the interrupt, acknowledge it; the cause. The port is closed then."""
+        cause = await self.ended_closed_or_not(bound)
+        assert (self.dut.csib_o.value, self.dut.rdwrb_o.value) == (1, 1), "the port is closed"
+        return cause
+
+    async def ended_closed_or_not(self, bound: int = 20_000) -> regs.Cause:
         """Wait for the interrupt, acknowledge it; the cause."""
         for _ in range(bound):
             if self.dut.irq_o.value == 1:
@@ -186,7 +234,6 @@ class Bench:
             raise AssertionError(f"no end within {bound} cycles")
         status = await self.get(regs.STATUS)
         assert (status["busy"], status["ended"]) == (0, 1)
-        assert (self.dut.csib_o.value, self.dut.rdwrb_o.value) == (1, 1), "the port is closed"
         await self.put(regs.STATUS, ended=1)
         assert self.dut.irq_o.value == 0
         return regs.Cause(status["cause"])
@@ -212,4 +259,4 @@ async def bench(dut: Any, seed: int) -> Bench:
     return found
 
 
-__all__ = ["BASE", "NOOP", "Bench", "Flow", "Icape3", "bench", "cocotb", "image", "packed", "regs"]
+__all__ = ["BASE", "NOOP", "PORT_CYCLES", "Bench", "Flow", "Icape3", "bench", "cocotb", "image", "packed", "regs"]

@@ -243,7 +243,7 @@ class Engine:
     async def _device(self) -> None:
         dut, port = self.system.dut, self.port
         while True:
-            await RisingEdge(dut.clk_i)
+            await RisingEdge(dut.icap_clk_i)
             port.edge(int(dut.icap_csib_o.value), int(dut.icap_rdwrb_o.value), int(dut.icap_i_o.value))
             dut.cfg_avail_i.value, dut.cfg_prdone_i.value = int(port.avail), int(port.prdone)
             dut.cfg_prerror_i.value, dut.icap_o_i.value = int(port.prerror), port.o

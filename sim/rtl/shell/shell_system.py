@@ -38,6 +38,7 @@ class System:
             getattr(dut, name).value = 0
         dut.rst_ni.value = 0
         Clock(dut.clk_i, SHELL_PS, "ps").start()
+        Clock(dut.icap_clk_i, SHELL_PS // 2, "ps").start()
         for k in (0, 1):
             self.slot_clocks.append(Clock(getattr(dut, f"slot{k}_clk_i"), SLOT_PS[k], "ps"))
             self.slot_clocks[k].start()

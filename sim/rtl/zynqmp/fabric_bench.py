@@ -23,7 +23,7 @@ from eddy_sim import bitfile
 from eddy_sim.board import StopReason
 from eddy_sim.memory import CacheView
 
-SHELL_PS = 10_000
+SHELL_PS, PORT_PS = 10_000, 5_000
 LOCK_NS = 300
 """Time a wizard takes to lock."""
 NOISE, SOUND, HOSTILE = 0, 1, 2
@@ -38,6 +38,7 @@ class WholeFabric:
     def __init__(self, dut: Any, slots: int) -> None:
         top = dut.u_zynqmp
         self.ps, self.icap, self.engine_busy = top.u_ps.u_ps8, top.u_ps.u_icap, top.engine_busy
+        self.port_clock = top.u_port_clock
         places = [getattr(top, f"gen_slots[{k}]") for k in range(slots)]
         self.wizards = [place.u_clock for place in places]
         self.contents = [place.u_slot.u_contents for place in places]
@@ -54,6 +55,8 @@ class WholeFabric:
         self.ps.pl_rst_n.value = 0
         self.ps.go.value = 0
         Clock(self.ps.pl_clk, SHELL_PS, "ps").start()
+        await Timer(600, "ps")
+        Clock(self.port_clock.clk, PORT_PS, "ps").start()
         for k, wizard in enumerate(self.wizards):
             wizard.is_locked.value = 1
             # Out of step with one another.

@@ -3,15 +3,23 @@
 /// One load at a time. It reads within a window of pages that software sets, no faster than a regulator allows, expands the
 /// image where it is compressed, and writes exactly as many words as it was told. A load ends well when memory, the form of
 /// the source, the device and the CRC over all words say so; it ends with a cause otherwise, or when software aborts it, and
-/// the port is then closed by an abort sequence if it was open. Every wait is bounded. `busy` falls a few cycles later.
+/// the port is then closed by an abort sequence if it was open. Every wait is bounded. `busy` falls some cycles later, when
+/// nothing of the load is left anywhere.
 ///
-/// All of it runs on one clock, ICAPE3's CLK.
+/// Registers, reader and regulator run on the shell's clock, what writes to the port on the port's (`icap_writer`), in any
+/// ratio. Beats, orders and reports cross by FIFOs that are reset together. Where no report of a load comes for
+/// `PortCycles`, the port's clock stands still: the load has ended, and none begins before the clock is back.
 module icap_engine
   import eddy_pkg::*;
   import icap_engine_regs_pkg::*;
-(
+  import icap_pkg::*;
+#(
+  /// Cycles within which the port's side tells of itself; a power of two. Its clock is to be faster than a 64th of that allows.
+  parameter int unsigned PortCycles = 4096
+) (
+  /// The shell's clock.
   input  logic        clk_i,
-  /// Synchronous reset, active low.
+  /// Synchronous reset, active low; of both sides.
   input  logic        rst_ni,
 
   input  logic        sel_i,
@@ -33,34 +41,58 @@ module icap_engine
   input  r_t          r_i,
   input  logic        r_valid_i,
 
-  /// ICAPE3.
+  /// ICAPE3's CLK, and its pins.
+  input  logic        port_clk_i,
   output logic        csib_o,
   output logic        rdwrb_o,
   output logic [31:0] i_o,
   input  logic [31:0] o_i,
   input  logic        avail_i,
   input  logic        prdone_i,
-  input  logic        prerror_i
+  input  logic        prerror_i,
+  /// Its lines, on the shell's clock.
+  output logic        avail_o,
+  output logic        prdone_o,
+  output logic        prerror_o
 );
 
-  typedef enum logic [1:0] {Idle, Run, End} state_e;
+  localparam int unsigned WatchBits = $clog2(PortCycles);
+
+  typedef enum logic [2:0] {
+    Idle,
+    /// The load is ordered.
+    Order,
+    Run,
+    /// It has ended; the port's side is told that no beat follows.
+    Stop,
+    /// The port's side throws away what it has of the load.
+    Leave
+  } state_e;
 
   state_e state_q;
-  cause_e cause_q, cause;
+  cause_e cause_q;
+  logic [WatchBits-1:0] watch_q;
   logic [31:0] crc_q;
-  logic [23:0] waited_q;
-  logic ends, start, stop, ended_set;
+  logic [23:0] left_q;
+  logic [3:0] said_q;
+  logic abort_q, open_q, start, told, stands, path_rst_n, far_rst_n, ended_set;
 
   logic start_asked, abort, compressed, rehearse, ended, irq_ended, regulate;
   logic [31:0] place, crc_wanted;
-  logic [23:0] source_words, image_words, timeout, rate, left;
+  logic [23:0] source_words, image_words, timeout, rate;
   logic [27:0] first_page, last_page;
   logic [19:0] burst;
-  logic [3:0] said;
+  logic memory_idle, stop_q;
 
-  logic [31:0] source, word;
-  logic source_valid, source_ready, dry, outside, memory_error, memory_idle;
-  logic word_valid, word_ready, malformed, rest, waits, writes, settles, good, lost, device_error, wrote, late;
+  // What crosses, on this side and on the port's.
+  order_t order, far_order;
+  beat_t beat, read, far_beat;
+  report_t report, far_report;
+  logic order_valid, order_ready, far_order_valid, far_order_ready;
+  logic beat_valid, beat_ready, read_valid, far_beat_valid, far_beat_ready;
+  logic report_valid, far_report_valid, far_report_ready;
+  logic far_avail, far_prdone, far_prerror;
+
   // What the regulator tells of a slot for its monitor; nobody counts here.
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
   logic [AddrWidth-1:0] admit_addr;
@@ -68,11 +100,6 @@ module icap_engine
   logic [11:0] admit_bytes;
   axi_req_t req, regulated;
   axi_rsp_t rsp, memory;
-
-  function automatic logic [31:0] crc_next(input logic [31:0] crc, input logic [31:0] data);
-    crc_next = crc ^ data;
-    for (int k = 0; k < 32; k++) crc_next = {1'b0, crc_next[31:1]} ^ (crc_next[0] ? 32'hEDB8_8320 : 32'd0);
-  endfunction
 
   icap_engine_regs u_regs (
     .clk_i,
@@ -93,18 +120,18 @@ module icap_engine
     .status_ended_set_i(ended_set),
     .status_ended_o(ended),
     .status_memory_idle_i(memory_idle),
-    .status_avail_i(avail_i),
-    .status_prdone_i(prdone_i),
-    .status_prerror_i(prerror_i),
+    .status_avail_i(avail_o),
+    .status_prdone_i(prdone_o),
+    .status_prerror_i(prerror_o),
     .status_cause_i(cause_q),
-    .status_said_i(said),
+    .status_said_i(said_q),
     .irq_ended_o(irq_ended),
     .source_place_o(place),
     .source_words_words_o(source_words),
     .image_words_words_o(image_words),
     .crc_crc_o(crc_wanted),
-    .crc_found_crc_i(~crc_q),
-    .left_words_i(left),
+    .crc_found_crc_i(crc_q),
+    .left_words_i(left_q),
     .window_first_page_o(first_page),
     .window_last_page_o(last_page),
     .timeout_cycles_o(timeout),
@@ -119,7 +146,7 @@ module icap_engine
     .start_i(start),
     .place_i(place),
     .words_i(source_words),
-    .stop_i(stop),
+    .stop_i(stop_q),
     .first_page_i(first_page),
     .last_page_i(last_page),
     .ar_o(req.ar),
@@ -127,12 +154,9 @@ module icap_engine
     .ar_ready_i(rsp.ar_ready),
     .r_i(rsp.r),
     .r_valid_i(rsp.r_valid),
-    .word_o(source),
-    .word_valid_o(source_valid),
-    .word_ready_i(source_ready),
-    .dry_o(dry),
-    .outside_o(outside),
-    .error_o(memory_error),
+    .beat_o(read),
+    .beat_valid_o(read_valid),
+    .beat_ready_i(beat_ready && state_q != Stop),
     .idle_o(memory_idle)
   );
 
@@ -174,32 +198,76 @@ module icap_engine
   assign memory.r = r_i;
   assign memory.r_valid = r_valid_i;
 
-  icap_expander u_expander (
+  // Both sides are reset together; the port's when its clock is back.
+  reset_pair u_reset (
     .clk_i,
     .rst_ni,
-    .start_i(start),
-    .compressed_i(compressed),
-    .words_i(image_words),
-    .source_i(source),
-    .source_valid_i(source_valid),
-    .source_ready_o(source_ready),
-    .source_dry_i(dry),
-    .word_o(word),
-    .word_valid_o(word_valid),
-    .word_ready_i(word_ready),
-    .malformed_o(malformed)
+    .clear_i(stands),
+    .rst_no(path_rst_n),
+    .far_clk_i(port_clk_i),
+    .far_rst_no(far_rst_n)
   );
 
-  icap_port u_port (
-    .clk_i,
-    .rst_ni,
-    .start_i(start),
-    .rehearse_i(rehearse),
-    .words_i(image_words),
-    .stop_i(stop),
-    .word_i(word),
-    .word_valid_i(word_valid),
-    .word_ready_o(word_ready),
+  async_fifo #(
+    .Width($bits(order_t)),
+    .Depth(1)
+  ) u_orders (
+    .src_clk_i(clk_i),
+    .src_rst_ni(path_rst_n),
+    .valid_i(order_valid),
+    .ready_o(order_ready),
+    .data_i(order),
+    .dst_clk_i(port_clk_i),
+    .dst_rst_ni(far_rst_n),
+    .valid_o(far_order_valid),
+    .ready_i(far_order_ready),
+    .data_o(far_order)
+  );
+
+  async_fifo #(
+    .Width($bits(beat_t)),
+    .Depth(16)
+  ) u_beats (
+    .src_clk_i(clk_i),
+    .src_rst_ni(path_rst_n),
+    .valid_i(beat_valid),
+    .ready_o(beat_ready),
+    .data_i(beat),
+    .dst_clk_i(port_clk_i),
+    .dst_rst_ni(far_rst_n),
+    .valid_o(far_beat_valid),
+    .ready_i(far_beat_ready),
+    .data_o(far_beat)
+  );
+
+  async_fifo #(
+    .Width($bits(report_t)),
+    .Depth(1)
+  ) u_reports (
+    .src_clk_i(port_clk_i),
+    .src_rst_ni(far_rst_n),
+    .valid_i(far_report_valid),
+    .ready_o(far_report_ready),
+    .data_i(far_report),
+    .dst_clk_i(clk_i),
+    .dst_rst_ni(path_rst_n),
+    .valid_o(report_valid),
+    .ready_i(1'b1),
+    .data_o(report)
+  );
+
+  icap_writer u_writer (
+    .clk_i(port_clk_i),
+    .rst_ni(far_rst_n),
+    .order_i(far_order),
+    .order_valid_i(far_order_valid),
+    .order_ready_o(far_order_ready),
+    .beat_i(far_beat),
+    .beat_valid_i(far_beat_valid),
+    .beat_ready_o(far_beat_ready),
+    .report_o(far_report),
+    .report_valid_o(far_report_valid),
+    .report_ready_i(far_report_ready),
     .csib_o,
     .rdwrb_o,
     .i_o,
@@ -207,71 +275,100 @@ module icap_engine
     .avail_i,
     .prdone_i,
     .prerror_i,
-    .rest_o(rest),
-    .waits_o(waits),
-    .writes_o(writes),
-    .settles_o(settles),
-    .good_o(good),
-    .lost_o(lost),
-    .error_o(device_error),
-    .left_o(left),
-    .wrote_o(wrote),
-    .said_o(said)
+    .avail_o(far_avail),
+    .prdone_o(far_prdone),
+    .prerror_o(far_prerror)
   );
 
-  assign late = waited_q == '0;
-  assign start = state_q == Idle && start_asked && source_words != '0 && image_words != '0 && memory_idle && rest;
-  assign stop = state_q == Run && ends;
-  assign ended_set = (state_q == End && rest) || (state_q == Idle && start_asked && !start);
+  sync_bit u_avail (
+    .clk_i,
+    .d_i(far_avail),
+    .q_o(avail_o)
+  );
 
-  // Why a load that runs ends in this cycle. What was found first in the way from memory to the device counts.
-  always_comb begin
-    ends = 1'b1;
-    cause = CauseNone;
-    if (abort) cause = CauseAborted;
-    else if (memory_error) cause = CauseMemoryError;
-    else if (outside) cause = CauseOutsideWindow;
-    else if (malformed) cause = CauseMalformed;
-    else if (lost) cause = CausePortLost;
-    else if (device_error) cause = CausePortError;
-    else if (good && dry) cause = ~crc_q == crc_wanted ? CauseNone : CauseWrongCrc;
-    else if (late && waits) cause = CausePortTimeout;
-    else if (late && settles) cause = CauseNotDone;
-    else if (late) cause = CauseMemoryTimeout;
-    else ends = 1'b0;
-  end
+  sync_bit u_prdone (
+    .clk_i,
+    .d_i(far_prdone),
+    .q_o(prdone_o)
+  );
+
+  sync_bit u_prerror (
+    .clk_i,
+    .d_i(far_prerror),
+    .q_o(prerror_o)
+  );
+
+  assign start = state_q == Idle && start_asked && source_words != '0 && image_words != '0 && memory_idle && path_rst_n;
+  assign told = report_valid && state_q != Idle;
+  assign stands = state_q != Idle && watch_q == '1 && !report_valid;
+  assign ended_set = (state_q == Leave && told && report.stage == StageRests) || stands
+      || (state_q == Idle && start_asked && !start);
+
+  assign order_valid = state_q == Order || (state_q == Run && abort_q);
+  assign order = '{
+    stop: state_q == Run,
+    compressed: compressed,
+    rehearse: rehearse,
+    open: open_q,
+    source_words: source_words,
+    image_words: image_words,
+    timeout: timeout,
+    crc: crc_wanted
+  };
+  assign beat_valid = read_valid || state_q == Stop;
+  assign beat = state_q == Stop ? '{kind: BeatEnd, data: '0} : read;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= Idle;
       cause_q <= CauseNone;
+      abort_q <= 1'b0;
+      stop_q <= 1'b0;
     end else begin
+      // The reader ends while the port's side is told so.
+      stop_q <= (state_q == Run && told && report.stage == StageEnded) || stands;
+      // A load that has ended meanwhile takes no notice.
+      if (state_q == Idle || (state_q == Run && order_ready)) abort_q <= 1'b0;
+      if (abort && state_q inside {Order, Run}) abort_q <= 1'b1;
       unique case (state_q)
         Idle: begin
           if (start) begin
-            state_q <= Run;
+            state_q <= Order;
             cause_q <= CauseNone;
           end else if (start_asked) cause_q <= CauseBadRequest;
         end
-        Run: if (ends) begin
-          state_q <= End;
-          cause_q <= cause;
+        Order: if (order_ready) state_q <= Run;
+        Run: if (told && report.stage == StageEnded) begin
+          state_q <= Stop;
+          cause_q <= report.cause;
         end
-        End: if (rest) state_q <= Idle;
+        Stop: if (beat_ready) state_q <= Leave;
+        Leave: if (told && report.stage == StageRests) state_q <= Idle;
         default: state_q <= Idle;
       endcase
+      if (stands) begin
+        state_q <= Idle;
+        cause_q <= CausePortStopped;
+      end
     end
   end
 
-  // Down to 0 since the last word, or since the port's state changed. At rest nothing counts.
-  logic waits_q, writes_q;
+  // The port was left open, or may have been: the end of a load was never told. Outlives a reset, as the device does.
   always_ff @(posedge clk_i) begin
-    waits_q <= waits;
-    writes_q <= writes;
-    if (start || wrote || waits != waits_q || writes != writes_q) waited_q <= timeout;
-    else if (!late && state_q == Run) waited_q <= waited_q - 24'd1;
-    if (start) crc_q <= '1;
-    else if (wrote) crc_q <= crc_next(crc_q, word);
+    if (state_q == Order && order_ready) open_q <= 1'b1;
+    else if (told && report.stage == StageEnded) open_q <= report.open;
+  end
+
+  always_ff @(posedge clk_i) begin
+    watch_q <= state_q == Idle || report_valid ? '0 : watch_q + 1'b1;
+    if (start) begin
+      left_q <= image_words;
+      crc_q <= '0;
+    end else if (told) begin
+      left_q <= report.left;
+      crc_q <= report.crc;
+      said_q <= report.said;
+    end
   end
 
   assign irq_o = ended && irq_ended;
@@ -285,9 +382,9 @@ module icap_engine
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      NothingIsWrittenAtRest_A :
-      assert (state_q != Idle || (csib_o && (rdwrb_o || !rest)))
-      else $error("icap_engine: the port is open and no load is under way");
+      NothingIsReadAtTheEnd_A :
+      assert (state_q != Leave || !read_valid)
+      else $error("icap_engine: a beat of a load that has ended");
     end
   end
 `endif

@@ -11,7 +11,8 @@
 /// it said before belongs to another load.
 ///
 /// AVAIL that falls during a load is an error: a word is on its way by then, and nothing says whether it was taken. What is
-/// left to do is to close: the port is somebody else's.
+/// left to do is to close: the port is somebody else's. The next load then begins with an abort sequence, as it does where
+/// the one before was cut off by a reset.
 module icap_port (
   input  logic        clk_i,
   /// Synchronous reset, active low.
@@ -20,6 +21,8 @@ module icap_port (
   /// Pulse: begin, where `rest_o`. Rehearse: take the words and leave the port alone.
   input  logic        start_i,
   input  logic        rehearse_i,
+  /// What the device was given last may have ended in the middle of a packet: begin with an abort sequence.
+  input  logic        open_i,
   input  logic [23:0] words_i,
   /// Pulse: end the load.
   input  logic        stop_i,
@@ -51,13 +54,19 @@ module icap_port (
   /// Pulse: a word goes to the port; which.
   output logic        wrote_o,
   /// O[7:4] at the end of the last abort sequence.
-  output logic [3:0]  said_o
+  output logic [3:0]  said_o,
+  /// As `open_i`, of this load; at rest.
+  output logic        open_o,
+  /// The port's lines, as flops of this clock.
+  output logic        avail_o,
+  output logic        prdone_o,
+  output logic        prerror_o
 );
 
   typedef enum logic [2:0] {Rest, Wait, Open, Write, Settle, Close, Abort} state_e;
 
   state_e state_q;
-  logic rehearse_q, csib_q, rdwrb_q, fell_q, calm_q, prdone_q, prerror_q, avail_q;
+  logic rehearse_q, more_q, open_q, cleans_q, csib_q, rdwrb_q, fell_q, calm_q, prdone_q, prerror_q, avail_q;
   logic [31:0] i_q;
   logic [23:0] left_q;
   logic [2:0] abort_q;
@@ -68,7 +77,8 @@ module icap_port (
     for (int b = 0; b < 4; b++) for (int k = 0; k < 8; k++) swapped[8*b+k] = word[8*b+7-k];
   endfunction
 
-  assign word_ready_o = state_q == Write && left_q != '0 && !stop_i;
+  // Nothing more once AVAIL has fallen, whoever ends the load when.
+  assign word_ready_o = state_q == Write && more_q && !stop_i && (rehearse_q || avail_q);
   assign take = word_ready_o && word_valid_i;
   assign under_way = !rehearse_q && (state_q == Write || state_q == Settle);
 
@@ -86,7 +96,10 @@ module icap_port (
       csib_q <= 1'b1;
       rdwrb_q <= 1'b1;
       rehearse_q <= 1'b0;
+      open_q <= 1'b0;
+      cleans_q <= 1'b0;
       left_q <= '0;
+      more_q <= 1'b0;
       abort_q <= '0;
       said_q <= '0;
       fell_q <= 1'b0;
@@ -97,7 +110,9 @@ module icap_port (
           rdwrb_q <= 1'b1;
           if (start_i) begin
             rehearse_q <= rehearse_i;
+            open_q <= open_i;
             left_q <= words_i;
+            more_q <= words_i != '0;
             fell_q <= 1'b0;
             state_q <= rehearse_i ? Write : Wait;
           end
@@ -108,20 +123,29 @@ module icap_port (
         end
         Open: begin
           rdwrb_q <= 1'b0;
-          state_q <= stop_i ? Close : Write;
+          if (stop_i) state_q <= Close;
+          else begin
+            state_q <= open_q ? Abort : Write;
+            cleans_q <= open_q;
+            open_q <= 1'b1;
+          end
         end
         Write: begin
           if (take) begin
             csib_q <= rehearse_q;
             left_q <= left_q - 24'd1;
+            more_q <= left_q != 24'd1;
           end
           if (!prdone_q) fell_q <= 1'b1;
           if (stop_i) state_q <= rehearse_q ? Rest : avail_q ? Abort : Close;
-          else if (left_q == '0) state_q <= Settle;
+          else if (!more_q) state_q <= Settle;
         end
         Settle: begin
           if (!prdone_q) fell_q <= 1'b1;
-          if (stop_i) state_q <= rehearse_q ? Rest : good_o || !avail_q ? Close : Abort;
+          if (stop_i) begin
+            state_q <= rehearse_q ? Rest : good_o || !avail_q ? Close : Abort;
+            if (good_o && !rehearse_q) open_q <= 1'b0;
+          end
         end
         // CSIB is high in the cycle before RDWRB rises, and in that one.
         Close: begin
@@ -133,10 +157,14 @@ module icap_port (
           csib_q <= abort_q == 3'd5;
           rdwrb_q <= abort_q != '0;
           abort_q <= abort_q + 3'd1;
+          if (stop_i) cleans_q <= 1'b0;
           if (abort_q == 3'd5) begin
             abort_q <= '0;
             said_q <= o_i[7:4];
-            state_q <= Rest;
+            // The load itself comes after one that cleans.
+            state_q <= cleans_q && !stop_i ? Wait : Rest;
+            cleans_q <= 1'b0;
+            open_q <= 1'b0;
           end
         end
         default: state_q <= Rest;
@@ -162,18 +190,24 @@ module icap_port (
   assign left_o = left_q;
   assign wrote_o = take;
   assign said_o = said_q;
+  assign open_o = open_q;
+  assign avail_o = avail_q;
+  assign prdone_o = prdone_q;
+  assign prerror_o = prerror_q;
 
   logic unused;
   assign unused = ^{o_i[31:8], o_i[3:0]};
 
 `ifndef SYNTHESIS
-  logic rdwrb_before_q, csib_before_q;
+  // A reset takes some cycles to come to this clock. In the device both flops are high until then, as their resets make them.
+  logic was_reset_q, rdwrb_before_q, csib_before_q;
   logic [2:0] abort_before_q;
   always_ff @(posedge clk_i) begin
     rdwrb_before_q <= rdwrb_q;
     csib_before_q <= csib_q;
     abort_before_q <= abort_q;
-    if (rst_ni) begin
+    if (!rst_ni) was_reset_q <= 1'b1;
+    else if (was_reset_q) begin
       DirectionChangesClosedOrToAbort_A :
       assert (rdwrb_q == rdwrb_before_q || (csib_q && csib_before_q) || abort_before_q != '0)
       else $error("icap_port: RDWRB changed while CSIB was low");

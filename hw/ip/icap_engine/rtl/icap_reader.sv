@@ -1,12 +1,14 @@
-/// Reads so many words from memory, in order: bursts of up to 128 bytes, four of them under way at most.
+/// Reads so many words from memory, in order, two in a beat: bursts of up to 128 bytes, four of them under way at most.
 ///
 /// A burst is asked for where there is room for all of it, so memory's answers are always taken. None is asked for that
-/// does not lie in the window as it is in that cycle; the first that would not ends the reading (`outside_o`). After
-/// `stop_i` nothing more is asked for and what still comes is thrown away; `idle_o` says when all of it has come.
+/// does not lie in the window as it is in that cycle; the first that would not ends the reading, and a beat says so behind
+/// those that were asked for. So does a beat in the place of one that memory answered with an error. After `stop_i` nothing
+/// more is asked for and what still comes is thrown away; `idle_o` says when all of it has come.
 ///
-/// Bursts begin at multiples of 128 bytes and end within them, so none crosses a page. Words are told low half first.
+/// Bursts begin at multiples of 128 bytes and end within them, so none crosses a page.
 module icap_reader
   import eddy_pkg::*;
+  import icap_pkg::*;
 (
   input  logic        clk_i,
   /// Synchronous reset, active low.
@@ -16,7 +18,7 @@ module icap_reader
   input  logic        start_i,
   input  logic [31:0] place_i,
   input  logic [23:0] words_i,
-  /// Pulse: end. Also given after the last word.
+  /// Pulse: end. Also given after the last beat.
   input  logic        stop_i,
   /// Pages of 4 KiB that may be read, both included.
   input  logic [27:0] first_page_i,
@@ -28,15 +30,9 @@ module icap_reader
   input  r_t          r_i,
   input  logic        r_valid_i,
 
-  output logic [31:0] word_o,
-  output logic        word_valid_o,
-  input  logic        word_ready_i,
-  /// Every word was taken, or nothing is being read.
-  output logic        dry_o,
-  /// The next burst would leave the window; nothing is asked for.
-  output logic        outside_o,
-  /// Memory answered with an error since the start.
-  output logic        error_o,
+  output beat_t       beat_o,
+  output logic        beat_valid_o,
+  input  logic        beat_ready_i,
   output logic        idle_o
 );
 
@@ -48,19 +44,18 @@ module icap_reader
   /// Beats of a whole source.
   typedef logic [23:0] beats_t;
 
-  logic run_q, error_q, half_q, ar_valid_q;
+  logic run_q, outside_q, ar_valid_q;
   logic [31:0] place_q, ar_place_q;
   logic [3:0] ar_len_q;
   beats_t ask_q;
-  logic [23:0] words_q;
   // Beats that have a place in the memory, beats that memory still owes, beats that are there.
   count_t reserved_q, owed_q, held_q;
   index_t put_q, take_q;
-  logic [DataWidth-1:0] beats_ram [Beats];
+  /// With each beat, whether it came with an error.
+  logic [DataWidth:0] beats_ram [Beats];
 
-  logic begins, in_window, room, ask, arrives, keep, last_word, free;
+  logic begins, in_window, may_ask, room, ask, arrives, keep, free, wrong;
   logic [4:0] length;
-  logic [DataWidth-1:0] beat;
   logic [27:0] page;
 
   assign begins = start_i && idle_o && !run_q;
@@ -68,27 +63,31 @@ module icap_reader
   assign in_window = page >= first_page_i && page <= last_page_i;
   assign room = reserved_q <= count_t'(Beats - BurstBeats);
   assign length = ask_q >= beats_t'(BurstBeats) ? 5'(BurstBeats) : {1'b0, ask_q[3:0]};
-  assign ask = run_q && ask_q != '0 && room && in_window && !stop_i && (!ar_valid_q || ar_ready_i);
+  assign may_ask = run_q && !outside_q && ask_q != '0 && room && !stop_i && (!ar_valid_q || ar_ready_i);
+  assign ask = may_ask && in_window;
 
   // What nobody asked for is no answer.
   assign arrives = r_valid_i && owed_q != '0;
   assign keep = arrives && run_q && !stop_i;
 
-  assign beat = beats_ram[take_q];
-  assign word_o = half_q ? beat[63:32] : beat[31:0];
-  assign word_valid_o = run_q && held_q != '0 && words_q != '0;
-  assign last_word = words_q == 24'd1;
-  assign free = word_valid_o && word_ready_i && (half_q || last_word);
+  always_comb begin
+    {wrong, beat_o.data} = beats_ram[take_q];
+    beat_o.kind = wrong ? BeatError : BeatData;
+    if (held_q == '0) beat_o.kind = BeatOutside;
+  end
+
+  // Behind the last beat that was asked for: that the next was not.
+  assign beat_valid_o = run_q && (held_q != '0 || (outside_q && owed_q == '0));
+  assign free = beat_ready_i && run_q && held_q != '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       run_q <= 1'b0;
-      error_q <= 1'b0;
+      outside_q <= 1'b0;
       ar_valid_q <= 1'b0;
       owed_q <= '0;
       reserved_q <= '0;
       held_q <= '0;
-      words_q <= '0;
       ask_q <= '0;
     end else begin
       if (ar_ready_i) ar_valid_q <= 1'b0;
@@ -96,18 +95,16 @@ module icap_reader
       owed_q <= owed_q + (ask ? count_t'(length) : '0) - count_t'(arrives);
       if (begins) begin
         run_q <= 1'b1;
-        error_q <= 1'b0;
+        outside_q <= 1'b0;
         reserved_q <= '0;
         held_q <= '0;
-        words_q <= words_i;
         ask_q <= beats_t'((25'(words_i) + 25'd1) >> 1);
       end else begin
-        if (stop_i) run_q <= 1'b0;
-        if (keep && r_i.resp[1]) error_q <= 1'b1;
+        if (stop_i || (beat_valid_o && beat_ready_i && held_q == '0)) run_q <= 1'b0;
+        if (may_ask && !in_window) outside_q <= 1'b1;
         reserved_q <= reserved_q + (ask ? count_t'(length) : '0) - count_t'(free);
         held_q <= held_q + count_t'(keep) - count_t'(free);
         if (ask) ask_q <= ask_q - beats_t'(length);
-        if (word_valid_o && word_ready_i) words_q <= words_q - 24'd1;
       end
     end
   end
@@ -117,18 +114,16 @@ module icap_reader
       place_q <= place_i;
       put_q <= '0;
       take_q <= '0;
-      half_q <= 1'b0;
     end else begin
       if (ask) place_q <= place_q + 32'd1;
       if (keep) put_q <= put_q + 1'b1;
       if (free) take_q <= take_q + 1'b1;
-      if (word_valid_o && word_ready_i) half_q <= !half_q;
     end
     if (ask) begin
       ar_place_q <= place_q;
       ar_len_q <= 4'(length - 5'd1);
     end
-    if (keep) beats_ram[put_q] <= r_i.data;
+    if (keep) beats_ram[put_q] <= {r_i.resp[1], r_i.data};
   end
 
   always_comb begin
@@ -142,9 +137,6 @@ module icap_reader
   end
 
   assign ar_valid_o = ar_valid_q;
-  assign dry_o = !run_q || words_q == '0;
-  assign outside_o = run_q && ask_q != '0 && !in_window;
-  assign error_o = error_q;
   assign idle_o = owed_q == '0 && !ar_valid_q;
 
   logic unused;

@@ -40,11 +40,12 @@ module shell
   `AXI_PORTS(m_axi, 8, 40, 64, output logic, input logic),
   `AXI_ATTRIBUTE_PORTS(m_axi, 8, output logic),
 
-  /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock; of `clk_i` with an engine.
+  /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock; of `icap_clk_i` with an engine.
   input  logic cfg_avail_i,
   input  logic cfg_prdone_i,
   input  logic cfg_prerror_i,
-  /// The engine's pins of it (ICAPE3: CSIB, RDWRB, I, O), of `clk_i`; closed where there is none.
+  /// The engine's clock of it (ICAPE3: CLK), whatever its rate, and pins (CSIB, RDWRB, I, O); closed where there is none.
+  input  logic        icap_clk_i,
   output logic        icap_csib_o,
   output logic        icap_rdwrb_o,
   output logic [31:0] icap_i_o,
@@ -55,7 +56,7 @@ module shell
   output logic irq_o,
 
   /// `clk_i` once more, for `ctrl_xbar` alone, and for the path of slot k alone. Only a simulator may leave out edges of
-  /// these, and of `slot_clk_i`: those that would change nothing. Where an edge has changed nothing there, further edges
+  /// these, of `slot_clk_i` and of `icap_clk_i`: those that would change nothing. Where an edge has changed nothing there, further edges
   /// change nothing while the wake is low and the CPU's inputs (of `ctrl_xbar`) or the slot's (of its path) stay.
   input  logic                bus_clk_i,
   output logic                bus_wake_o,
@@ -82,7 +83,7 @@ module shell
 
   logic [NumBanks-1:0] sel, ack, err, fail;
   logic [31:0] rdata [NumBanks];
-  logic write, slverr, miss, cfg_irq, engine_irq;
+  logic write, slverr, miss, cfg_avail, cfg_prdone, cfg_prerror, cfg_irq, engine_irq;
   logic [15:0] addr;
   logic [2:0] prot;
   logic [31:0] wdata;
@@ -161,9 +162,9 @@ module shell
     .miss_i(miss),
     .miss_addr_i(miss_addr),
     .cycles_o(cycles),
-    .cfg_avail_i,
-    .cfg_prdone_i,
-    .cfg_prerror_i,
+    .cfg_avail_i(cfg_avail),
+    .cfg_prdone_i(cfg_prdone),
+    .cfg_prerror_i(cfg_prerror),
     .cfg_irq_o(cfg_irq),
     .cache_force_o(cache_force),
     .cache_flush_o(cache_flush),
@@ -348,13 +349,17 @@ module shell
       .ar_ready_i(mem_ar_ready[Port]),
       .r_i(r),
       .r_valid_i(mem_r_valid[Port]),
+      .port_clk_i(icap_clk_i),
       .csib_o(icap_csib_o),
       .rdwrb_o(icap_rdwrb_o),
       .i_o(icap_i_o),
       .o_i(icap_o_i),
       .avail_i(cfg_avail_i),
       .prdone_i(cfg_prdone_i),
-      .prerror_i(cfg_prerror_i)
+      .prerror_i(cfg_prerror_i),
+      .avail_o(cfg_avail),
+      .prdone_o(cfg_prdone),
+      .prerror_o(cfg_prerror)
     );
 
     assign fail[NumBanks-1] = 1'b0;
@@ -371,9 +376,12 @@ module shell
     assign icap_csib_o = 1'b1;
     assign icap_rdwrb_o = 1'b1;
     assign icap_i_o = '0;
+    assign cfg_avail = cfg_avail_i;
+    assign cfg_prdone = cfg_prdone_i;
+    assign cfg_prerror = cfg_prerror_i;
 
     logic unused;
-    assign unused = ^icap_o_i;
+    assign unused = ^{icap_clk_i, icap_o_i};
   end
 
   mem_xbar #(

@@ -3,7 +3,8 @@
 /// A board's fabric: the processing system, the shell, a clock for each slot, and the slots.
 ///
 /// Nothing leaves by a pin. Slots are black boxes (`slot`), each a reconfigurable partition; so are the clocking wizards
-/// (`slot_clock`, which the build makes), one for each slot, beside the shell, in the window that `window_addr_pkg` says.
+/// (`slot_clock`, which the build makes), one for each slot, beside the shell, in the window that `window_addr_pkg` says. The
+/// configuration port has a clock of its own, at twice the rate of the shell's (`port_clock`, a wizard without registers).
 module zynqmp #(
   /// Slots, 1 to 10.
   parameter int unsigned NumSlots = 4,
@@ -16,7 +17,7 @@ module zynqmp #(
   parameter int unsigned MemBeats = 32
 ) ();
 
-  logic clk, rst_n, irq, cfg_avail, cfg_prdone, cfg_prerror;
+  logic clk, port_clk, rst_n, irq, cfg_avail, cfg_prdone, cfg_prerror;
   logic icap_csib, icap_rdwrb;
   logic [31:0] icap_i, icap_o;
   `AXIL_NETS(ps, 24, logic)
@@ -34,9 +35,15 @@ module zynqmp #(
   `AXI_NETS(slot_m_axi, 4, 40, 64, logic [NumSlots-1:0])
   `AXI_ATTRIBUTE_NETS(slot_m_axi, 4, logic [NumSlots-1:0])
 
+  port_clock u_port_clock (
+    .clk_in1(clk),
+    .clk_out1(port_clk)
+  );
+
   zynqmp_ps u_ps (
     .clk_o(clk),
     .rst_no(rst_n),
+    .port_clk_i(port_clk),
     `AXIL_CONNECT(m_axil, ps,),
     `AXI_CONNECT(s_axi, mem,),
     .irq_i(irq),
@@ -79,6 +86,7 @@ module zynqmp #(
     .cfg_avail_i(cfg_avail),
     .cfg_prdone_i(cfg_prdone),
     .cfg_prerror_i(cfg_prerror),
+    .icap_clk_i(port_clk),
     .icap_csib_o(icap_csib),
     .icap_rdwrb_o(icap_rdwrb),
     .icap_i_o(icap_i),

@@ -18,7 +18,8 @@ module zynqmp_ps (
   `AXI_PORTS(s_axi, 8, 40, 64, input logic, output logic),
 
   input  logic irq_i,
-  /// Configuration port (ICAPE3), of its clock, `clk_o`.
+  /// Configuration port (ICAPE3): its clock, and pins and lines of that.
+  input  logic        port_clk_i,
   input  logic        icap_csib_i,
   input  logic        icap_rdwrb_i,
   input  logic [31:0] icap_i_i,
@@ -153,7 +154,7 @@ module zynqmp_ps (
   // Which of this port and the processor's (PCAP) has the device is a setting of the processing system (CSU, PCAP_CTRL);
   // the status lines tell how a load went through either.
   ICAPE3 u_icap (
-    .CLK(clk_o),
+    .CLK(port_clk_i),
     .CSIB(icap_csib_i),
     .RDWRB(icap_rdwrb_i),
     .I(icap_i_i),

@@ -32,6 +32,9 @@ from eddy.board.overlay.module_window import ModuleWindow
 from eddy.board.profile import Profile
 from eddy.core.errors import BoardFault, BoardNotReady
 
+_END_READS = 1000
+"""Reads of a register, each of many cycles, within which a load that was aborted has ended."""
+
 
 class OverlayFabric:
     """The fabric behind a downloaded overlay.
@@ -87,6 +90,7 @@ class OverlayFabric:
         engine: IcapEngine = only_one(self._overlay, IcapEngine)
         # What a boardd before this one began ends here; its slot is closed, like all.
         engine.abort()
+        _await_end(engine)
         # No more than the port takes, however much memory would give: the rest is the slots'.
         engine.set_rate(profile.configuration.words_per_cycle * WORD_BYTES)
         buffer = contiguous(self._overlay.device, max(slot.image_bytes for slot in profile.slots))
@@ -125,3 +129,19 @@ class OverlayFabric:
                 " SPI 89, and the kernel's command line uio_pdrv_genirq.of_id=generic-uio",
                 cause="interrupt",
             ) from error
+
+
+def _await_end(engine: IcapEngine) -> None:
+    """Back when a load that was aborted has ended; the engine bounds it itself, some 100 of the port's cycles or 41 us.
+
+    Raises:
+        BoardFault: It does not end.
+    """
+    for _ in range(_END_READS):
+        if not engine.status().busy:
+            return
+    raise BoardFault(
+        "the configuration engine did not end the load that was under way when this boardd began; load the whole"
+        " bitstream again (restart eddy-boardd)",
+        cause="configuration-error",
+    )
