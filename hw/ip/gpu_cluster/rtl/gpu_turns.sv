@@ -35,7 +35,8 @@ module gpu_turns #(
     logic [Number-1:0] chosen_q;
     index_t index_q;
 
-    assign candidates = want_i & ~(done_i ? chosen_q : '0);
+    // Nobody is chosen again before it has had its turn; while nobody is, all are candidates.
+    assign candidates = want_i & ~chosen_q;
     assign valid_o = valid_q;
     assign index_o = index_q;
 

@@ -91,10 +91,11 @@ module gpu_l2_fills
   logic [AheadWidth:0] waits_q [Readers];
   logic [2:0] beat_q [Readers];
 
-  // The parked line whose turn it is was found in the cycle before: its turn does not pass until it is played.
-  place_t free, first, play_q, next_play;
+  // The parked line whose turn it is was found in the cycle before: its turn does not pass until it is played. Likewise the whole one
+  // to be installed.
+  place_t free, install_q, next_install, play_q, next_play;
   logic [Lines-1:0] busy, brings;
-  logic ends, play_valid_q, next_play_valid;
+  logic ends, play_valid_q, next_play_valid, install_valid_q, next_install_valid;
 
   assign busy = coming_q | whole_q | parked_q;
   assign full_o = &busy;
@@ -103,12 +104,16 @@ module gpu_l2_fills
 
   always_comb begin
     free = '0;
-    first = '0;
+    next_install = '0;
+    next_install_valid = 1'b0;
     next_play = '0;
     next_play_valid = 1'b0;
     for (int p = int'(Lines) - 1; p >= 0; p--) begin
       if (!busy[p]) free = place_t'(p);
-      if (whole_q[p]) first = place_t'(p);
+      if (whole_q[p] && !(install_i && place_t'(p) == install_q)) begin
+        next_install = place_t'(p);
+        next_install_valid = 1'b1;
+      end
       if (parked_q[p] && ahead_q[p] == '0 && !(play_i && place_t'(p) == play_q)) begin
         next_play = place_t'(p);
         next_play_valid = 1'b1;
@@ -125,11 +130,11 @@ module gpu_l2_fills
   assign play_id_o = id_q[play_q];
   assign play_way_o = way_q[play_q];
   assign play_set_o = line_q[play_q][SetWidth-1:0];
-  assign install_valid_o = whole_q != '0;
-  assign install_good_o = good_q[first] && keep_q[first];
-  assign install_way_o = way_q[first];
-  assign install_line_o = line_q[first];
-  assign install_context_o = context_q[first];
+  assign install_valid_o = install_valid_q;
+  assign install_good_o = good_q[install_q] && keep_q[install_q];
+  assign install_way_o = way_q[install_q];
+  assign install_line_o = line_q[install_q];
+  assign install_context_o = context_q[install_q];
 
   // The one place that a beat belongs to: the reader's oldest line, if memory brings it.
   always_comb begin
@@ -174,6 +179,8 @@ module gpu_l2_fills
       good_q <= '0;
       play_q <= '0;
       play_valid_q <= 1'b0;
+      install_q <= '0;
+      install_valid_q <= 1'b0;
       for (int r = 0; r < int'(Readers); r++) begin
         waits_q[r] <= '0;
         beat_q[r] <= '0;
@@ -211,11 +218,14 @@ module gpu_l2_fills
       if (play_i) parked_q[play_q] <= 1'b0;
       play_q <= next_play;
       play_valid_q <= next_play_valid;
-      if (install_i) whole_q[first] <= 1'b0;
+      install_q <= next_install;
+      install_valid_q <= next_install_valid;
+      if (install_i) whole_q[install_q] <= 1'b0;
     end
   end
 
 `ifndef SYNTHESIS
+  StaysWhole_A : assert property (@(posedge clk_i) disable iff (!rst_ni) install_valid_q |-> whole_q[install_q]);
   StaysParked_A : assert property (@(posedge clk_i) disable iff (!rst_ni) play_valid_q |-> parked_q[play_q] && ahead_q[play_q] == '0);
   BeatsHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) beat_i |-> $onehot(brings));
   NotMoreThanEach_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
