@@ -85,10 +85,15 @@ def test_slices_and_barriers(cluster: RtlExecutor) -> None:
         assert done.cycles > 0
 
 
-@pytest.mark.parametrize(("seed", "early"), [(1, False), (2, True), (5, False)])
-def test_groups_larger_than_the_core_are_right_on_rtl(seed: int, early: bool, cluster: RtlExecutor) -> None:
-    drawn = random_program(seed, early)
+@pytest.mark.parametrize(
+    ("seed", "early", "loops"), [(1, False, False), (2, True, False), (5, False, True), (9, False, True)]
+)
+def test_groups_larger_than_the_core_are_right_on_rtl(
+    seed: int, early: bool, loops: bool, cluster: RtlExecutor
+) -> None:
+    drawn = random_program(seed, early, calls=not loops)
     made = compiled(drawn.source())
+    assert bool(made.kernel("f").loop_stub) == loops
     for group in (16, 40, 256):
         data = np.random.default_rng(group).integers(0, 1 << 32, group * 2, dtype="u4")
         out = np.zeros_like(data)
