@@ -372,6 +372,25 @@ def test_who_was_promised_something_does_not_undo_a_promise_to_somebody_else(nam
             assert min(run["ada"] for run in runs[7:]) >= 0.4 - 1e-9
 
 
+@pytest.mark.parametrize("name", ["hsm_fair", "eddy_slowdown_fair"])
+def test_nobody_ends_fairness_among_others_by_changing_kernels_or_coming_and_going(name: str) -> None:
+    """Who does has its entitled part and no more."""
+    still = {"ada": (COMPUTE, "a"), "bea": (STREAM, "b"), "eve": (COMPUTE, "e")}
+
+    def changes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return {**still, "eve": (COMPUTE, f"e{number}")}
+
+    def comes_and_goes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return still if number % 2 else {name: still[name] for name in ("ada", "bea")}
+
+    honest = promised_among(BY_PROGRESS[name](), lambda _: still, 12, lambda _: {})
+    assert fairness([honest[0][who] for who in ("ada", "bea")]) < 0.6
+    for tenants in (lambda _: still, changes, comes_and_goes):
+        runs = promised_among(BY_PROGRESS[name](), tenants, 14, lambda _: {})
+        assert min(fairness([run[who] for who in ("ada", "bea")]) for run in runs[8:]) >= 0.7
+        assert max(run.get("eve", 0.0) for run in runs[8:]) <= max(1 / 3, honest[-1]["eve"]) + 1e-9
+
+
 def test_a_promise_that_ended_leaves_entitled_parts() -> None:
     still = {"ada": (COMPUTE, "a"), "bea": (COMPUTE, "b"), "eve": (COMPUTE, "e")}
     runs = promised_among(ProgressQos(), lambda _: still, 8, lambda number: ADA if number < 7 else {})

@@ -7,8 +7,8 @@ them. Progress counts per weight: with equal weights this is [001].
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,23 +27,21 @@ class SharedCores:
     """What is remembered: the shares in force, and for whom and which kernels they were found.
 
     Attributes:
-        of: Tenants, weights, clusters, kernels, and who can use what; with others, sharing starts even.
+        of: Clusters; with others, sharing starts even.
+        who: Of each tenant its weight, its kernels, and which clusters it can use, by name.
         shares: PEs, (n, m).
     """
 
     of: tuple[Any, ...] = ()
+    who: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     shares: Floats | None = None
 
 
-def key_of(view: PriceView) -> tuple[Any, ...]:
-    """What an allocation holds for, who can use which cluster included."""
-    return (
-        view.tenants,
-        tuple(view.weights),
-        view.present.clusters,
-        view.kernels,
-        (view.present.throughput > 0).tobytes(),
-    )
+def who(view: PriceView) -> dict[str, tuple[Any, ...]]:
+    """What a tenant's part of an allocation holds for, by name."""
+    kernels = view.kernels or ((),) * len(view.tenants)
+    able = [row.tobytes() for row in view.present.throughput > 0]
+    return dict(zip(view.tenants, zip(view.weights.tolist(), kernels, able, strict=True), strict=True))
 
 
 def even(view: PriceView, column: int) -> Floats:

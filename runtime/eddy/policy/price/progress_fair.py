@@ -2,8 +2,9 @@
 
 All start with their entitled part. After each epoch progress is predicted; where the smallest is less than `threshold`
 of the largest, cores move from those ahead to those behind, as far as the curves say makes them alike. [001] does this
-for the first and the last of two; here all move at once, which is the same for two. It starts even again when a tenant,
-a cluster or the kernels that run are others.
+for the first and the last of two; here all move at once, which is the same for two. It starts even again when clusters
+are others. Who comes, or runs other kernels than before, has its entitled part until it was counted, and the others go
+on: fairness among them does not end because somebody's kernels do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import fairness
-from eddy.policy.price.progress import LEAST, Curves, SharedCores, curves_of, even, key_of, levelled, whole_cores
+from eddy.policy.price.progress import LEAST, Curves, SharedCores, curves_of, even, levelled, who, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
 
 
@@ -42,23 +43,33 @@ class ProgressFair:
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
-        of, before = key_of(view), view.memory
+        before: SharedCores = view.memory
+        found = who(view)
+        began = {row for row, name in enumerate(view.tenants) if before.who.get(name) != found[name]}
         columns = []
         for column in range(len(view.present.clusters)):
             start = even(view, column)
-            now = start if before.of != of or before.shares is None else before.shares[:, column]
-            columns.append(self._shares(view, column, start, now, fresh=before.of != of))
+            now = start
+            if before.shares is not None and before.of == view.present.clusters:
+                same = list(before.who.items()) == list(found.items())
+                now = self._shares(view, column, start, before.shares[:, column] if same else None, began)
+            columns.append(self._whole(view, column, start, now))
         shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
-        return PriceDecision(shares, unpriced(view), "", SharedCores(of, shares))
+        return PriceDecision(shares, unpriced(view), "", SharedCores(view.present.clusters, found, shares))
 
-    def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
-        cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
-        if not fresh:
-            curves = curves_of(view, column, self.predictor)
-            known = [row for row, curve in enumerate(curves) if curve is not None and able[row]]
-            if len(known) > 1 and not self._is_fair(view, curves, known):
-                now = self._moved(view, curves, known, start)
-        return whole_cores(now, cores, able) if self.whole else now
+    def _whole(self, view: PriceView, column: int, start: Floats, shares: Floats) -> Floats:
+        able = [bool(each > 0) for each in start]
+        return whole_cores(shares, view.present.clusters[column].cores, able) if self.whole else shares
+
+    def _shares(self, view: PriceView, column: int, start: Floats, now: Floats | None, began: set[int]) -> Floats:
+        """`now` is None where somebody came, left, or runs other kernels: what was counted of the others holds."""
+        curves = curves_of(view, column, self.predictor)
+        known = [r for r, curve in enumerate(curves) if curve is not None and start[r] > 0 and r not in began]
+        if len(known) < 2:
+            return start if now is None else now
+        if now is not None and self._is_fair(view, curves, known):
+            return now
+        return self._moved(view, curves, known, start)
 
     def _is_fair(self, view: PriceView, curves: Curves, known: list[int]) -> bool:
         return fairness([c.progress / float(view.weights[i]) for i in known if (c := curves[i])]) >= self.threshold
