@@ -14,6 +14,7 @@ from eddy.pool.blobs import PoolBlobs
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.link import connected, opened
 from eddy.pool.nats_server import NatsServer
+from eddy.pool.record_json import to_json
 from eddy.pool.records import Fenced, PoolBoard
 from pool_boards import DATA, SHA, Boards, with_boards
 from pool_kit import WAIT_S
@@ -88,7 +89,7 @@ def test_a_report_counts_for_tenants_that_have_a_job_on_that_board(tmp_path: Pat
             assert found == {"ada": pytest.approx(1.0)}, "all of its weight, as it has a job here alone"
             assert await other.weights() == {}
             wrong = said("b2", "ada")
-            for data in (b"{", b"[]", b"1", dataclasses.replace(wrong, market={"tenants": 3}).encode()):
+            for data in (b"{", b"[]", b"1", to_json(dataclasses.replace(wrong, market={"tenants": 3}))):
                 await other_nats.publish("$KV.eddy_leases.b2", data)
             await mine.renew(said("b1", "grace"))
             while await mine.weights():

@@ -13,6 +13,7 @@ import pytest
 from eddy.core.errors import EddyError
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
 from eddy.pool.link import EVENTS, WORK, WRITTEN
+from eddy.pool.record_json import to_json
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shown import job_shown
 from eddy.pool.table import PoolJobs
@@ -53,7 +54,7 @@ def test_no_answer_goes_where_a_board_may_not_write(tmp_path: Path) -> None:
             for target in targets:
                 for subject, data in (
                     ("eddy.gate.b1", json.dumps({"what": "job", "job": boards.job.id}).encode()),
-                    ("$KV.eddy_leases.b1", FACTS.encode()),
+                    ("$KV.eddy_leases.b1", to_json(FACTS)),
                     (NEXT, b'{"batch": 1, "no_wait": true}'),
                     (NEXT, b"1"),
                 ):

@@ -17,6 +17,7 @@ from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
 from eddy.pool.link import WORK
+from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
 
 ANSWER_S = 5.0
@@ -62,7 +63,7 @@ class AskingBoard:
 
     async def join(self, board: PoolBoard) -> PoolBoard:
         """Say what this board is; answers that, with why it is drained."""
-        return PoolBoard.decode(json.dumps(await self._ask("join", board=asdict(board))).encode())
+        return board_from_json(json.dumps(await self._ask("join", board=asdict(board))).encode())
 
     async def renew(self, now: PoolBoard) -> None:
         """Renew the lease.
@@ -70,7 +71,7 @@ class AskingBoard:
         Raises:
             PoolReplaced: The servers count from the beginning again: what they kept is gone, this board's queue too.
         """
-        kept = await self._js.publish(f"$KV.eddy_leases.{self.board}", now.encode())
+        kept = await self._js.publish(f"$KV.eddy_leases.{self.board}", to_json(now))
         if kept.seq <= self._renewed:
             raise PoolReplaced("The pool's servers came back without what they kept.")
         self._renewed = kept.seq
@@ -136,4 +137,4 @@ class AskingBoard:
 
 
 def _job(raw: Mapping[str, Any]) -> PoolJob:
-    return PoolJob.decode(json.dumps(raw).encode())
+    return job_from_json(json.dumps(raw).encode())

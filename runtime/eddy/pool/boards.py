@@ -9,6 +9,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict
 from eddy.pool.link import Link
+from eddy.pool.record_json import board_from_json, to_json
 from eddy.pool.records import PoolBoard
 
 TRIES = 64
@@ -26,7 +27,7 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
         await asyncio.sleep(0.01 * max(tried - 2, 0))
         try:
             entry = await link.boards.get(name)
-            kept, revision = PoolBoard.decode(entry.value or b"{}"), int(entry.revision or 0)
+            kept, revision = board_from_json(entry.value or b"{}"), int(entry.revision or 0)
         except KeyNotFoundError:
             kept, revision = None, 0
         changed = how(kept)
@@ -34,9 +35,9 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
             return changed
         try:
             if kept is None:
-                await link.boards.create(name, changed.encode())
+                await link.boards.create(name, to_json(changed))
             else:
-                await link.boards.update(name, changed.encode(), last=revision)
+                await link.boards.update(name, to_json(changed), last=revision)
         except KeyWrongLastSequenceError:
             continue
         return changed

@@ -7,8 +7,6 @@ job was placed elsewhere holds an older token, so nothing it says counts any mor
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,12 +17,6 @@ from eddy.core.errors import Conflict
 QUEUED, PLACED, RUNNING = "queued", "placed", "running"
 SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
-
-
-def known(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what a record says, the fields that this release has."""
-    names = {each.name for each in dataclasses.fields(kind)}
-    return {name: value for name, value in raw.items() if name in names}
 
 
 class Fenced(Conflict):
@@ -251,25 +243,6 @@ class PoolJob:
             message = f"Job {self.id} is {self.state} under token {self.token}; token {token} does not count."
             raise Fenced(message, job=self.id, token=self.token)
 
-    def encode(self) -> bytes:
-        """As JetStream keeps it."""
-        return json.dumps(dataclasses.asdict(self), separators=(",", ":")).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> PoolJob:
-        """What `encode` gave; fields that a later release added are passed over, so heads and boards of two releases
-        can share a pool."""
-        raw = known(PoolJob, json.loads(data))
-        array = raw.get("array")
-        return PoolJob(
-            **{
-                **raw,
-                "parts": tuple(JobPart(**known(JobPart, part)) for part in raw["parts"]),
-                "moves": tuple(raw["moves"]),
-                "array": None if array is None else ArrayPlace(**array),
-            }
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class PoolBoard:
@@ -308,14 +281,3 @@ class PoolBoard:
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""
         return self.kernels if job.request.get("kernel") else job.work in self.applications
-
-    def encode(self) -> bytes:
-        """As JetStream keeps it."""
-        return json.dumps(dataclasses.asdict(self), separators=(",", ":")).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> PoolBoard:
-        """What `encode` gave; fields of a later release are passed over."""
-        raw = known(PoolBoard, json.loads(data))
-        lists = {name: tuple(raw[name]) for name in ("applications", "modules", "running")}
-        return PoolBoard(**{**raw, **lists})

@@ -17,6 +17,7 @@ from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
+from eddy.pool.record_json import job_from_json, to_json
 from eddy.pool.records import PoolJob
 
 TRIES = 64
@@ -93,7 +94,7 @@ class PoolJobs:
     async def _keep(self, job: PoolJob) -> PoolJob | None:
         """Make a job's record; None where it is there already."""
         try:
-            await self._link.jobs.create(str(job.id), job.encode())
+            await self._link.jobs.create(str(job.id), to_json(job))
         except KeyWrongLastSequenceError:
             return None
         await self._link.tell(job.tenant, job.id, "state", state=job.state, at_unix_s=job.submitted_unix_s)
@@ -120,7 +121,7 @@ class PoolJobs:
             entry = await self._link.jobs.get(str(number))
         except KeyNotFoundError:
             raise NotFound(f"There is no job {number}.", field="job", asked=number) from None
-        return PoolJob.decode(entry.value or b"{}"), int(entry.revision or 0)
+        return job_from_json(entry.value or b"{}"), int(entry.revision or 0)
 
     async def change(self, number: int, how: Callable[[PoolJob], PoolJob]) -> PoolJob:
         """Change a record, on what it is at that moment; tells its followers. `how` may be called several times.
@@ -136,7 +137,7 @@ class PoolJobs:
             if changed == job:
                 return job
             try:
-                await self._link.jobs.update(str(number), changed.encode(), last=revision)
+                await self._link.jobs.update(str(number), to_json(changed), last=revision)
             except KeyWrongLastSequenceError:
                 continue
             said = {"state": changed.state, "board": changed.board, "done": changed.done, "token": changed.token}
@@ -171,7 +172,7 @@ class PoolJobs:
                 if entry is None:
                     yield None
                 elif entry.operation is None and entry.value:
-                    yield PoolJob.decode(entry.value), int(entry.revision or 0)
+                    yield job_from_json(entry.value), int(entry.revision or 0)
 
 
 def _digest(request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:

@@ -17,7 +17,7 @@ from eddy.core.errors import NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
-from eddy.pool.records import known
+from eddy.pool.record_json import known
 from eddy.store.keys import new_key_id
 
 PREFIX = "eddy_"

@@ -16,7 +16,7 @@ from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import KeyScope
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
-from eddy.pool.records import known
+from eddy.pool.record_json import known
 from eddy.pool.tenant_keys import PoolKeys, hash_of
 
 OPERATOR = "operator"
