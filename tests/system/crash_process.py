@@ -34,19 +34,19 @@ class OwnedBoard(ComputingBoard):
 
     def __init__(self, first_seq: int) -> None:
         super().__init__(description())
-        self._log = EventLog(first_seq)
+        self._events.log = EventLog(first_seq)
 
     @property
     def busy(self) -> bool:
-        return bool(self._agenda)
+        return any(slot.items or slot.load >= 0 for slot in self._slots)
 
     def advance(self, until_s: float) -> None:
-        self._advance(until_s)
+        self._events.advance(until_s)
 
     def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
         kind = EventKind.ITEM_FAILED if item else EventKind.CONFIGURATION_FAILED
         at_s, cause = self.now_s(), Cause.BOARD_RESTARTED
-        self._log.add(kind, slot, at_s=at_s, started_s=at_s, item=item, image=image, cause=cause)
+        self._events.log.add(kind, slot, at_s=at_s, started_s=at_s, item=item, image=image, cause=cause)
 
 
 def _boardd(path: Path) -> None:

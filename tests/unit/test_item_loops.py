@@ -14,7 +14,7 @@ from unit.fiber_programs import random_program
 from unit.gpu_kit import SHAPES, cluster, compiled
 
 LOCAL = "barrier(CLK_LOCAL_MEM_FENCE);"
-GROUPS = {
+GROUPS: dict[int, list[tuple[int, ...]]] = {
     1: [(1,), (6,), (33,), (96,), (1000,)],
     2: [(5, 3), (16, 16), (40, 3), (3, 40)],
     3: [(4, 3, 5), (17, 2, 3), (2, 2, 64)],
