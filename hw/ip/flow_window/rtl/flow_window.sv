@@ -47,22 +47,28 @@ module flow_window #(
     $fatal(1, "flow_window: Taps must be odd and the lanes fit into a word of 64 bits");
   end
 
-  // Words of the frame, then enough of nothing to bring out the last ones.
-  count_t step_q, words, lead;
+  // Words of the frame, then enough of nothing to bring out the last ones. Products of what is stable by then: they are there
+  // in the second cycle of a run, before its first word.
+  count_t step_q, words_q, lead_q, end_q;
   logic [DistanceWidth-1:0] distance;
   logic [PlaceWidth-1:0] place_q, place;
-  logic fed, over, move, step, given;
+  logic fed, over, move, step, given, adjacent_q;
 
   assign distance = along_x_i ? DistanceWidth'(PixelWords) : DistanceWidth'(PixelWords) * DistanceWidth'(width_i);
-  assign words = count_t'(PixelWords) * count_t'(width_i) * count_t'(height_i);
-  assign lead  = count_t'(Half) * count_t'(distance);
-  assign fed   = step_q >= words;
-  assign over  = step_q == words + lead;
+  assign fed   = step_q >= words_q;
+  assign over  = step_q == end_q;
   assign move  = !out_valid_o || out_ready_i;
   assign step  = move && (in_valid_i || fed) && !over;
-  assign given = step && step_q >= lead;
+  assign given = step && step_q >= lead_q;
   assign in_ready_o = move && !fed;
   assign place = place_q == PlaceWidth'(distance - 1'b1) ? '0 : place_q + 1'b1;
+
+  always_ff @(posedge clk_i) begin
+    words_q    <= count_t'(PixelWords) * AreaWidth'(area(width_i, height_i));
+    lead_q     <= count_t'(Half) * count_t'(distance);
+    end_q      <= words_q + lead_q;
+    adjacent_q <= distance == DistanceWidth'(1);
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) begin
@@ -80,7 +86,7 @@ module flow_window #(
   logic [Taps-1:0][63:0] taps;
 
   // A ring of one place gives what was written just now, which the memory's read port does not see yet.
-  assign back = distance == DistanceWidth'(1) ? written_q : read_q;
+  assign back = adjacent_q ? written_q : read_q;
   assign taps = {back, in_data_i};
   assign ring = taps[Taps-2:0];
 
