@@ -46,13 +46,14 @@ def market(n: int, m: int, seed: int = 0) -> tuple[Any, Any, Any, Any]:
 
 EXACT = 1e-9
 """Residual of every market of `LARGE` at most."""
-LARGE = ("straight", "half straight", "alike", "copies", "few wants", "deliverable")
+LARGE = ("straight", "half straight", "alike", "copies", "few wants", "far apart", "deliverable")
 
 
 def large(kind: str, n: int, m: int) -> tuple[Any, Any, Any, Any, str]:
     """A market whose utility is linear (F = 1) everywhere or in part, or deliverable: what `market` gives, and the
     utility. "alike" has whole numbers from 1 to 3 for throughputs and weights, "copies" ten tenants of each sort; a
-    tenant of "few wants" can use a fifth of the clusters."""
+    tenant of "few wants" can use a fifth of the clusters, and in "far apart" throughputs and weights are eight orders
+    of magnitude apart, capacities four."""
     rng = np.random.default_rng(LARGE.index(kind))
     fraction, speed, weights, sizes = market(n, m)
     if kind == "deliverable":
@@ -66,6 +67,8 @@ def large(kind: str, n: int, m: int) -> tuple[Any, Any, Any, Any, str]:
     if kind == "few wants":
         speed = np.where(rng.random((n, m)) < 0.2, speed, 0.0)
         speed[np.arange(n), rng.integers(0, m, n)] = 1.0
+    if kind == "far apart":
+        speed, weights, sizes = (10 ** rng.uniform(*span) for span in ((-4, 4, (n, m)), (-4, 4, n), (-0.3, 4, m)))
     return fraction, speed, weights, sizes, "amdahl"
 
 
