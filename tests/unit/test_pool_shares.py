@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.market.across import bids_across, filled
+from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import Estimates
 from eddy.pool.placing import PoolView, by_weight, decide
@@ -191,6 +192,32 @@ def test_of_a_tenant_the_first_goes_first_and_a_higher_priority_before_all() -> 
     assert [each.id for each in by_weight(jobs, [], {})] == [4, 1, 2, 3]
     assert [each.id for each in by_weight(jobs, [job(9, "ada", board="x")] * 3, {"ada": 10.0})] == [4, 1, 2, 3]
     assert [each.id for each in by_weight(jobs[:3], [job(9, "ada", board="x")] * 3, {})] == [3, 1, 2]
+
+
+def test_the_front_of_the_order_is_the_whole_orders_front() -> None:
+    """And a job that fits nowhere takes no turn of its tenant."""
+    jobs = [job(i, ("ada", "grace", "lin")[i % 3], (1, 3, 9)[i % 7 % 3]) for i in range(1, 200)]
+    weights = {"ada": 1.0, "grace": 3.0}
+    whole = by_weight(jobs, [], weights)
+    assert sorted(each.id for each in whole) == list(range(1, 200))
+    for most in (0, 1, 5, 199, 500):
+        assert by_weight(jobs, [], weights, most) == whole[:most]
+    odd = [each for each in jobs if each.id % 2]
+    assert by_weight(jobs, [], weights, 20, lambda each: each.id % 2 == 1) == by_weight(odd, [], weights)[:20]
+
+
+def test_what_is_planned_grows_with_boards_that_have_room() -> None:
+    boards = [PoolBoard(f"b{i}", "k", 1, 4, ("a",), False, "s") for i in range(300)]
+    waiting, planned = [job(i, "ada") for i in range(1000, 3000)], list[int]()
+
+    def plan(instance: Instance) -> Placement:
+        planned.append(instance.jobs)
+        return METHODS["prompt"](instance)
+
+    for free, most in ((300, 1200), (100, 400), (1, 200)):
+        given = [job(2 * i + n, "ada", board=f"b{i}") for i in range(300 - free) for n in (0, 1)]
+        assert len(decide(PoolView(waiting, given, boards, Estimates(), {}, {}), plan)) == 2 * free
+        assert planned.pop() == most
 
 
 def test_the_market_over_boards_is_the_sum_of_theirs() -> None:

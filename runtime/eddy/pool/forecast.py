@@ -103,7 +103,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
         if not board.drained:
             free.add(board, ready)
     own: dict[str, int] = {}
-    for place, job in enumerate(by_weight(view.waiting, view.given, view.weights)[:LOOKED_AT], 1):
+    for place, job in enumerate(by_weight(view.waiting, view.given, view.weights, LOOKED_AT), 1):
         given = free.take(job, view.estimates, now_unix_s)
         if given is None:
             continue

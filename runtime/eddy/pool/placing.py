@@ -26,8 +26,8 @@ AHEAD = 1
 LINK_BPS = 1e9
 """Rate of a link that no transfer has measured yet."""
 HORIZON, AT_LEAST = 200, 4
-"""Waiting jobs that are planned at once: so many, or so many times the boards where that is more. The first by priority
-and arrival; what is behind them is planned when they have gone."""
+"""Waiting jobs that are planned at once: so many, or so many times the boards that have room where that is more. The
+first by priority and arrival; what is behind them is planned when they have gone."""
 LEAST_S = 1e-4
 """Least time a job counts as; a time of 0 would mean that it keeps no accelerator."""
 
@@ -146,11 +146,15 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     for job in view.given:
         if job.board in room:
             room[job.board] -= 1
-    if not any(left > 0 for left in room.values()):
+    with_room = sum(left > 0 for left in room.values())
+    if not with_room:
         return []
     ways = {(board.applications, board.kernels): board for board in boards}.values()
-    jobs = [job for job in view.waiting if any(board.runs(job) for board in ways)]
-    jobs = by_weight(jobs, view.given, view.weights)[: max(HORIZON, AT_LEAST * len(room))]
+
+    def fits(job: PoolJob) -> bool:
+        return any(board.runs(job) for board in ways)
+
+    jobs = by_weight(view.waiting, view.given, view.weights, max(HORIZON, AT_LEAST * with_room), fits)
     if len({job.tenant for job in jobs}) == 1:
         return _planned(view, jobs, boards, room, method)
     # With several tenants, those whose turn it is go first, and the rest gets what they leave.
@@ -220,26 +224,41 @@ class _Alike:
         return next((each for each in left if self._room[each.name] > 0 and each.runs(job)), board)
 
 
-def by_weight(jobs: Sequence[PoolJob], given: Sequence[PoolJob], weights: Mapping[str, float]) -> list[PoolJob]:
+def by_weight(
+    jobs: Sequence[PoolJob],
+    given: Sequence[PoolJob],
+    weights: Mapping[str, float],
+    most: int | None = None,
+    fits: Callable[[PoolJob], bool] = lambda _: True,
+) -> list[PoolJob]:
     """Waiting jobs in the order in which they are planned: by priority, and of a priority each from the tenant that has
     the least jobs on boards for its weight, these included; of a tenant by number.
 
     So of a pool that is full, tenants have places in proportion to their weights, whatever number of jobs each has
     waiting and of boards each reaches.
+
+    Args:
+        jobs: Those that wait.
+        given: Those that boards have.
+        weights: Of tenants; 1 where a name is missing.
+        most: How many of them are wanted, from the front; all if left out.
+        fits: Whether a job counts at all; asked for those that are looked at.
     """
     has = Counter(job.tenant for job in given)
     queues: dict[tuple[int, str], deque[PoolJob]] = {}
     for job in sorted(jobs, key=lambda job: job.id):
         queues.setdefault((-_priority(job), job.tenant), deque()).append(job)
-    found = []
+    found: list[PoolJob] = []
     for level in sorted({level for level, _ in queues}):
         turns = [((has[name] + 1) / weights.get(name, 1.0), name) for at, name in queues if at == level]
         heapq.heapify(turns)
-        while turns:
+        while turns and (most is None or len(found) < most):
             _, name = turns[0]
             queue = queues[level, name]
-            found.append(queue.popleft())
-            has[name] += 1
+            job = queue.popleft()
+            if fits(job):
+                found.append(job)
+                has[name] += 1
             if queue:
                 heapq.heapreplace(turns, ((has[name] + 1) / weights.get(name, 1.0), name))
             else:
