@@ -20,14 +20,25 @@ module conv_pool #(
   logic [31:0] channels, height, width, kernel, stride, padding, rows, columns, first, groups, shift, relu, pool;
   assign {pool, relu, shift, groups, first, columns, rows, padding, stride, kernel, width, height, channels} = scalars;
 
+  /// A table rather than a multiplier: one level of logic.
+  function automatic logic [7:0] square(logic [3:0] side);
+    square = '0;
+    for (int k = 0; k < 16; k++) if (side == 4'(k)) square = 8'(k * k);
+  endfunction
+
   // Products of numbers that were checked to be small.
+  logic few;
   logic [15:0] pixels, plane_words;
-  logic [24:0] map_bytes;
+  logic [20:0] map_units;
+  logic [17:0] map_words;
   logic [15:0] taps;
   logic [BeatsWidth-1:0] group_beats;
   assign pixels      = 16'(height[7:0]) * 16'(width[7:0]);
-  assign map_bytes   = 25'(pixels) * 25'(channels[8:0]);
-  assign taps        = 16'(8'(kernel[3:0]) * 8'(kernel[3:0])) * 16'(channels[8:0]);
+  // Channels come by eights, a word each, or are less: then a map's bytes are counted, which make whole words.
+  assign few         = channels < 32'd8;
+  assign map_units   = 21'(pixels) * 21'(few ? {3'd0, channels[2:0]} : channels[8:3]);
+  assign map_words   = few ? map_units[20:3] : map_units[17:0];
+  assign taps        = 16'(square(kernel[3:0])) * 16'(channels[8:0]);
   assign group_beats = BeatsWidth'(taps) + BeatsWidth'(4);
   assign plane_words = 16'(rows[7:0]) * 16'(columns[7:0]);
 
@@ -40,8 +51,8 @@ module conv_pool #(
 
   logic map_legal, kernel_legal, slice_legal, fit;
   assign map_legal = height != '0 && height <= 32'd128 && width != '0 && width <= 32'd128 && channels != '0 &&
-                     (channels < 32'd8 || (channels <= 32'd256 && channels[2:0] == '0)) &&
-                     map_bytes <= 25'(8 * MapWords) && map_bytes[2:0] == '0;
+                     (few ? map_units[2:0] == '0 : channels <= 32'd256 && channels[2:0] == '0) &&
+                     map_units <= (few ? 21'(8 * MapWords) : 21'(MapWords));
   assign kernel_legal = kernel != '0 && kernel <= 32'd11 && stride != '0 && stride <= 32'd4 && padding < kernel &&
                         padding <= 32'd5 && taps <= 16'(MaxTaps);
   assign slice_legal = rows != '0 && rows <= 32'd128 && columns != '0 && columns <= 32'd128 && first <= 32'd31 &&
@@ -50,7 +61,7 @@ module conv_pool #(
   assign legal = map_legal && kernel_legal && slice_legal && fit;
 
   assign read_addr[0]   = pointers[0][39:0];
-  assign read_beats[0]  = BeatsWidth'(map_bytes[24:3]);
+  assign read_beats[0]  = BeatsWidth'(map_words);
   assign read_addr[1]   = pointers[1][39:0] + {13'd0, group_beats * BeatsWidth'(first[4:0]), 3'd0};
   assign read_beats[1]  = group_beats * BeatsWidth'(groups[5:0]);
   assign write_addr[0]  = pointers[2][39:0] + {13'd0, BeatsWidth'(plane_words) * BeatsWidth'(first[4:0]), 3'd0};
@@ -62,7 +73,7 @@ module conv_pool #(
     .kernel_i(kernel[3:0]), .stride_i(stride[2:0]), .padding_i(padding[2:0]),
     .rows_i(rows[7:0]), .columns_i(columns[7:0]), .groups_i(groups[5:0]),
     .shift_i(shift[4:0]), .relu_i(relu[0]), .pool_i(pool[0]),
-    .map_words_i(map_bytes[$clog2(MapWords)+3:3]), .taps_i(taps[$clog2(MaxTaps):0]),
+    .map_words_i(map_words[$clog2(MapWords):0]), .taps_i(taps[$clog2(MaxTaps):0]),
     .in_valid_i(in_valid), .in_ready_o(in_ready), .in_data_i(in_data),
     .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(out_data)
   );
