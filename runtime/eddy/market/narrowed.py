@@ -29,8 +29,9 @@ _SPENT = 1e-3, 1e-9
 """Part of its budget that a tenant spends where its money says what it is worth: nearly, and exactly."""
 _BUYERS = 3
 """Tenants that are kept for every cluster: those that it is worth most to."""
-_MOST_ROUNDS = 12
-_EXACT = 1e-11
+_MOST_ROUNDS = 6
+_EXACT, _SOLVED = 1e-11, 1e-9
+"""Residual of a round after which its path is followed no further, and that the next round asks for."""
 
 
 def narrowed(market: Market, prices: Array, shares: Array) -> Iterator[tuple[tuple[Array, Array], int]]:
@@ -58,7 +59,7 @@ def narrowed(market: Market, prices: Array, shares: Array) -> Iterator[tuple[tup
             yield found
             if residual < _EXACT:
                 break
-        if least == np.inf:
+        if least > _SOLVED:
             return
         spent = _worth(market, prices, shares, _SPENT[1]).min(axis=1)
         missed = wanted & ~kept & (_first(market) / prices > _MISSED * spent[:, None])
