@@ -318,6 +318,7 @@ class SimDevice(OverlayTables):
             self.sim.start_config(image.slot.index, image.program, image.bytes, fault, image.shown)
         self.await_load()
         with self._lock:
+            self.sim.step_until(self.sim.now_s + _SHOWN_CYCLES / self.profile.shell_hz)
             image.check_loaded(fault, self.sim.load_error)
         if not managed:
             standalone.open(self, image.slot.index, min(image.module.clk_hz, image.slot.clk_hz))
@@ -330,6 +331,9 @@ class SimDevice(OverlayTables):
             self.advance(self.now_s + 1.0)
 
 
+_SHOWN_CYCLES = 6
+"""Cycles of the shell within which its status shows how a load ended: the port has a clock of its own. A board's kernel
+takes longer to say that it has."""
 _RAW_IRQ = 121
 """Interrupt of the processor that `pl_ps_irq0` is (Ref: UG1085, table of system interrupts)."""
 

@@ -43,8 +43,10 @@ def test_status_follows_the_load() -> None:
     with SimBoard(tiny()) as board:
         assert board.read32(CFG_STATUS) & 7 == 0b011
         board.start_config(0, build.build_rogue(), PAYLOAD)
+        board.step_until_fs(board.now_fs + MS // 10_000)  # the port has a clock of its own
         assert board.read32(CFG_STATUS) & 7 == 0b000
         board.step_until_fs(board.now_fs + MS, StopReason.CONFIG)
+        board.step_until_fs(board.now_fs + MS // 10_000)
         assert board.read32(CFG_STATUS) & 0x107 == 0b1_0000_0011
 
 
@@ -65,6 +67,7 @@ def test_a_file_that_is_no_module_is_told_of_until_the_next_load(tmp_path: Path)
 def test_a_failed_load_says_so_and_leaves_the_slot_without_a_module() -> None:
     with SimBoard(tiny()) as board:
         load(board, 0, build.build_rogue(), faults.FAILED_LOAD)
+        board.step_until_fs(board.now_fs + MS // 10_000)
         assert board.read32(CFG_STATUS) & 0x204 == 0x204
         assert not board.loaded(0)
 

@@ -95,6 +95,7 @@ bool Board::instant(Fs limit) {
   now_ = next;
   statistics_.instants++;
   if (event_ <= now_) run_events();
+  if (p_.port_hz && dirty_ & DIRTY_CONFIG) wake_port();  // an event's, before this instant's step has taken them up
   uint32_t edges = 0;
   for (uint32_t k = 0; k < count_; k++) {
     if (slot_clock_[k].next != now_) continue;
