@@ -16,6 +16,7 @@ from eddy.pool.credentials import PoolAccess
 from eddy.pool.gate import Gate
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, connected, opened
+from eddy.pool.naming import numbers_of
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import PoolJob
 from eddy.pool.rounds import WeightRounds
@@ -50,6 +51,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
 
     async def go() -> None:
         async with opened(str(server.admission.head_file), "head") as link:
+            await numbers_of(link)
             lead = Lead(link, "head")
             gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
             running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]

@@ -121,9 +121,12 @@ class Agent:
             self._begin(pool, await steadily(lambda: pool.job(number, token)))
 
     async def _take(self, pool: AskingBoard, board: PoolBoard) -> None:
-        subscription = None
+        subscription, lost = None, False
         while True:
             try:
+                if lost:  # for a moment, where servers choose another leader of it; for ever, with the pool
+                    await pool.still_there()
+                    lost = False
                 if subscription is None:
                     subscription = await pool.queue()
                 room = board.width + AHEAD - len(self._tasks)
@@ -138,7 +141,7 @@ class Agent:
                 pass
             except AWAY as failure:
                 _log.debug("waiting for work failed", error=repr(failure))
-                subscription = None
+                subscription, lost = None, True
                 await asyncio.sleep(0.25)
 
     def _begin(self, pool: AskingBoard, job: PoolJob) -> None:

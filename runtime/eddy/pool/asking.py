@@ -12,7 +12,7 @@ from nats.aio.client import Client as Nats
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
-from eddy.core.errors import Conflict, EddyError, NotFound
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
@@ -37,7 +37,8 @@ class AskingBoard:
     def __init__(self, nats: Nats, board: str) -> None:
         self._nats, self.board = nats, board
         self._js: JetStreamContext = nats.jetstream(timeout=5.0)
-        self._renewed = 0
+        self._pool = ""
+        self._connection = -1
 
     async def _ask(self, what: str, **details: Any) -> Any:
         return await self._asked(ANSWER_S, {"what": what, **details})
@@ -63,18 +64,38 @@ class AskingBoard:
 
     async def join(self, board: PoolBoard) -> PoolBoard:
         """Say what this board is; answers that, with why it is drained."""
+        self._pool = await self._which()
         return board_from_json(json.dumps(await self._ask("join", board=asdict(board))).encode())
 
     async def renew(self, now: PoolBoard) -> None:
-        """Renew the lease.
+        """Renew the lease, in the pool that was joined: a connection made again may lead to another.
 
         Raises:
-            PoolReplaced: The servers count from the beginning again: what they kept is gone, this board's queue too.
+            PoolReplaced: The servers keep another pool.
         """
-        kept = await self._js.publish(f"$KV.eddy_leases.{self.board}", to_json(now))
-        if kept.seq <= self._renewed:
+        if self._connection != (connection := int(self._nats.stats["reconnects"])):
+            await self.still_there()
+            self._connection = connection
+        await self._js.publish(f"$KV.eddy_leases.{self.board}", to_json(now))
+
+    async def still_there(self) -> None:
+        """See that the servers keep the pool that was joined.
+
+        Raises:
+            PoolReplaced: They keep another: what was joined is gone, this board's queue too.
+        """
+        now = await self._which()
+        if now and self._pool and now != self._pool:
             raise PoolReplaced("The pool's servers came back without what they kept.")
-        self._renewed = kept.seq
+
+    async def _which(self) -> str:
+        """Which pool the servers keep; empty from a head of an earlier release, which does not know the question."""
+        try:
+            return str(await self._ask("pool"))
+        except EddyError as refused:
+            if refused.details.get("cause") == InvalidRequest.code:
+                return ""
+            raise
 
     async def give_up(self) -> None:
         """End the lease: this board leaves."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,6 +26,7 @@ from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import BOARDS_OWN, UNABLE
 from eddy.pool.link import AWAY, WORK, Link
+from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
 from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
 from eddy.pool.table import PoolJobs
@@ -60,6 +62,7 @@ class Gate:
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
+            "pool": self._pool,
             "join": self._join,
             "mine": self._mine,
             "job": self._job,
@@ -115,6 +118,12 @@ class Gate:
             return
         with contextlib.suppress(*AWAY):
             await message.respond(json.dumps(answer).encode())
+
+    async def _pool(self, board: str, _: Ask) -> Any:
+        """Which pool this is, in a form that tells nothing of how it numbers jobs."""
+        if not (kept := await identity(self._link)):
+            raise PoolUnreachable("The servers keep no pool now.", board=board)
+        return hashlib.sha256(kept).hexdigest()
 
     async def _join(self, board: str, ask: Ask) -> Any:
         """Keep what a board is, under the name it was let in by; answers it with what operators said of it."""
