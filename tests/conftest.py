@@ -7,6 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from eddy import logs
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+"""No test is timed, and a run finds what the last one found; `--hypothesis-profile=default` looks at other examples."""
 
 
 @pytest.fixture(autouse=True)

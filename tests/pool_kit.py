@@ -61,7 +61,7 @@ class Pool:
                     client.close()
                 for head, thread in self.heads:
                     head.stop()
-                    thread.join(60)
+                    thread.join(180)
                 for process in self.boards.values():
                     process.kill()
                     process.wait()

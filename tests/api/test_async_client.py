@@ -33,7 +33,7 @@ async def test_a_job_from_arrays_to_arrays(server: Any) -> None:
         job = await ada.submit("invert", {"image": image}, labels={"run": "7"}, retries=1)
         assert job["retries"] is not None
         assert (job["batch"], job["labels"], job["retries"]["max"]) == (2, {"run": "7"}, 1)
-        with anyio.fail_after(60):
+        with anyio.fail_after(180):
             async with anyio.create_task_group() as group:
                 ended: list[answers.Job] = []
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 import logging
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import httpx
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits, guarded
+from eddy.api.connections import ConnectionLimits, Connections, guarded
 
 LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
+WAIT_S = 180.0
 LARGE = 12 << 20
 HEAD = b"POST /echo HTTP/1.1\r\nHost: eddy\r\nContent-Length: 100000\r\n"
 
@@ -37,9 +40,10 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def serving(limits: ConnectionLimits) -> Iterator[int]:
+def serving(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Iterator[int]:
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=guarded(limits), lifespan="off", log_level="error")  # type: ignore[arg-type]
+    http = guarded(limits, on_slow)
+    config = uvicorn.Config(app, http=http, lifespan="off", log_level="error")  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -49,7 +53,7 @@ def serving(limits: ConnectionLimits) -> Iterator[int]:
         yield int(listener.getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(WAIT_S)
         listener.close()
 
 
@@ -61,7 +65,7 @@ def port() -> Iterator[int]:
 
 def connect(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port))
-    connection.settimeout(20)
+    connection.settimeout(WAIT_S)
     return connection
 
 
@@ -90,7 +94,7 @@ def test_a_body_that_comes_too_slowly_ends_the_connection(port: int, rate: int) 
         connection.sendall(HEAD + b"\r\n" + b"x" * 500)
         start = time.monotonic()
         with suppress(ConnectionError):
-            while time.monotonic() - start < 10:
+            while time.monotonic() - start < WAIT_S:
                 connection.sendall(b"x" * (rate // 10))
                 connection.settimeout(0.1)
                 with suppress(TimeoutError):
@@ -98,6 +102,7 @@ def test_a_body_that_comes_too_slowly_ends_the_connection(port: int, rate: int) 
                     break
             else:
                 pytest.fail("it was not ended")
+            connection.settimeout(WAIT_S)
             assert first.startswith(b"HTTP/1.1 408")
             assert b'"instance": "/echo"' in first + everything(connection)
 
@@ -115,10 +120,11 @@ def test_a_slow_upload_that_goes_on_is_left_alone(port: int) -> None:
     assert data.startswith(b"HTTP/1.1 200")
 
 
-def test_an_answer_nobody_reads_ends_the_connection(port: int) -> None:
-    with connect(port) as connection:
+def test_an_answer_nobody_reads_ends_the_connection() -> None:
+    slow = threading.Event()
+    with serving(LIMITS, slow.set) as port, connect(port) as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: eddy\r\n\r\n")
-        time.sleep(2.5)
+        assert slow.wait(WAIT_S)
         assert len(everything(connection)) < LARGE
 
 
@@ -138,7 +144,7 @@ def test_an_answer_that_is_read_slowly_comes_whole() -> None:
 def test_whoever_waits_longest_makes_room_and_others_are_served(port: int) -> None:
     with ExitStack() as held:
         idle = [held.enter_context(connect(port)) for _ in range(40)]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as client:
             assert client.get("/").text == "0"
             assert client.get("/").text == "0"
         ended = sum(1 for connection in idle if everything_now(connection))
@@ -157,12 +163,12 @@ def everything_now(connection: socket.socket) -> bool:
     return True
 
 
-def test_where_all_are_at_work_the_next_is_refused(port: int) -> None:
-    with ExitStack() as held:
+def test_where_all_are_at_work_the_next_is_refused() -> None:
+    with serving(dataclasses.replace(LIMITS, patience_s=WAIT_S)) as port, ExitStack() as held:
         for _ in range(LIMITS.connections_per_client):
             busy = held.enter_context(connect(port))
-            busy.sendall(HEAD + b"\r\n" + b"x" * 3000)
-        time.sleep(0.3)
+            busy.sendall(HEAD + b"Expect: 100-continue\r\n\r\n")
+            assert busy.recv(4096).startswith(b"HTTP/1.1 100"), "it is being answered"
         with connect(port) as late:
             answer = everything(late)
     assert answer.startswith(b"HTTP/1.1 503")
@@ -199,7 +205,35 @@ def test_nobody_answers_a_request_again_that_went_on_as_no_http(port: int) -> No
 
 
 def test_a_kept_alive_connection_goes_on_serving(port: int) -> None:
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as client:
         for _ in range(3):
             assert client.post("/", content=b"x" * 200000).text == "200000"
             time.sleep(0.6)
+
+
+class Watched:
+    """A connection that keeps when it was looked at."""
+
+    def __init__(self) -> None:
+        self.looks: list[float] = []
+
+    def look(self, now_s: float) -> None:
+        self.looks.append(now_s)
+
+
+def test_time_in_which_the_server_stood_still_counts_against_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped, or its machine is, for longer than its patience: the next look is one step later, not twenty."""
+
+    async def check() -> None:
+        loop, wall, watched = asyncio.get_running_loop(), [100.0], Watched()
+        monkeypatch.setattr(loop, "time", lambda: wall[0])
+        connections = Connections(LIMITS)
+        assert connections.add(watched, "a")  # type: ignore[arg-type]
+        for passes in (0.1, 8.1, 0.1):
+            wall[0] += passes
+            connections._look()
+        assert watched.looks == pytest.approx([100.1, 100.2, 100.3])
+        assert connections.now_s == pytest.approx(100.3)
+        connections._open.clear()
+
+    asyncio.run(check())

@@ -92,7 +92,7 @@ async def say(port: int, parts: Sequence[bytes], pause_s: float = 0.02) -> bytes
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         for part in parts:
             if part is ANSWERED:
-                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 180)
                 found += head
                 found += await reader.readexactly(int(re.search(rb"(?i)content-length: (\d+)", head)[1]))  # type: ignore[index]
                 continue
@@ -100,7 +100,7 @@ async def say(port: int, parts: Sequence[bytes], pause_s: float = 0.02) -> bytes
             await writer.drain()
             await asyncio.sleep(pause_s)
     with contextlib.suppress(ConnectionError):
-        found += await asyncio.wait_for(reader.read(), 60)
+        found += await asyncio.wait_for(reader.read(), 180)
     writer.close()
     return found
 
@@ -256,7 +256,7 @@ async def test_what_comes_behind_a_submission_waits_for_its_answer(start: Callab
         await asyncio.sleep(0.1)
         assert found.short.hypervisor.taken_at_once == 1
         gate.set()
-        answer = await asyncio.wait_for(reader.read(), 60)
+        answer = await asyncio.wait_for(reader.read(), 180)
         writer.close()
     assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"202", b"202", b"200"]
 

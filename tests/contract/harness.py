@@ -201,7 +201,7 @@ class KernelRig:
         """End boardd."""
         if self.boardd is not None:
             self.boardd.send_signal(how)
-            self.boardd.communicate(timeout=60)
+            self.boardd.communicate(timeout=180)
             self.boardd = None
 
     def close(self) -> None:
@@ -298,7 +298,7 @@ def socketed(inner: Harness, tmp: Path) -> Harness:
 
     def close() -> None:
         server.stop()
-        thread.join(30)
+        thread.join(180)
         assert not thread.is_alive()
         outer.board.release()
 

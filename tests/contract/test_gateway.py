@@ -29,7 +29,7 @@ from eddy.board.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, Unauthorized
 from eddy.trust import generate, load_key
 
-WAIT_S = 60.0
+WAIT_S = 180.0
 
 
 def certificate(folder: Path, name: str) -> Path:

@@ -156,7 +156,7 @@ class Rig:
 
     def ready(self) -> None:
         """Return when jobs are taken: a server that was not killed has to notice that its board is back."""
-        with httpx.Client(base_url=self.url, timeout=30) as client:
+        with httpx.Client(base_url=self.url, timeout=180) as client:
             while client.get("/readyz").status_code != 200:
                 time.sleep(0.01)
 
@@ -172,7 +172,7 @@ class Rig:
     def client(self) -> httpx.Client:
         """The operator."""
         headers = {"Authorization": f"Bearer {Path(self.key).read_text().strip()}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=180)
 
     def upload(self) -> None:
         """Upload what jobs take."""

@@ -29,7 +29,7 @@ from eddy.client import Client
 
 SCRIPT = Path(__file__).with_name("stop_process.py")
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-START_S, STOP_S, JOB_S = 120.0, 60.0, 300.0
+START_S, STOP_S, JOB_S = 180.0, 180.0, 600.0
 BOARDS = ("rtl", "model", "split")
 
 

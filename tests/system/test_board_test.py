@@ -131,7 +131,7 @@ def test_a_signed_report_counts_as_it_is_and_no_other(harness: Harness, tmp_path
     def verified(changed: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
         file.write_text(json.dumps(changed))
         command = [sys.executable, "-m", "eddy", "board-test", f"--verify={file}", f"--trusted-keys={keys}"]
-        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=180)
 
     kept = verified(document, f"--keep={tmp_path / 'measured'}")
     assert kept.returncode == 0, kept.stderr
@@ -224,10 +224,10 @@ def test_the_command_goes_past_checks_only_where_told_and_in_its_own_process(har
             path.unlink()
     out = tmp_path / "report.json"
     command = [sys.executable, "-m", "eddy", "board-test", "--board=rtl", "--profile=tiny", "--past-checks"]
-    refused = subprocess.run([*command, "--boardd=/nowhere"], capture_output=True, text=True, timeout=120)
+    refused = subprocess.run([*command, "--boardd=/nowhere"], capture_output=True, text=True, timeout=180)
     assert "boardd lets nobody past its checks" in refused.stderr
     options = (f"--images={harness.folder}", "--swaps=0", f"--out={out}", f"--keep={tmp_path / 'measured'}")
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=180)
     steps = {step["step"]: step for step in json.loads(out.read_text())["steps"]}
     assert steps["images"]["outcome"] == "FAIL", "slot 1 has none, and that is said"
     assert done.returncode != 0

@@ -48,7 +48,7 @@ def serving(step: str, environment: dict[str, str]) -> Iterator[None]:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
 
 
 @pytest.mark.rtl

@@ -46,7 +46,7 @@ async def serving(store: Store, board: ModelBoard) -> AsyncIterator[Hypervisor]:
 
 
 async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
-    with anyio.fail_after(30):
+    with anyio.fail_after(180):
         async for _ in hypervisor.follow(record.tenant, record.id):
             pass
     return store.jobs.get(record.tenant, record.id)
@@ -82,7 +82,7 @@ async def let_go(hypervisor: Hypervisor) -> None:
 
 async def told(hypervisor: Hypervisor, jobs: list[JobRecord]) -> list[JobEstimate]:
     """What jobs are told, once the engine has taken all of them in."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(180):
         while True:
             outlook = await hypervisor.estimates(fresh=True)
             found = [estimate for job in jobs if (estimate := outlook.of(job.id)) is not None]

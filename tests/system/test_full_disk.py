@@ -23,7 +23,7 @@ from eddy.store import files
 from hypervisor_kit import model_board
 from system.test_server_model import inputs, result
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -64,7 +64,11 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def ready(server: Server) -> httpx.Response:
-    return httpx.get(f"{server.url}/readyz")
+    return _get(server, "/readyz")
+
+
+def _get(server: Server, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    return httpx.get(server.url + path, headers=headers, timeout=PATIENCE_S)
 
 
 def test_a_full_disk_is_said_and_work_goes_on_by_itself(server: Server, client: Client) -> None:
@@ -89,8 +93,8 @@ def test_a_full_disk_is_said_and_work_goes_on_by_itself(server: Server, client: 
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["code"] == "storage-full"
         headers = {"Authorization": f"Bearer {server.key_file.read_text().strip()}"}
-        until(lambda: "\neddy_up 0.0\n" in httpx.get(f"{server.url}/metrics", headers=headers).text)
-        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        until(lambda: "\neddy_up 0.0\n" in _get(server, "/metrics", headers).text)
+        assert _get(server, "/healthz").status_code == 200
         assert client.jobs(), "what is there can be read"
     until(lambda: ready(server).status_code == 200)
     assert "free space" in refusals[0].message
@@ -195,7 +199,7 @@ def test_a_small_file_system(small: Path, tmp_path: Path) -> None:
     full = fill(small)
     for data in ("data", "new"):
         command = [sys.executable, "-m", "eddy", "serve", "--board", "model", "--port", "0", "--data"]
-        done = subprocess.run([*command, str(small / data)], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run([*command, str(small / data)], capture_output=True, text=True, check=False, timeout=180)
         assert done.returncode == 6
         assert len(done.stderr.splitlines()) == 1
         assert "is full" in done.stderr

@@ -63,7 +63,7 @@ def test_asking_for_more_brings_no_more(server: Server) -> None:
             jobs = launched(greedy, KERNELS, priority=9, deadline_s=SLICE_S) + launched(honest, KERNELS)
             operator.undrain(slot)
             for job in jobs:
-                job.wait(timeout_s=60)
+                job.wait(timeout_s=180)
             asked, plain = ([job.refresh().data for job in of] for of in (jobs[:KERNELS], jobs[KERNELS:]))
             last_s = max(job["ended_s"] for job in plain)
             had_s = sum(job["kernel"]["core_seconds"] for job in asked if job["ended_s"] <= last_s)

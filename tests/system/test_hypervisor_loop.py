@@ -47,7 +47,7 @@ async def serving(
 
 
 async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
-    with anyio.fail_after(30):
+    with anyio.fail_after(180):
         async for _ in hypervisor.follow(record.tenant, record.id):
             pass
     return store.jobs.get(record.tenant, record.id)
@@ -183,7 +183,7 @@ async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) ->
         record = store.jobs.get(TENANT, record.id)
         assert record.state is JobState.CANCELLED
         assert (await hypervisor.cancel(TENANT, record.id)).state is JobState.CANCELLED
-        with anyio.fail_after(60):  # the end is committed first, then its memory is given back
+        with anyio.fail_after(180):  # the end is committed first, then its memory is given back
             while board.state().buffers:
                 await anyio.sleep(0.001)
         with pytest.raises(NotFound):

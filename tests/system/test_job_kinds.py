@@ -172,7 +172,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def test_it_is_submitted_over_http_where_the_server_is_given_it(server: Server) -> None:
     key = server.key_file.read_text().strip()
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=180) as client:
         job = client.post("/v1/jobs", json={"echo": {"items": 3}, "priority": 3}).json()
         assert (job["kind"], job["batch"], job["priority"]) == ("echo", 3, 3)
         events = client.get(job["links"]["events"]).text
@@ -196,7 +196,7 @@ def test_a_server_that_was_not_given_it_refuses_it(tmp_path: Path) -> None:
     with Server(settings, board=model_board()).background() as server:
         key = server.key_file.read_text().strip()
         asked, headers = {"echo": {"items": 1}}, {"Authorization": f"Bearer {key}"}
-        refused = httpx.post(f"{server.url}/v1/jobs", json=asked, headers=headers, timeout=120)
+        refused = httpx.post(f"{server.url}/v1/jobs", json=asked, headers=headers, timeout=180)
     assert (refused.status_code, refused.json()["field"]) == (422, "echo")
 
 

@@ -243,7 +243,7 @@ def test_the_operators_commands(pool: Pool) -> None:
 
 def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool: Pool) -> None:
     head = pool.head("a")
-    api = httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {pool.key}"})
+    api = httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S)
     wrong: tuple[tuple[str, str, Any], ...] = (
         ("POST", "/v1/admin/tenants", {"id": "eve", "admin": "false"}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "operator": True}),
@@ -305,7 +305,7 @@ def test_jobs_after_others_and_deadlines(pool: Pool) -> None:
     assert parts(ada, first)[-1]["ended_unix_s"] <= parts(ada, second)[0]["ended_unix_s"]
     with pytest.raises(EddyError, match="operator"):
         ada.transport.request("GET", "/metrics")
-    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"})
+    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S)
     found = {s.name + str(s.labels): s.value for f in text_string_to_metric_families(answer.text) for s in f.samples}
     assert found["eddy_pool_boards{'state': 'present'}"] == 1
     assert found["eddy_pool_jobs_ended_total{'state': 'succeeded'}"] == 2
@@ -444,7 +444,7 @@ def test_what_waits_on_a_board_moves_by_itself_when_another_joins(pool: Pool) ->
     assert re.fullmatch(rf"({causes}); b2 would end it \d\S* s sooner", move["because"]), move
     told = CliRunner().invoke(app, ["pool", "explain", str(waits.id), "--url", head.url, "--key", pool.keys["ada"]])
     assert f"taken from b1 with 0 items committed: {move['because']}" in told.output
-    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"})
+    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S)
     assert "eddy_pool_replanned_total 1.0" in answer.text
 
 

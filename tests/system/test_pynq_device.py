@@ -110,7 +110,7 @@ def test_a_rogue_modules_interrupt_is_awaited_too(overlay: Any, files: Bitstream
         module.write(0x04, 1)
         module.write(0x08, 1)
         module.write(0, 1)
-        await asyncio.wait_for(module.interrupt.wait(), 20)
+        await asyncio.wait_for(module.interrupt.wait(), 180)
 
     asyncio.run(run())
     buffer.invalidate()
@@ -130,7 +130,7 @@ def test_every_wait_for_an_interrupt_ends_with_its_own_run(overlay: Any, files: 
 
     async def run() -> bool:
         registers.CTRL.AP_START = 1
-        await asyncio.wait_for(module.interrupt.wait(), 20)
+        await asyncio.wait_for(module.interrupt.wait(), 180)
         done = bool(registers.CTRL.AP_DONE)
         registers.IP_ISR = 1
         return done

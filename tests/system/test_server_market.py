@@ -53,7 +53,7 @@ def test_two_tenants_see_the_market_and_the_operator_changes_the_policy(server: 
                 y, x = step_arrays(256)
                 jobs.append(client.kernel(STEP, "step").launch(256, y, x, 2))
             for job in jobs:
-                job.wait(timeout_s=60)
+                job.wait(timeout_s=180)
             found = [[epoch["me"] for epoch in client.market_history()] for client in (ada, grace)]
             assert [{me["weight"] for me in epochs} for epochs in found] == [{1.0}, {3.0}]
             for epochs in found:  # in its last epoch a tenant may have been left with nothing to do
@@ -83,7 +83,7 @@ def test_history_and_the_policy_in_force_outlive_the_server(tmp_path: Path) -> N
             key = operator.add_tenant("ada")["key"]
             assert operator.set_price_policy("entitlement")["policy"] == "entitlement"
             with Client(server.url, key) as ada:
-                ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=60)
+                ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=180)
                 before = ada.market_history()
     assert before
     with (
@@ -94,7 +94,7 @@ def test_history_and_the_policy_in_force_outlive_the_server(tmp_path: Path) -> N
         after = ada.market_history()
         assert after[: len(before)] == before
         assert operator.market()["price_policy"] == "entitlement"
-        ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=60)
+        ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=180)
         new = [epoch["epoch"] for epoch in ada.market_history(after=after[-1]["epoch"])]
         assert new == sorted(new)
         assert new[0] > after[-1]["epoch"], "numbers go on"

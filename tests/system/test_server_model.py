@@ -103,7 +103,7 @@ def test_wait_with_a_time_limit_and_a_repeated_submission(ada: Client) -> None:
     first = ada.submit("chain", inputs(1), idempotency_key="once")
     again = ada.submit("chain", inputs(1), idempotency_key="once")
     assert first.id == again.id
-    assert again.wait(timeout_s=60).state == "succeeded"
+    assert again.wait(timeout_s=180).state == "succeeded"
     with pytest.raises(Conflict):
         ada.submit("chain", inputs(2), idempotency_key="once")
     with pytest.raises(Conflict):
@@ -132,7 +132,7 @@ def test_a_client_that_sends_far_too_much_gets_the_answer_and_no_reset(server: S
     chunked = {} if declared else {"Transfer-Encoding": "chunked"}
     url = urlsplit(server.url)
     # This client sends all it has before it reads, and does not forgive a connection that was closed meanwhile.
-    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=30)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=180)
     connection.request("POST", "/v1/jobs", content, {**headers, **chunked}, encode_chunked=not declared)
     answer = connection.getresponse()
     assert answer.status == 413
@@ -232,22 +232,22 @@ def test_whoever_is_told_that_it_serves_finds_jobs_taken(tmp_path: Path, monkeyp
 
     def slow() -> Any:
         began.set()
-        assert answered.wait(30)
+        assert answered.wait(180)
         return images()
 
     monkeypatch.setattr(server.board, "images", slow)
     asked: list[int] = []
 
     def ask() -> None:
-        assert began.wait(30)
-        asked.append(httpx.get(f"{server.url}/readyz").status_code)
+        assert began.wait(180)
+        asked.append(httpx.get(f"{server.url}/readyz", timeout=180).status_code)
         answered.set()
 
     early = threading.Thread(target=ask)
     early.start()
     with server.background():
-        asked.append(httpx.get(f"{server.url}/readyz").status_code)
-    early.join(30)
+        asked.append(httpx.get(f"{server.url}/readyz", timeout=180).status_code)
+    early.join(180)
     assert asked == [503, 200]
 
 

@@ -21,7 +21,7 @@ def test_the_listening_socket_says_it_is_tcp(host: str) -> None:
 
 def test_accepted_connections_do_not_wait_for_acknowledgements(tmp_path: Path) -> None:
     settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", BITSTREAMS, port=0)
-    with Server(settings).background() as server, httpx.Client(base_url=server.url) as client:
+    with Server(settings).background() as server, httpx.Client(base_url=server.url, timeout=180) as client:
         assert client.get("/healthz").status_code == 200
         connections = list(server._uvicorn.server_state.connections)
         assert connections
@@ -39,7 +39,7 @@ def test_asking_for_a_websocket_writes_nothing_into_the_log(tmp_path: Path, capf
         "Sec-WebSocket-Version": "13",
     }
     with Server(settings).background() as server:
-        assert httpx.get(server.url + "/healthz", headers=asked).json()["status"] == "ok"
+        assert httpx.get(server.url + "/healthz", headers=asked, timeout=180).json()["status"] == "ok"
     said = capfd.readouterr()
     assert "ebSocket" not in said.err + said.out
 
@@ -48,7 +48,7 @@ SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 def said_to(server: Server, request: bytes) -> bytes:
-    with socket.create_connection((server.host, server.port), timeout=30) as connection:
+    with socket.create_connection((server.host, server.port), timeout=180) as connection:
         connection.sendall(request)
         answer = b""
         while piece := connection.recv(1 << 16):

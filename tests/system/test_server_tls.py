@@ -52,7 +52,7 @@ def make(folder: Path, name: str) -> TlsFiles:
 
 def subject_of(server: Server) -> str:
     """Whose certificate a new connection is shown."""
-    text = ssl.get_server_certificate((server.host, server.port), timeout=30)
+    text = ssl.get_server_certificate((server.host, server.port), timeout=180)
     found = x509.load_pem_x509_certificate(text.encode()).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value)
 
@@ -78,13 +78,13 @@ def test_a_server_with_a_certificate_and_another_one_while_it_serves(tmp_path: P
     with built.background() as server:
         assert server.url.startswith("https://127.0.0.1:")
         known = ssl.create_default_context(cafile=str(files.certificate))
-        with httpx.Client(base_url=f"https://localhost:{server.port}", verify=known) as client:
+        with httpx.Client(base_url=f"https://localhost:{server.port}", verify=known, timeout=180) as client:
             assert client.get("/healthz").status_code == 200
             key = server.key_file.read_text().strip()
             answer = client.post("/v1/session", json={"key": key})
             assert "secure" in answer.headers["set-cookie"].lower()
         with pytest.raises(httpx.HTTPError):
-            httpx.get(f"http://127.0.0.1:{server.port}/healthz")
+            httpx.get(f"http://127.0.0.1:{server.port}/healthz", timeout=180)
         assert subject_of(server) == "first"
         make(tmp_path, "second")
         files.key.write_text("no key")
@@ -202,7 +202,7 @@ def test_what_the_audit_log_cannot_hold_is_not_done_and_the_next_signal_counts(
 
     asked: list[object] = []
     with structlog.testing.capture_logs() as said:
-        asyncio.run(asyncio.wait_for(live(), 60))
+        asyncio.run(asyncio.wait_for(live(), 180))
     assert [line["event"] for line in said] == [
         "the configuration could not be reloaded",
         "configuration kept as it was: the disk is full",
@@ -255,7 +255,7 @@ def test_a_running_server_is_asked_from_a_signal_handler(tmp_path: Path) -> None
     reloader.ask()  # nothing runs yet
     with Server(settings(tmp_path, None), reloader=reloader).background():
         reloader.ask()
-        assert read.wait(30)
+        assert read.wait(180)
 
 
 @pytest.mark.parametrize("spoil", ["", "missing", "other", "text"])

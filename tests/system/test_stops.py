@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -42,7 +43,7 @@ def test_a_server_that_is_followed_ends_at_the_second_signal_without_a_traceback
         def follow() -> None:
             headers = {"Authorization": f"Bearer {key}"}
             try:
-                with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", headers=headers, timeout=60) as stream:
+                with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", headers=headers, timeout=180) as stream:
                     lines.extend(stream.iter_lines())
             except httpx.HTTPError as error:
                 broken.append(repr(error))
@@ -50,9 +51,9 @@ def test_a_server_that_is_followed_ends_at_the_second_signal_without_a_traceback
         thread = threading.Thread(target=follow)
         thread.start()
         while not lines and thread.is_alive():
-            pass
+            time.sleep(0.01)
         ended = server.end([signal.SIGTERM, signal.SIGINT], 0.05)
-        thread.join(30)
+        thread.join(180)
         assert not stop_rig.objections(ended, True, place.data)
         assert not broken
 
@@ -70,10 +71,13 @@ def test_a_stop_while_models_are_built_leaves_no_compiler_behind(tmp_path: Path)
             assert line, said
             said += line
         process.send_signal(signal.SIGTERM)
-        said += process.communicate(timeout=60)[1]
+        said += process.communicate(timeout=180)[1]
     assert process.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in said
-    assert not _running_with(str(tmp_path)), "a compiler was left behind"
+    until_s = time.monotonic() + 180
+    while left := _running_with(str(tmp_path)):  # what is killed is not gone at once
+        assert time.monotonic() < until_s, f"a compiler was left behind: {left}"
+        time.sleep(0.05)
 
 
 def _running_with(text: str) -> list[str]:

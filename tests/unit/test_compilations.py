@@ -30,7 +30,7 @@ class Compiler:
         with self.changed:
             self.begun.append(request.tenant)
             self.changed.notify_all()
-        assert self.go.wait(60)
+        assert self.go.wait(180)
         if request.batch == 0:
             raise InvalidRequest("The batch is empty.", field="batch")
         return WORK
@@ -38,7 +38,7 @@ class Compiler:
     async def has_begun(self, count: int) -> None:
         def wait() -> None:
             with self.changed:
-                assert self.changed.wait_for(lambda: len(self.begun) >= count, 60)
+                assert self.changed.wait_for(lambda: len(self.begun) >= count, 180)
 
         await anyio.to_thread.run_sync(wait)
 

@@ -88,7 +88,7 @@ async def running(*clients: Client) -> AsyncIterator[None]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(180):
         while not condition():
             await asyncio.sleep(0.001)
 

@@ -24,7 +24,7 @@ def test_it(number: int) -> None:
 def test_a_group_is_run_by_one_worker(tmp_path: Path) -> None:
     (tmp_path / "test_group.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider"]
-    subprocess.run([*command, "--rootdir", str(tmp_path)], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([*command, "--rootdir", str(tmp_path)], cwd=tmp_path, check=True, timeout=180)
     ran = [path.name.split(".")[0] for path in tmp_path.glob("gw*")]
     assert len(ran) == 20
     assert len(set(ran)) == 1

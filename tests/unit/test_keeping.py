@@ -14,7 +14,7 @@ from eddy.hypervisor.messages import Collected
 from eddy.store import Store
 from eddy.store.rows import ItemOutput, ResultRow
 
-WAIT_S = 30.0
+WAIT_S = 180.0
 
 
 class SlowStore(Store):

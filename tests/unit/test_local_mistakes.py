@@ -32,7 +32,7 @@ def run(*arguments: str, **environment: str) -> Any:
 
 def eddy(*arguments: str, **redirected: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "eddy.cli.main", *arguments]
-    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, timeout=60, **redirected)
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, timeout=180, **redirected)
 
 
 def one_line(stderr: str) -> str:

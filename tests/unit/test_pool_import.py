@@ -26,6 +26,6 @@ def test_commands_say_what_to_install() -> None:
 
 def test_a_pool_that_is_not_there_is_said_in_one_line() -> None:
     command = [sys.executable, "-m", "eddy", "pool", "serve", "--pool", "nats://127.0.0.1:9", "--port", "0"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert found.returncode == 3
     assert found.stderr.strip().splitlines()[-1].startswith("eddy: No pool answers at 127.0.0.1:9")

@@ -133,12 +133,12 @@ def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
-        assert began.wait(10)
+        assert began.wait(180)
         with socket.create_connection(listener.getsockname()) as slow:
-            slow.settimeout(10)
+            slow.settimeout(180)
             slow.sendall(b"GET / HTTP/1.1\r\nHo")
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(180)
         listener.close()

@@ -79,7 +79,7 @@ def test_builders_in_several_processes_share_one_product(tmp_path: Path) -> None
         subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    said = [process.communicate(timeout=60)[0] for process in running]
+    said = [process.communicate(timeout=180)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
     assert "".join(said).count("made") == 1
 

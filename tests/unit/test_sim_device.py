@@ -409,7 +409,7 @@ def test_a_wait_given_up_leaves_later_loops_alone(device: SimDevice, overlay: An
     async def once(slot: int) -> None:
         pin = pynq.Interrupt(f"slot{slot}/module/interrupt")
         device.sim.write32(MODULE_OFFSET + slot * 0x1_0000, 1)
-        await asyncio.wait_for(pin.wait(), 20)
+        await asyncio.wait_for(pin.wait(), 180)
         device.sim.write32(MODULE_OFFSET + slot * 0x1_0000 + 0xC, 1)
 
     for slot in (1, 0):

@@ -149,14 +149,14 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
     def send() -> None:
         with store.blobs.upload(TENANT, sha(data), len(data)) as upload:
             upload.write(data)
-            together.wait(10)
+            together.wait(180)
             news.append(upload.finish())
 
     threads = [threading.Thread(target=send) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(180)
     assert sorted(news) == [False, False, False, True]
     assert there(tmp_path) == [f"blobs/t-{TENANT}/{sha(data)}"]
     assert store.blobs.room(TENANT) == 3 * PIECE_BYTES - len(data)

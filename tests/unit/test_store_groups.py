@@ -132,7 +132,7 @@ def test_reading_does_not_wait_for_a_transaction(tmp_path: Path) -> None:
         db.execute("DELETE FROM event")
         reader = threading.Thread(target=lambda: found.append(store.jobs.get("a", record.id)))
         reader.start()
-        reader.join(10)
+        reader.join(180)
         assert found == [record]
         assert store.events.of("a", record.id) == ()
     assert store.events.of("a", record.id) == ()

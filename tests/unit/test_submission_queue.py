@@ -21,7 +21,7 @@ class House:
 
     def let_in(self, group: Sequence[int]) -> list[int | Exception]:
         self.groups.append(list(group))
-        assert self.opened.wait(10)
+        assert self.opened.wait(180)
         if 13 in group:
             raise RuntimeError("the house fell down")
         return [ValueError(str(number)) if number % 2 else 2 * number for number in group]

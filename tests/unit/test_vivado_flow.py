@@ -50,7 +50,7 @@ def run(name: str, folder: Path, *only: str, **environment: str) -> subprocess.C
     identities.write_text("".join(f"identity {part} 0123456789abcdef\n" for part in parts))
     command = [TCLSH, str(ROOT / "hw/vivado/tcl/dryrun.tcl"), str(ROOT), name, str(identities), *only]
     return subprocess.run(
-        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=180
     )
 
 
@@ -282,6 +282,6 @@ def test_the_overlay_says_the_window_and_the_interrupt(name: str) -> None:
 def test_the_overlay_compiles_without_a_warning(name: str, tmp_path: Path) -> None:
     command = ["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", str(tmp_path / "eddy.dtbo")]
     command.append(str(ROOT / f"hw/vivado/{name}/eddy.dtso"))
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert (result.returncode, result.stderr) == (0, "")
     assert (tmp_path / "eddy.dtbo").stat().st_size > 100

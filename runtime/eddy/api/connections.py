@@ -4,7 +4,7 @@ A connection costs a file descriptor and memory for as long as its client likes,
 request's head must come within a time, its body and the reading of its answer must go on at a least rate, and there are
 so many connections at once, of one address and in all. Where one too many comes, the one that has waited longest
 without asking anything makes room for it; only where all are at work is it refused. A slow upload or download that goes
-on may take as long as it needs.
+on may take as long as it needs, and time in which the server itself stood still counts against nobody.
 """
 
 from __future__ import annotations
@@ -95,6 +95,13 @@ class Connections:
     on_slow: Callable[[], None] = lambda: None
     _open: dict[GuardedProtocol, str] = field(default_factory=dict)
     _looking: asyncio.TimerHandle | None = None
+    _due_s: float = 0.0
+    _still_s: float = 0.0
+
+    @property
+    def now_s(self) -> float:
+        """Wall seconds in which this server watched: not those by which it came late to a look at every connection."""
+        return asyncio.get_running_loop().time() - self._still_s
 
     def add(self, connection: GuardedProtocol, address: str) -> bool:
         """Take a new connection in; answers False where there is no room for it."""
@@ -106,7 +113,7 @@ class Connections:
         if not fits:
             self.remove(connection)
         if self._looking is None:
-            self._looking = asyncio.get_running_loop().call_later(self._look_s, self._look)
+            self._look_soon()
         return fits
 
     @property
@@ -117,11 +124,18 @@ class Connections:
         """Forget a connection that ended."""
         self._open.pop(connection, None)
 
-    def _look(self) -> None:
+    def _look_soon(self) -> None:
         loop = asyncio.get_running_loop()
+        self._due_s = loop.time() + self._look_s
+        self._looking = loop.call_at(self._due_s, self._look)
+
+    def _look(self) -> None:
+        self._still_s += max(0.0, asyncio.get_running_loop().time() - self._due_s)
+        now_s, self._looking = self.now_s, None
         for connection in list(self._open):
-            connection.look(loop.time())
-        self._looking = loop.call_later(self._look_s, self._look) if self._open else None
+            connection.look(now_s)
+        if self._open:
+            self._look_soon()
 
 
 def _make_room(among: list[GuardedProtocol]) -> bool:
@@ -146,7 +160,7 @@ class GuardedProtocol(H11Protocol):
     def __init__(self, connections: Connections, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._connections = connections
-        self._asking_s: float | None = self.loop.time()
+        self._asking_s: float | None = connections.now_s
         self._incoming, self._outgoing = _Flow(), _Flow()
 
     @property
@@ -177,7 +191,7 @@ class GuardedProtocol(H11Protocol):
         if self._busy:
             self._incoming.moved += len(data)
         elif self._asking_s is None:
-            self._asking_s = self.loop.time()
+            self._asking_s = self._connections.now_s
         super().data_received(data)
         if self._busy:
             self._asking_s = None

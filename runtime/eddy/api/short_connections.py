@@ -67,7 +67,7 @@ class ShortProtocol(GuardedProtocol):
         if len(data) < head.end:
             self._unset_keepalive_if_required()
             self._held = data
-            self._asking_s = self.loop.time() if self._asking_s is None else self._asking_s
+            self._asking_s = self._connections.now_s if self._asking_s is None else self._asking_s
             return True
         self._answering = self._short.take(head, data[head.begin :], self._send)
         if self._answering:
