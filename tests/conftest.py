@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -25,3 +26,11 @@ def _log_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for handler in [*root.handlers]:
         if handler not in handlers and type(handler).__module__ == logs.__name__:
             root.removeHandler(handler)
+
+
+@pytest.fixture
+def hearing_sighup() -> Iterator[None]:
+    """SIGHUP as a terminal has it: whoever started the tests may have it ignored (`nohup`)."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)

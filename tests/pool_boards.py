@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,9 +22,22 @@ from eddy.pool.records import PoolJob
 from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from nats.aio.client import Client as Nats
+from pool_kit import WAIT_S
 
 DATA = os.urandom(300_001)
 SHA = hashlib.sha256(DATA).hexdigest()
+
+
+@contextlib.contextmanager
+def unhurried() -> Iterator[None]:
+    """Nobody asks again, nor leaves a server, because that is slow: what is called once is done once."""
+    with (
+        patch("eddy.pool.link.PING_S", WAIT_S),
+        patch("eddy.pool.link.CALL_S", WAIT_S),
+        patch("eddy.pool.link.ASKED_S", WAIT_S),
+        patch("eddy.pool.asking.ANSWER_S", WAIT_S),
+    ):
+        yield
 
 
 class Boards:
@@ -36,7 +49,7 @@ class Boards:
     @contextlib.asynccontextmanager
     async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, AskingBoard]]:
         given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
-        async with connected(given, name) as nats:
+        async with connected(given, name, WAIT_S) as nats:
             yield nats, AskingBoard(nats, name)
 
 
@@ -50,7 +63,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
     """
 
     async def go() -> None:
-        async with opened(str(server.admission.head_file), "head") as link:
+        async with opened(str(server.admission.head_file), "head", WAIT_S) as link:
             await numbers_of(link)
             lead = Lead(link, "head")
             gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
@@ -69,6 +82,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
                 await asyncio.gather(*running, return_exceptions=True)
 
     with (
+        unhurried(),
         NatsServer(folder).running() as server,
         patch("eddy.pool.lead.LEASE_S", take_back_s),
         patch("eddy.pool.mirror.LEASE_S", 600),

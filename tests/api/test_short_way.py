@@ -251,6 +251,7 @@ async def test_what_comes_behind_a_submission_waits_for_its_answer(start: Callab
         reader, writer = await asyncio.open_connection("127.0.0.1", found.ports[0])
         writer.write(post())
         while not found.short.hypervisor.taken_at_once:
+            assert not reader.at_eof(), await reader.read()
             await asyncio.sleep(0.01)
         writer.write(post() + END)
         await asyncio.sleep(0.1)
@@ -332,6 +333,7 @@ async def test_a_server_that_ends_answers_what_it_took(start: Callable[..., Serv
         found.short.hypervisor.gate = gate = anyio.Event()
         asking = asyncio.create_task(say(found.ports[0], [post()]))
         while not found.short.hypervisor.taken_at_once:
+            assert not asking.done(), asking.result()
             await asyncio.sleep(0.01)
     answer = await asking  # nobody let it in: it was refused before the connection was left
     gate.set()

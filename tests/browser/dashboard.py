@@ -125,7 +125,7 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
     expect(page.locator("#status")).to_contain_text("does not answer")
     again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
     with Server(again, board=model_board(faults=ModelFaults())).background() as running:
-        expect(page.locator("#log-in")).to_be_visible(timeout=15_000)
+        expect(page.locator("#log-in")).to_be_visible()
         page.get_by_label("API key").fill("eddy_nobody")
         page.keyboard.press("Enter")
         expect(page.locator("#log-in-problem")).to_contain_text("unknown")

@@ -27,6 +27,7 @@ from eddy.board.gateway import GREETING_BYTES, Gateway, signed
 from eddy.board.port import EventKind
 from eddy.board.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, Unauthorized
+from eddy.pool.nats_server import free_port
 from eddy.trust import generate, load_key
 
 WAIT_S = 180.0
@@ -105,9 +106,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 def test_without_a_host_it_is_reached_at_every_address(site: Site) -> None:
-    with socket.socket() as any_port:
-        any_port.bind(("127.0.0.1", 0))
-        port = any_port.getsockname()[1]
+    port = free_port("0.0.0.0")
     command = [each for each in cast("list[str]", site.process.args) if not each.startswith("--listen")]
     with subprocess.Popen([*command, f"--listen=:{port}"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

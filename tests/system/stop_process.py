@@ -74,6 +74,7 @@ def _modelled(kind: Any) -> list[dict[str, bool]]:
 def main() -> None:
     """See the module."""
     report, arguments = Path(sys.argv[1]), sys.argv[2:]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may have it ignored (`nohup`)
     code = run(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the command has ended; what comes now would only hit this report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from eddy.pool.nats_server import free_port
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -54,8 +54,7 @@ def serving(step: str, environment: dict[str, str]) -> Iterator[None]:
 @pytest.mark.rtl
 @pytest.mark.xdist_group("simulated board")
 def test_the_steps_of_the_readme(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port("127.0.0.1")
     known = {name: value for name, value in os.environ.items() if not name.startswith("EDDY_") or "BUILD" in name}
     environment = {**known, "HOME": str(tmp_path), "EDDY_PORT": str(port), "EDDY_URL": f"127.0.0.1:{port}"}
     demonstration, first, *others = steps()
@@ -70,7 +69,7 @@ def test_the_steps_of_the_readme(tmp_path: Path) -> None:
         said = {}
         for step in others:
             done = subprocess.run(
-                words(step), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
+                words(step), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
             )
             assert done.returncode == 0, (step, done.stderr)
             said[step] = done.stdout

@@ -56,7 +56,7 @@ def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
 @pytest.mark.xdist_group("simulated board")
 def test_the_demonstration_of_a_pool_survives_the_death_of_a_board(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "eddy.cli.main", "demo", "--pool", "--json", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["verified"]

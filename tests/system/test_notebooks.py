@@ -56,7 +56,7 @@ def test_a_notebook_runs_and_draws(server: Server, name: str, monkeypatch: pytes
     monkeypatch.setenv("EDDY_URL", server.url)
     monkeypatch.setenv("EDDY_KEY", key)
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
-    NotebookClient(notebook, timeout=180, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, startup_timeout=180, kernel_name="python3").execute()
     shown = "\n".join(outputs(notebook))
     for what in DRAWN[name]:
         assert what in shown

@@ -24,7 +24,7 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
 
 async def write_leases(pool: Pool, times: int) -> None:
     """Renew leases as if the pool had been there for long."""
-    async with opened(str(pool.head_file), "test") as link:
+    async with opened(str(pool.head_file), "test", WAIT_S) as link:
         for _ in range(times):
             await link.leases.put("head.other", b"{}")
 
@@ -61,4 +61,4 @@ def test_a_head_ends_and_boards_join_what_is_there_then(pool: Pool) -> None:
         for name, value in order.expected.items():
             assert np.array_equal(job.outputs[name], value)
     operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "it is known"})
-    assert pool.drained(operator) == {"b1"}
+    until(lambda: pool.drained(operator) == {"b1"})

@@ -234,10 +234,10 @@ def test_keys_are_made_and_revoked_at_every_head(pool: Pool) -> None:
     assert feeds[0].over()
     assert "event: end" not in feeds[0].kinds, "it is broken off"
     assert feeds[1].thread.is_alive()
+    until(lambda: "event: state" in feeds[1].kinds, saw=lambda: feeds[1].kinds)
     pool.client(two, rotated["key"]).cancel(number)
     operator.transport.request("DELETE", f"/v1/keys/{rotated['id']}")
     assert feeds[1].over()
-    assert "event: state" in feeds[1].kinds
     short = posted(grace, {"expires_in_s": 0.001}, path="/v1/keys")
     with pytest.raises(Unauthorized, match="expired"):
         pool.client(one, short["key"]).quota()
@@ -356,6 +356,8 @@ def test_feeds_and_explanations(pool: Pool) -> None:
         return [(event.data["job"], event.data["state"]) for event in client.events(last=last, follow=False)]
 
     everything = [(first, "queued"), (later, "queued"), (first, "cancelled"), (later, "failed")]
+    # What happened is in the records first, and in what is told of it a moment later.
+    until(lambda: past(ada, 50) == everything and past(grace, 50), saw=lambda: past(pool.operator(head), 50))
     for last in (0, 1, 3, 4, 50):
         assert past(ada, last) == (everything[-last:] if last else [])
     assert past(grace, 50) == [(mine, "queued")]

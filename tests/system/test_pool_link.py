@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import Conflict, NotFound
@@ -16,16 +17,18 @@ from eddy.pool.link import Link, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, JobPart
 from eddy.pool.table import PoolJobs
+from pool_boards import unhurried
+from pool_kit import WAIT_S
 
 REQUEST = {"application": "a", "batch": 8}
 
 
 def on_a_server(folder: Path, what: Callable[[Link], Awaitable[None]]) -> None:
     async def go() -> None:
-        async with opened(str(server.admission.head_file), "test") as link:
+        async with opened(str(server.admission.head_file), "test", WAIT_S) as link:
             await what(link)
 
-    with NatsServer(folder).running() as server:
+    with unhurried(), NatsServer(folder).running() as server:
         asyncio.run(go())
 
 
@@ -104,7 +107,8 @@ def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
         assert await second.renew()
         assert not await first.renew()
 
-    on_a_server(tmp_path, check)
+    with patch("eddy.pool.link.LEASE_S", 600.0), patch("eddy.pool.lease.LEASE_S", 600.0):
+        on_a_server(tmp_path, check)
 
 
 def test_a_lease_that_cannot_be_renewed_ends_before_another_may_have_it(tmp_path: Path) -> None:

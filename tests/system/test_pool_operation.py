@@ -22,6 +22,12 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
         yield running
 
 
+@pytest.fixture
+def patient() -> Iterator[None]:
+    with Pool.patient():
+        yield
+
+
 def explained(client: Client, job: Job) -> dict[str, Any]:
     found: dict[str, Any] = client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")
     return found
@@ -38,18 +44,26 @@ def right(client: Client, job: Job, order: Order) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.usefixtures("patient")
 def test_boards_are_upgraded_one_after_another_with_work_in_flight(pool: Pool) -> None:
     """As the page on pools has it: drain, wait, start again, undrain. What waits on one board may move to
     the other that is back; what has begun stays."""
     head = pool.head("a")
     operator = pool.operator(head)
     for name in ("b1", "b2"):
+        pool.hold(name, 1)
         pool.board(name, pace=SLOW, width=1)
     until(lambda: pool.present(operator) == {"b1", "b2"})
     ada = pool.tenant(head)
     order = photograph("ada", 3, 0, 6)
     jobs = [order.submit(ada) for _ in range(8)]
+
+    def begun() -> set[str]:
+        return {part["board"] for job in jobs for part in explained(ada, job)["parts"]}
+
+    until(lambda: begun() == {"b1", "b2"}, saw=lambda: [job.refresh().data for job in jobs])
     for name in ("b1", "b2"):
+        pool.release(name)
         operator.transport.json("PUT", f"/v1/pool/boards/{name}", body={"because": "upgrade"})
 
         def has(board: str = name) -> list[int]:

@@ -232,6 +232,7 @@ def test_flags_and_environment_rank_above_the_file(tmp_path: Path, monkeypatch: 
     assert (done.exit_code, "there is no setting 'nonsense'" in " ".join(done.stderr.split())) == (2, True), done.stderr
 
 
+@pytest.mark.usefixtures("hearing_sighup")
 def test_sighup_reloads_where_there_is_something_to_reload() -> None:
     calls = []
     with signals.caught():

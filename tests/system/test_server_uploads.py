@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -69,6 +70,7 @@ BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHON
 @contextmanager
 def live(data: Path) -> Iterator[Live]:
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--profile", "tiny", "--port", "0"]
+    command += ["--request-timeout-s", "180"]  # nobody here is slow on purpose
     process = subprocess.Popen(
         [*command, "--data", str(data), "--json"], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=BUFFERED
     )
@@ -120,11 +122,11 @@ def test_one_that_is_refused_hears_it_however_much_it_sends(server: Live) -> Non
     connection.request("POST", "/v1/admin/tenants", small, headers)
     key = json.loads(connection.getresponse().read())["key"]
     body, digest = bytes(8 * MEGABYTE), hashlib.sha256(bytes(8 * MEGABYTE)).hexdigest()
-    for sent in ({}, {"Connection": "close"}):
-        connection.request("PUT", f"/v1/blobs/{digest}", body, {"Authorization": f"Bearer {key}", **sent})
-        answer = connection.getresponse()
-        assert (answer.status, json.loads(answer.read())["code"]) == (429, "quota-exceeded")
-    connection.close()
+    with contextlib.closing(connection):
+        for sent in ({}, {"Connection": "close"}):
+            connection.request("PUT", f"/v1/blobs/{digest}", body, {"Authorization": f"Bearer {key}", **sent})
+            answer = connection.getresponse()
+            assert (answer.status, json.loads(answer.read())["code"]) == (429, "quota-exceeded")
     assert server.blobs() == kept
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import resource
 import socket
 import subprocess
@@ -64,15 +65,14 @@ def test_a_server_with_few_files_serves_beside_many_connections(tmp_path: Path) 
     serve = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (450, 450)); sys.argv[0] = 'eddy'"
     command = [sys.executable, "-c", f"{serve}; from eddy.cli.main import app; app()", "serve", "--board", "model"]
     log = tmp_path / "log"
-    with log.open("wb") as output, socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-        free.close()
-        server = subprocess.Popen([*command, "--port", str(port), "--data", str(tmp_path / "data")], stderr=output)
+    with log.open("wb") as output:
+        server = subprocess.Popen([*command, "--port", "0", "--data", str(tmp_path / "data")], stderr=output)
     crowd = list[socket.socket]()
     try:
-        while b"serving on" not in log.read_bytes():
+        while not (said := re.search(r"serving on http://127\.0\.0\.1:(\d+) ", log.read_text())):
             assert server.poll() is None, log.read_text()
             time.sleep(0.05)
+        port = int(said[1])
         for _ in range(600):
             crowd.append(socket.create_connection(("127.0.0.1", port)))
         for each in crowd[:5]:

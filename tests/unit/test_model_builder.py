@@ -15,7 +15,7 @@ from eddy.core.errors import NotFound
 from eddy_sim import model_builder
 from eddy_sim.model_builder import ModelBuilder
 
-SLOW = "import sys, time, pathlib; time.sleep({seconds}); pathlib.Path({path!r}).touch()"
+SLOW = "import time, pathlib\nwhile not pathlib.Path({go!r}).exists(): time.sleep(0.02)\npathlib.Path({path!r}).touch()"
 BAD = "import sys; [print('line', n, file=sys.stderr) for n in range(50)]; sys.exit('error: no such wire')"
 
 
@@ -41,8 +41,12 @@ class Rig:
 
     def command(self, module: str) -> Sequence[str]:
         self.started.append(module)
-        script = BAD if module == "bad" else SLOW.format(seconds=0.2, path=str(self.folder / module))
+        script = BAD if module == "bad" else SLOW.format(go=str(self.folder / "go"), path=str(self.folder / module))
         return [sys.executable, "-c", "import time; time.sleep(60)" if module == "endless" else script]
+
+    def go(self) -> None:
+        """Let programs end."""
+        (self.folder / "go").touch()
 
     def until(self, module: str, condition: Callable[[Preparation], bool]) -> Preparation:
         deadline = time.monotonic() + 180
@@ -65,6 +69,7 @@ def test_a_model_that_is_there_is_ready_and_one_that_is_not_is_built_once(rig: R
     first = rig.builder.prepare("zigzag")
     assert (first.ready, first.failed) == (False, "")
     assert first.doing == "building the simulation model of zigzag, 0 s so far"
+    rig.go()
     rig.until("zigzag", lambda found: found.ready)
     assert rig.started == ["zigzag"]
     assert [line.partition(" the ")[0] for line in rig.said] == ["building", "built"]
@@ -75,6 +80,7 @@ def test_builds_wait_for_each_other_and_say_so(rig: Rig) -> None:
     second = rig.builder.prepare("two")
     assert second.doing == "building the simulation model of two as soon as that of one is"
     assert rig.started == ["one"]
+    rig.go()
     rig.until("two", lambda found: found.ready)
     assert rig.started == ["one", "two"]
 

@@ -16,6 +16,7 @@ from eddy.cli.output import errors_in_one_line
 from typer import Exit
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.usefixtures("hearing_sighup")
 NUMBERS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 

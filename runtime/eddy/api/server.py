@@ -189,7 +189,7 @@ class Server:
         self._held.close()
 
     @contextlib.contextmanager
-    def background(self, start_timeout_s: float = 60.0) -> Iterator[Server]:
+    def background(self, start_timeout_s: float = 180.0) -> Iterator[Server]:
         """Serve from another thread while the block runs, which begins when jobs are taken.
 
         Raises:
@@ -206,7 +206,7 @@ class Server:
             yield self
         finally:
             self._uvicorn.should_exit = True
-            thread.join(30)
+            thread.join(180)
 
     def _make(self) -> ServingLoop:
         settings = self.settings

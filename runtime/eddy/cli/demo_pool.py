@@ -7,6 +7,7 @@ board is a process of its own; what is killed is killed without a word to it.
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import threading
@@ -33,7 +34,9 @@ BOARDS: Mapping[str, str] = {"rtl-1": "rtl", "model-1": "model", "model-2": "mod
 VICTIM = "model-1"
 PACE = 15.0
 """Wall seconds a second of a model board takes."""
-START_S = 180.0
+START_S = 600.0
+SETTLED_S = 0.2
+"""Wall seconds after which what a board said before it was stopped is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +179,26 @@ def _pool(operator: Client) -> dict[str, Any]:
 
 
 def _kill_in_mid_work(operator: Client, jobs: Sequence[Job], boards: Mapping[str, subprocess.Popen[bytes]]) -> float:
-    """Kill a board once it has committed part of a job that it still runs; answers when, seconds since 1970."""
+    """Kill a board once it has committed part of a job that it still runs; answers when, seconds since 1970.
+
+    It is stopped first, and looked at again: the job may have ended while it was asked for.
+    """
+
+    def in_mid_work(job: Job) -> bool:
+        entry = operator.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")
+        return bool(entry["board"] == VICTIM and entry["state"] == "running" and entry["parts"])
+
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         for job in jobs:
-            entry = operator.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")
-            if entry["board"] == VICTIM and entry["state"] == "running" and entry["parts"]:
+            if not in_mid_work(job):
+                continue
+            boards[VICTIM].send_signal(signal.SIGSTOP)
+            time.sleep(SETTLED_S)
+            if in_mid_work(job):
                 boards[VICTIM].kill()
                 return time.time()
+            boards[VICTIM].send_signal(signal.SIGCONT)
         time.sleep(0.02)
     raise BoardUnreachable(f"{VICTIM} was never in mid-work.", board=VICTIM)
 

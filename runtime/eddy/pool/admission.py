@@ -24,11 +24,11 @@ from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.files import write_private
-from eddy.pool.credentials import PoolAccess, UserKey, made_certificate
+from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey, made_certificate
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-READ_AGAIN_S = 3.0
-"""Wall seconds a server may take to read its configuration again."""
+READ_AGAIN_S = 60.0
+"""Wall seconds a server may take to read its configuration again: one that is stopped, or has no processor, is slow."""
 MAX_PAYLOAD_BYTES = 8 << 20
 """Largest message: the record of a job with many inputs is one."""
 
@@ -241,16 +241,32 @@ def _keep_in_account(store: Path) -> None:
 
 
 def _read_again(place: Place) -> None:
-    """Have a server that runs on this machine read its configuration, and wait until it has."""
+    """Have a server that runs on this machine read its configuration, and wait until it has: signals that come while
+    one waits are one.
+
+    Raises:
+        PoolUnreachable: It has not read it in time.
+    """
     # A number in a file may be another process by now; the file goes when a server ends in order.
     with contextlib.suppress(OSError, ValueError):
         number = int((place.folder / "nats.pid").read_text())
-        if b"nats-server" not in Path(f"/proc/{number}/cmdline").read_bytes():
+        if not _runs(number):
             return
         before, deadline = _readings(place), time.monotonic() + READ_AGAIN_S
         os.kill(number, signal.SIGHUP)
-        while _readings(place) == before and time.monotonic() < deadline:
+        while _readings(place) == before and _runs(number):
+            if time.monotonic() >= deadline:
+                raise PoolUnreachable(
+                    f"The pool's server over {place.folder} has not read its configuration again within"
+                    f" {READ_AGAIN_S:g} s; {place.log} may say why. It will when it is started again.",
+                    log=str(place.log),
+                )
             time.sleep(0.02)
+
+
+def _runs(number: int) -> bool:
+    """Whether a process is a server of a pool; one that has ended and not been waited for has no command line."""
+    return b"nats-server" in Path(f"/proc/{number}/cmdline").read_bytes()
 
 
 def _readings(place: Place) -> int:

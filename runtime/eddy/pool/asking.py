@@ -13,6 +13,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.pool import link
 from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
@@ -36,7 +37,7 @@ class AskingBoard:
 
     def __init__(self, nats: Nats, board: str) -> None:
         self._nats, self.board = nats, board
-        self._js: JetStreamContext = nats.jetstream(timeout=5.0)
+        self._js: JetStreamContext = nats.jetstream(timeout=link.CALL_S)
         self._pool = ""
         self._connection = -1
 

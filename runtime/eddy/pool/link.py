@@ -49,6 +49,12 @@ WRITTEN_KEPT_S = 3600.0
 WORK, EVENTS, WRITTEN = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN"
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
+CALL_S = 5.0
+"""Wall seconds that the servers have for the answer to a call."""
+PING_S = 2
+"""Wall seconds between two pings; after two that are not answered a server is left for another."""
+HANG_UP_S = 5.0
+"""Wall seconds that the end of a connection may take."""
 ASKED_S = 3.0
 """Wall seconds that a head which starts waits for answers of buckets before it asks again; one without a leader never
 answers."""
@@ -80,6 +86,25 @@ class _Client(Nats):
         """Connect as this user."""
         self._public_nkey = key.public
         self._auth_configured = True
+
+    async def hang_up(self) -> None:
+        """End the connection, whether the server that it leads to answers or stands still."""
+        try:
+            with contextlib.suppress(*AWAY):
+                await asyncio.wait_for(self.close(), HANG_UP_S)
+        finally:
+            self._let_go()
+
+    async def _connect_to_server(self, s: Any) -> None:
+        """Begin a connection; what an attempt before left half made, as to a server that stands still, is let go."""
+        self._let_go()
+        await super()._connect_to_server(s)
+
+    def _let_go(self) -> None:
+        for name in ("_io_writer", "_bare_io_writer"):
+            writer = getattr(self._transport, name, None)
+            if writer is not None:
+                writer.transport.abort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +178,14 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
                 reconnect_time_wait=1,
                 connect_timeout=2,
                 # A server that stands still, or is cut off, is left for another after so long.
-                ping_interval=2,
+                ping_interval=PING_S,
                 max_outstanding_pings=2,
                 **options,
             ),
             patience_s,
         )
     except (*AWAY, NoServersError) as failure:
-        with contextlib.suppress(*AWAY):
-            await asyncio.wait_for(client.close(), 5.0)
+        await client.hang_up()
         if refused:
             message = f"The pool at {where} does not let this key in: `eddy pool admit` makes a new one."
             raise PoolUnreachable(message, pool=where) from failure
@@ -170,8 +194,7 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
     try:
         yield client
     finally:
-        with contextlib.suppress(*AWAY):
-            await asyncio.wait_for(client.close(), 5.0)
+        await client.hang_up()
 
 
 @contextlib.asynccontextmanager
@@ -213,7 +236,7 @@ async def _made(client: Nats, replicas: int) -> Link:
 
     All at once: each may have lost its leader with the same server, and then they wait for new ones together.
     """
-    js = client.jetstream(timeout=5.0)
+    js = client.jetstream(timeout=CALL_S)
 
     async def bucket(name: str, ttl_s: float | None = None) -> KeyValue:
         try:

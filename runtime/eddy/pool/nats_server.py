@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,9 @@ from eddy.core.errors import Conflict, InvalidRequest
 from eddy.files import Hold
 from eddy.pool.admission import Place, PoolAdmission
 
-START_S = 20.0
+START_S = 60.0
+LOWEST_PORT = 16384
+OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def binary() -> str:
@@ -137,7 +140,24 @@ class NatsServer:
 
 
 def free_port(host: str) -> int:
-    """A TCP port that nobody listens on at this moment."""
+    """A TCP port that nobody listens on at this moment.
+
+    None of those that the system gives to connections that go out: who tries to reach a server that is away again and
+    again would some day be given its very port.
+    """
+    for port in random.SystemRandom().sample(range(LOWEST_PORT, _outgoing()), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((host, port))
+            return port
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def _outgoing() -> int:
+    """The first port that the system gives to connections that go out."""
+    with contextlib.suppress(OSError, ValueError):
+        first = int(OUTGOING.read_text().split()[0])
+        if first > LOWEST_PORT + 1000:
+            return first
+    return 32768
