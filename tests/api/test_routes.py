@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -148,6 +149,12 @@ async def test_cancelling_twice_is_cancelling_and_after_success_a_conflict(serve
         assert (await client.delete(f"/v1/jobs/{done['id']}")).status_code == 409
 
 
+async def until(holds: Callable[[], object]) -> None:
+    with anyio.fail_after(180):
+        while not holds():
+            await anyio.sleep(0.001)
+
+
 def parse(text: str) -> list[tuple[str, dict[str, Any], str | None]]:
     """(kind, data, id) of each event of a stream; heartbeats dropped."""
     events = []
@@ -163,7 +170,8 @@ async def test_events_stream_with_ids_heartbeats_and_an_end(server: Any) -> None
     record = server.store.jobs.get("ada", job["id"])
 
     async def later() -> None:
-        await anyio.sleep(0.1)
+        await until(lambda: server.hypervisor.followers.any_of([record.id]))
+        await anyio.sleep(0.1)  # a beat is due every 0.02 s
         server.hypervisor.finish(server.hypervisor.move(record, JobState.PLACED), result=bytes(6))
 
     async with anyio.create_task_group() as group, server.client() as client:
@@ -255,13 +263,13 @@ async def test_health_readiness_and_a_hypervisor_that_stops(start: Any) -> None:
             assert (answer.status_code, answer.json()["code"]) == (503, "board-unreachable")
         async with server.app.router.lifespan_context(server.app):
             server.hypervisor.up = True
-            await anyio.sleep(0.01)
+            await until(lambda: server.app.state.context.ready)
             assert (await client.get("/readyz")).status_code == 200
             assert (await client.get("/healthz")).json()["status"] == "ok"
     broken = start()
     broken.hypervisor.crash = RuntimeError("the board is gone")
     async with broken.app.router.lifespan_context(broken.app):
-        await anyio.sleep(0.01)
+        await until(lambda: broken.app.state.context.failure)
         async with broken.client() as client:
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")

@@ -286,14 +286,14 @@ def socketed(inner: Harness, tmp: Path) -> Harness:
     server = Boardd(cast(PynqBoard, inner.board), path, Journal(tmp / "boardd.sock.journal"))
     thread = threading.Thread(target=server.run, name="boardd")
     thread.start()
-    board = SocketBoard(path)
+    board = SocketBoard(path, PATIENCE_S)
     outer = Harness(board, inner.misload, lambda: board, inner.folder, before_item=inner.before_item)
 
     def reconnect() -> BoardPort:
         old = cast(SocketBoard, outer.board)
         assert old._socket is not None
         old._socket.close()  # as the kernel does for a process that was killed
-        outer.board = SocketBoard(path)
+        outer.board = SocketBoard(path, PATIENCE_S)
         return outer.board
 
     def close() -> None:

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 from contract.boardd_process import Start, processes
 from contract.fake_fabric import MARK, FakeSlot
-from contract.harness import fake, marking, socketed
+from contract.harness import PATIENCE_S, fake, marking, socketed
 from eddy.board import wire
 from eddy.board.boardd import listen, serve
 from eddy.board.boardd_server import NEWCOMERS
@@ -38,7 +38,7 @@ def boardd(tmp_path: Path) -> Iterator[tuple[Start, Path]]:
 def test_boardd_killed_in_the_middle_leaves_every_slot_closed(boardd: tuple[Start, Path]) -> None:
     start, path = boardd
     first = start()
-    board = SocketBoard(path)
+    board = SocketBoard(path, PATIENCE_S)
     images = {image.slot: image.sha256 for image in board.images()}
     board.load(0, images[0])
     (event,) = board.wait(1.0)

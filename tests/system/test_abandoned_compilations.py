@@ -19,6 +19,7 @@ import httpx
 import pytest
 from eddy.api.server import Server, ServerSettings
 from eddy.client import AnswerTimeout, Client
+from eddy.client.calls import SUBMIT_TIMEOUT_S
 from eddy.gpu import abandon, sandbox, toolchain
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
@@ -153,15 +154,17 @@ def test_a_client_that_waits_is_told_that_the_server_is_busy(server: Server) -> 
 
 
 def test_a_submission_may_take_longer_than_other_requests(server: Server) -> None:
-    key = server.key_file.read_text().strip()
+    asked: dict[str, float] = {}
+
+    def seen(request: httpx.Request) -> None:
+        asked[f"{request.method} {request.url.path.split('/')[2]}"] = request.extensions["timeout"]["read"]
+
     y, x = step_arrays(64)
-    with Client(server.url, key, timeout_s=0.2, retries=0) as client:
-        # A source nobody has compiled before takes longer than 0.2 s, and is waited for.
-        fresh = (
-            STEP + f"// {os.urandom(8).hex()}\n" + "#define M(...) __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__\n"
-            "constant int t[] = { M(M(M(M(M(M(1,)))))) };\n"
-        )
-        assert client.kernel(fresh, "step").launch(64, y, x, 1).id >= 1
+    with Client(server.url, server.key_file.read_text().strip(), timeout_s=PATIENCE_S) as client:
+        client.transport._http.event_hooks = {"request": [seen]}
+        assert client.kernel(STEP + f"// {os.urandom(8).hex()}\n", "step").launch(64, y, x, 1).id >= 1
+    assert asked == {"HEAD blobs": PATIENCE_S, "PUT blobs": PATIENCE_S, "POST jobs": SUBMIT_TIMEOUT_S}
+    assert SUBMIT_TIMEOUT_S > PATIENCE_S
 
 
 def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> None:

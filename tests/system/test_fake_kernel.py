@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from contract.fake_fabric import MARK
-from contract.harness import KernelRig, marking
+from contract.harness import PATIENCE_S, KernelRig, marking
 from contract.images import write_manifest
 from eddy.board.board_test import ITEM_MODULE
 from eddy.board.port import Cause, EventKind, SlotPhase
@@ -211,13 +211,13 @@ def test_an_end_between_the_load_and_its_record(rig: KernelRig) -> None:
 
 def test_a_boardd_that_died_is_followed_by_one_that_configures_nothing(rig: KernelRig) -> None:
     rig.start()
-    board = SocketBoard(rig.socket)
+    board = SocketBoard(rig.socket, PATIENCE_S)
     load(rig, board)
     before_s = board.now_s()
     board.release()
     rig.stop(signal.SIGKILL)
     rig.start()
-    board = SocketBoard(rig.socket)
+    board = SocketBoard(rig.socket, PATIENCE_S)
     assert full_loads(rig) == 1
     assert board.now_s() >= before_s, "board time goes on"
     assert [slot.phase for slot in board.state().slots] == [SlotPhase.EMPTY] * 2
@@ -240,7 +240,7 @@ def ended(board: SocketBoard, slot: int, image: str) -> tuple[EventKind, Cause, 
 
 def test_a_refused_partial_load_says_its_errno_and_costs_the_slot_alone(rig: KernelRig) -> None:
     rig.start()
-    board = SocketBoard(rig.socket)
+    board = SocketBoard(rig.socket, PATIENCE_S)
     rig.machine.call("refuse", number=errno.ETIMEDOUT)
     kind, cause, detail = load(rig, board)
     assert (kind, cause) == (EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR)
@@ -250,7 +250,7 @@ def test_a_refused_partial_load_says_its_errno_and_costs_the_slot_alone(rig: Ker
     rig.stop(signal.SIGKILL)
     rig.start()
     assert full_loads(rig) == 1, "one failed load does not make a restart configure everything"
-    board = SocketBoard(rig.socket)
+    board = SocketBoard(rig.socket, PATIENCE_S)
     assert load(rig, board)[0] is EventKind.CONFIGURED
     board.release()
 
@@ -283,7 +283,7 @@ def engine_rig(tmp_path: Path) -> Iterator[KernelRig]:
 def test_a_load_through_the_engine_takes_the_device_and_gives_it_back(engine_rig: KernelRig) -> None:
     rig = engine_rig
     rig.start()
-    board = SocketBoard(rig.socket)
+    board = SocketBoard(rig.socket, PATIENCE_S)
     assert load(rig, board)[0] is EventKind.CONFIGURED
     counts = rig.machine.call("counts")
     assert [name for name, _, _ in counts["loads"]] == ["eddy.bin"], "the kernel was given the overlay alone"

@@ -42,7 +42,7 @@ class Rig:
     def command(self, module: str) -> Sequence[str]:
         self.started.append(module)
         script = BAD if module == "bad" else SLOW.format(go=str(self.folder / "go"), path=str(self.folder / module))
-        return [sys.executable, "-c", "import time; time.sleep(60)" if module == "endless" else script]
+        return [sys.executable, "-c", "import time; time.sleep(600)" if module == "endless" else script]
 
     def go(self) -> None:
         """Let programs end."""
@@ -129,7 +129,7 @@ def test_a_build_ends_with_its_compilers_when_its_parent_is_killed(tmp_path: Pat
         "import subprocess, sys, threading\n"
         "from eddy_sim import model_builder\n"
         "def build(module):\n"
-        "    compiler = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "    compiler = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"    open({str(tmp_path / 'pid')!r}, 'w').write(str(compiler.pid) + '.')\n"
         "    compiler.wait()\n"
         "model_builder.build.build_module = build\n"
