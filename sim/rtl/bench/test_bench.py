@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from eddy_sim import bench_process
 from eddy_sim.bench import Bench, BenchFailed
 
 HERE = Path(__file__).parent
@@ -17,6 +19,26 @@ def bench(broken: int = 0) -> Bench:
 
 @pytest.mark.rtl
 def test_a_value_with_a_slash_reaches_the_test() -> None:
+    bench().run(PROBE, HERE, tests=["it_counts"], environment={"BENCH_VALUE": "a/b c"})
+
+
+@pytest.mark.rtl
+def test_a_simulation_knows_nothing_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCH_VALUE", raising=False)
+    with pytest.raises(BenchFailed, match="it_vanishes"):
+        bench().run(PROBE, HERE, tests=["it_vanishes"])
+    bench().run(PROBE, HERE, tests=["it_counts"], environment={"BENCH_VALUE": "a/b c"})
+    with pytest.raises(BenchFailed, match="KeyError: 'BENCH_VALUE'"):
+        bench().run(PROBE, HERE, tests=["it_counts"])
+
+
+@pytest.mark.rtl
+def test_a_simulation_follows_one_whose_process_was_ended() -> None:
+    process = bench_process._server(os.getpid())
+    process.kill()
+    process.wait()
+    with pytest.raises(bench_process.BenchProcessEnded):
+        bench().run(PROBE, HERE, tests=["it_counts"])
     bench().run(PROBE, HERE, tests=["it_counts"], environment={"BENCH_VALUE": "a/b c"})
 
 
