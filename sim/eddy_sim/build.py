@@ -277,6 +277,7 @@ def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Prog
     normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(root_header, rtl.counters)
     if rtl.resting:
         symbols = (generated / f"{PREFIX}__Syms.h").read_text(encoding="utf-8")
+        shims.check_edges(root_header, (file.read_text(encoding="utf-8") for file in generated.glob("*.cpp")))
         normaliser += shims.instances(symbols, rtl.resting)
     (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
     unit = work / "unit.cpp"

@@ -241,3 +241,36 @@ def normaliser(root_header: str, counters: str) -> str:
         f"#define EDDY_COUNTERS {len(found)}\n"
         f"template <class R> struct Counters {{ static constexpr Counter list[] = {{\n{entries}  {{0, 0}} }}; }};\n"
     )
+
+
+_EDGE = re.compile(r"region trigger index \d+ is active: (@.*?)\\n")
+_PORT = re.compile(r"^\s*VL_IN\w*\(&?(\w+),", re.MULTILINE)
+
+
+def check_edges(root_header: str, sources: Iterable[str]) -> list[str]:
+    """Refuse a model in which anything but the rising edge of an input starts an evaluation.
+
+    In all others one evaluation is enough: nothing that an edge changes is a further edge.
+
+    Args:
+        root_header: Text of the generated `V<prefix>___024root.h`.
+        sources: Texts of the generated C++ files.
+
+    Returns:
+        What starts an evaluation: `@(posedge clk_i)`, say, in order of the alphabet.
+
+    Raises:
+        ValueError: There is another event, or Verilator changed how it names what starts an evaluation.
+    """
+    edges = {f"@(posedge {port})" for port in _PORT.findall(root_header)}
+    found: set[str] = set()
+    for source in sources:
+        found.update(_EDGE.findall(source))
+        if "___eval_act(" in source:
+            raise ValueError("the model has logic that is evaluated before its flops; one evaluation is not enough")
+    if not found:
+        raise ValueError("no edges found in Verilator's output; its naming has changed")
+    others = sorted(event for event in found if re.sub(r"\[\d+\]\)$", ")", event) not in edges)
+    if others:
+        raise ValueError(f"evaluated at what is no rising edge of an input: {', '.join(others)}")
+    return sorted(found)

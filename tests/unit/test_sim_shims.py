@@ -74,3 +74,34 @@ def test_the_normaliser_finds_edges_scratch_and_declared_counters() -> None:
 def test_a_verilator_that_names_edges_otherwise_is_noticed() -> None:
     with pytest.raises(ValueError, match="naming has changed"):
         shims.normaliser(ROOT_HEADER.replace("trigprevexpr", "previous"), "")
+
+
+EVENTS = """
+        VL_DBG_MSGS("         '" + tag + "' region trigger index 0 is active: Internal 'ico' trigger\\n");
+        VL_DBG_MSGS("         '" + tag + "' region trigger index 0 is active: @(posedge clk_i)\\n");
+        VL_DBG_MSGS("         '" + tag + "' region trigger index 1 is active: @(posedge slot_clk_i[3])\\n");
+"""
+PORTS_HEADER = ROOT_HEADER + "    VL_IN16(slot_clk_i,9,0);\n    VL_OUT8(late_o,0,0);\n"
+
+
+def test_a_model_with_edges_of_its_inputs_alone_is_taken() -> None:
+    events = shims.check_edges(PORTS_HEADER, ["int unrelated;", EVENTS])
+    assert events == ["@(posedge clk_i)", "@(posedge slot_clk_i[3])"]
+
+
+@pytest.mark.parametrize(
+    "event", ["@(negedge clk_i)", "@(posedge top.u_gate.clk)", "@(posedge late_o)", "@([changed] clk_i)"]
+)
+def test_a_model_with_any_other_event_is_refused(event: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(event)):
+        shims.check_edges(PORTS_HEADER, [EVENTS.replace("@(posedge clk_i)", event)])
+
+
+def test_a_model_evaluated_before_its_flops_is_refused() -> None:
+    with pytest.raises(ValueError, match="one evaluation is not enough"):
+        shims.check_edges(PORTS_HEADER, [EVENTS, "void Vmodel___024root___eval_act(Root*);"])
+
+
+def test_a_verilator_that_names_events_otherwise_is_noticed() -> None:
+    with pytest.raises(ValueError, match="naming has changed"):
+        shims.check_edges(PORTS_HEADER, [EVENTS.replace("region trigger", "event")])

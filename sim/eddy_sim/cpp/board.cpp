@@ -86,29 +86,28 @@ void Board::wake_port() {
 /// Process the next instant at which anything happens; false, with time at the limit, where there is none before it.
 bool Board::instant(Fs limit) {
   if (p_.port_hz && (io_.engine_up.engine_busy_o || dirty_ & DIRTY_CONFIG)) wake_port();
-  Fs next = std::min({shell_clock_.next, port_clock_.next, event_});
-  for (uint32_t k = 0; k < count_; k++) next = std::min(next, slot_clock_[k].next);
+  Fs next = shell_clock_.next;
+  uint32_t edges = SHELL_EDGE;
+  const auto meet = [&next, &edges](Fs at, uint32_t edge) {
+    if (at > next) return;
+    edges = at < next ? edge : edges | edge;
+    next = at;
+  };
+  for (uint32_t k = 0; k < count_; k++) meet(slot_clock_[k].next, 1u << k);
+  if (p_.port_hz) meet(port_clock_.next, PORT_EDGE);
+  meet(event_, 0);
   if (next > limit) {
     now_ = limit;
     return false;
   }
   now_ = next;
   statistics_.instants++;
-  if (event_ <= now_) run_events();
+  if (event_ <= now_) run_events();  // a clock that it starts has no edge yet
   if (p_.port_hz && dirty_ & DIRTY_CONFIG) wake_port();  // an event's, before this instant's step has taken them up
-  uint32_t edges = 0;
-  for (uint32_t k = 0; k < count_; k++) {
-    if (slot_clock_[k].next != now_) continue;
-    slot_clock_[k].tick();
-    edges |= 1u << k;
-  }
-  if (shell_clock_.next == now_) {
-    shell_clock_.tick();
-    edges |= SHELL_EDGE;
-  }
-  if (port_clock_.next == now_) {
+  for (uint32_t rest = edges & (SHELL_EDGE - 1); rest; rest &= rest - 1) slot_clock_[__builtin_ctz(rest)].tick();
+  if (edges & SHELL_EDGE) shell_clock_.tick();
+  if (edges & PORT_EDGE) {
     port_clock_.tick();
-    edges |= PORT_EDGE;
     if (!--port_left_) port_clock_.stop();
   }
   if (edges) step(edges);

@@ -4,6 +4,10 @@
 #include "slot_abi.h"
 #include "verilated_model.h"
 
+// Verilator's own functions, compiled in the same unit.
+bool Vmodel___024root___eval_phase__ico(Root*);
+void Vmodel___024root___eval_nba(Root*);
+
 namespace {
 
 constexpr uint32_t kSlots = EDDY_NUM_SLOTS;
@@ -11,9 +15,59 @@ constexpr uint32_t kAllSlots = (1u << kSlots) - 1;
 /// Parts that may rest: bit k is slot k's path, this the CPU's bus.
 constexpr uint32_t kBus = 1u << kSlots;
 
+/// Parts that get an edge, on the shell's side and on the slot's.
+struct Reached {
+  uint32_t near, far;
+};
+
+/// The clocks that rise together, and what Verilator makes of them: where the same ones rise as at the edge before, that is
+/// known. All edges are of the top's own clocks (`shims.check_edges`), so nothing that an edge changes is a further edge, and
+/// one evaluation is enough.
+class Edges {
+ public:
+  /// Evaluate a rising edge of these clocks. Where no other input has changed, what depends on inputs alone is as it was.
+  void rise(Root& root, bool inputs_changed) {
+    if (inputs_changed) {
+      root.__VicoFirstIteration = 1;
+      Vmodel___024root___eval_phase__ico(&root);
+      root.__VicoFirstIteration = 0;
+    }
+    if (known_) {
+      root.__VnbaTriggered = triggered_;
+    } else {
+      clear_edges(root);
+      Vmodel___024root___eval_phase__act(&root);
+      triggered_ = root.__VnbaTriggered;
+      known_ = true;
+    }
+    Vmodel___024root___eval_nba(&root);
+    std::memset(&root.__VnbaTriggered, 0, sizeof root.__VnbaTriggered);
+  }
+
+  /// The clocks that rise next.
+  void set(Root& root, uint32_t edges, Reached parts) {
+    if (edges == edges_ && parts.near == parts_.near && parts.far == parts_.far) return;
+    edges_ = edges;
+    parts_ = parts;
+    known_ = false;
+    root.clk_i = (edges & SHELL_EDGE) != 0;
+    root.bus_clk_i = (parts.near & kBus) != 0;
+    root.path_clk_i = static_cast<uint16_t>(parts.near & kAllSlots);
+    root.slot_clk_i = static_cast<uint16_t>(parts.far);
+    root.icap_clk_i = (edges & PORT_EDGE) != 0;
+  }
+
+ private:
+  uint32_t edges_ = 0;
+  Reached parts_{0, 0};
+  bool known_ = false;
+  decltype(Root::__VnbaTriggered) triggered_;
+};
+
 /// The model, and which of its parts rest.
 struct Shell {
   Model model;
+  Edges clocks;
   Rests rests;
   bool resting = true;
   uint64_t path_edges = 0;
@@ -59,11 +113,6 @@ uint32_t woken(const Root& root, const ShellIo& io, uint32_t dirty) {
   return (slots & kAllSlots) | (root.bus_wake_o || dirty & DIRTY_CPU ? kBus : 0);
 }
 
-/// Parts that get an edge, on the shell's side and on the slot's.
-struct Reached {
-  uint32_t near, far;
-};
-
 Reached reached(Shell& shell, const ShellIo& io, uint32_t edges, uint32_t dirty) {
   Reached parts{edges & SHELL_EDGE ? kAllSlots | kBus : 0, edges & kAllSlots};
   if (shell.resting) {
@@ -75,19 +124,10 @@ Reached reached(Shell& shell, const ShellIo& io, uint32_t edges, uint32_t dirty)
   return parts;
 }
 
-void set_clocks(Root& root, uint32_t edges, Reached parts) {
-  root.clk_i = (edges & SHELL_EDGE) != 0;
-  root.bus_clk_i = (parts.near & kBus) != 0;
-  root.path_clk_i = static_cast<uint16_t>(parts.near & kAllSlots);
-  root.slot_clk_i = static_cast<uint16_t>(parts.far);
-  root.icap_clk_i = (edges & PORT_EDGE) != 0;
-}
-
 void* create() {
   Shell* shell = new Shell;
   const ShellIo io{};
   copy_inputs(shell->model.root(), io, ~0u);
-  set_clocks(shell->model.root(), 0, {0, 0});
   shell->model.settle();
   return shell;
 }
@@ -103,9 +143,9 @@ void step(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint32_t 
   Root& root = shell.model.root();
   const Reached parts = reached(shell, *io, edges, dirty);
   copy_inputs(root, *io, dirty);
-  set_clocks(root, edges, parts);
+  shell.clocks.set(root, edges, parts);
   const uint32_t watched = shell.resting ? shell.rests.watch(parts.near | parts.far) : 0;
-  shell.model.edge(dirty != 0);
+  shell.clocks.rise(root, dirty != 0);
   if (watched) shell.rests.judge(watched, parts.near, parts.far);
   copy_outputs(root, *io, loaded);
 }
@@ -114,7 +154,7 @@ int step_check(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint
   Shell& shell = of(instance);
   const Reached parts = reached(shell, *io, edges, dirty);
   copy_inputs(shell.model.root(), *io, dirty);
-  set_clocks(shell.model.root(), edges, parts);
+  shell.clocks.set(shell.model.root(), edges, parts);
   const bool fixed = shell.model.edge_check(edges & SHELL_EDGE);
   copy_outputs(shell.model.root(), *io, loaded);
   return fixed;
