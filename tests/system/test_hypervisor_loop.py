@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -194,7 +193,13 @@ async def test_a_full_arena_makes_jobs_wait_not_fail(store: Store) -> None:
     board = model_board(arena_jobs=1)
     async with serving(store, board) as hypervisor:
         wanted = [request(store, batch=4, salt=number) for number in range(3)]
-        jobs = await asyncio.gather(*map(hypervisor.submit, wanted))  # at once: they arrive at one board time
+        await hypervisor.wait_ready()
+        slots = [slot.slot for slot in hypervisor.slots()]
+        for slot in slots:  # they arrive at one board time: nothing is under way before all are there
+            await hypervisor.drain(slot, "all come together")
+        jobs = [await hypervisor.submit(each) for each in wanted]
+        for slot in slots:
+            await hypervisor.drain(slot, "")
         records = [await ended(hypervisor, store, job) for job in jobs]
     assert [record.state for record in records] == [JobState.SUCCEEDED] * 3
     assert records[0].waiting_s.get("memory", 0.0) == 0.0

@@ -45,8 +45,8 @@ from eddy.packages.signatures import PackageTrust
 from eddy.store import Store
 from eddy.store.folder import DataFolder
 
-BOARDD_PATIENCE_S = 5.0
-"""Wall seconds in which boardd, started at the same time, has to listen."""
+BOARDD_PATIENCE_S = 30.0
+"""Wall seconds in which boardd, started at the same time, has to listen: it reads as much code as this does first."""
 
 _log = structlog.get_logger("eddy.api")
 
