@@ -140,6 +140,7 @@ class PoolAdmission:
         Raises:
             InvalidRequest: It cannot be named so.
             Conflict: It is in already.
+            PoolUnreachable: A server that runs has not read it in time; it counts once that is started again.
         """
         if not NAME.fullmatch(board) or board == "head":
             raise InvalidRequest("A board's name has letters, digits, - and _.", field="board", asked=board)
@@ -160,13 +161,14 @@ class PoolAdmission:
 
         Raises:
             NotFound: It is not in.
+            PoolUnreachable: A server that runs has not read it in time; it counts once that is started again.
         """
         kept = self._read()
         if kept["boards"].pop(board, None) is None:
             raise NotFound(f"No board {board!r} was admitted here.", field="board", asked=board)
         self._keep(kept)
-        self.apply()
         self.board_file(board).unlink(missing_ok=True)
+        self.apply()
 
     def listens(self, place: Place) -> Path:
         """Take note of a server of this pool; answers its configuration."""
@@ -185,14 +187,23 @@ class PoolAdmission:
         return place.folder / "nats.conf"
 
     def apply(self) -> None:
-        """Write every server's configuration again, and have those that run on this machine read it."""
-        kept = self._read()
+        """Write every server's configuration again, and have those that run on this machine read it.
+
+        Raises:
+            PoolUnreachable: One of them has not in time; the others have.
+        """
+        kept, late = self._read(), list[PoolUnreachable]()
         for each in kept["places"]:
             place = Place(**{**each, "folder": Path(each["folder"]), "routes": tuple(each["routes"])})
             self._write(kept, place)
             # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
-            for _ in range(2):
-                _read_again(place)
+            try:
+                for _ in range(2):
+                    _read_again(place)
+            except PoolUnreachable as failure:
+                late.append(failure)
+        if late:
+            raise late[0]
 
     def _write(self, kept: Mapping[str, Any], place: Place) -> None:
         write_private(place.folder / "nats.conf", self._text(kept, place).encode())
