@@ -8,9 +8,11 @@ of `eddy.pool.pace`, and all of them through one more, its port. A responder rec
 on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its accelerator is free.
 Nobody is told when a job should end: the live makespan is when the last one has.
 
-Two sorts of batches: the four jobs of [002] 5.1 (figure 2), at [002]'s rates and times; and, by seed, [002] 5.2's
-batches that send and compute, at 4 of 30 responders and as many requesters and jobs in proportion (figure 3c, 350
-requesters). Bits are scaled down, and time is stretched, as the options say.
+Three sorts of batches: the four jobs of [002] 5.1 (figure 2), at [002]'s rates and times; by seed, [002] 5.2's batches
+that send and compute, at 4 of 30 responders and as many requesters and jobs in proportion (figure 3c, 350 requesters);
+and some of these with two `rtl` boards more, on which a job is real work of the simulated hardware, checked against its
+reference. How long an item takes there is learned from a few before, and from every batch. Bits are scaled down, and
+time is stretched, as the options say.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from eddy.studies.makespan.sweep import checked
 from eddy.studies.makespan.testbed import photographs, word_counting
 from eddy.studies.makespan.workload import BatchShape, batch
 from live_testbed.hosts import Hosts, running
+from live_testbed.rtl_boards import Learned, items_of, with_rtl
 from live_testbed.scales import Scales
 
 SCHEMES = ("default", "sjf", "ljf")
@@ -36,6 +39,10 @@ PUBLISHED = {"sjf": 0.3625, "ljf": 0.4681}
 """[002] 5.2, figure 3c at 350 requesters."""
 OF_30 = 4
 """Responders of [002]'s 30; requesters and jobs are in this proportion."""
+RTL, TRIED = 2, 8
+"""`rtl` boards beside them, and items that each runs before the first batch."""
+SEED, RTL_SEED = "seed", "rtl seed"
+"""What batches are called."""
 LONG_S = 0.5
 """Transfers that should take at least so many wall seconds are judged by their rates: below, one late timer decides."""
 NEAR, KEPT = 0.10, 0.02
@@ -53,6 +60,8 @@ class Ran:
         rates: Of each long transfer: the rate it had over the rate it was given.
         bits: Of each of these.
         wrong: What was not as it should be.
+        rtl_items: Items of real work that `rtl` boards ran.
+        rtl_item_s: What an item was planned with, wall seconds; 0 without such boards.
     """
 
     what: str
@@ -63,6 +72,8 @@ class Ran:
     rates: tuple[float, ...]
     bits: tuple[float, ...]
     wrong: tuple[str, ...]
+    rtl_items: int = 0
+    rtl_item_s: float = 0.0
 
 
 def shape(of_30: int) -> BatchShape:
@@ -77,6 +88,19 @@ def ran(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales
     rates, bits = rates_kept(instance, placement, live.arrived_s, scales)
     bound_s = placement.lower_bound_s
     return Ran(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, tuple(live.wrong))
+
+
+def ran_with_rtl(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales, learned: Learned) -> Ran:
+    """The same with `rtl` boards beside the responders; what items took is learned."""
+    items, item_s = items_of(instance), learned.item_s
+    instance = with_rtl(instance, RTL, items, item_s, scales)
+    placement = checked(instance, scheme)
+    live = hosts.run(instance, placement, scales, items)
+    learned.take(live.items_s)
+    rates, bits = rates_kept(instance, placement, live.arrived_s, scales)
+    count = sum(len(took) for took in live.items_s.values())
+    wrong, bound_s = tuple(live.wrong), placement.lower_bound_s
+    return Ran(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, wrong, count, item_s)
 
 
 def rates_kept(
@@ -99,23 +123,21 @@ def rates_kept(
 
 def summary(runs: Sequence[Ran]) -> dict[str, object]:
     """The figures that are asked for."""
-    by_seed = [run for run in runs if run.what.startswith("seed")]
-    spans = {(run.what, run.scheme): run for run in runs}
-    seeds = list(dict.fromkeys(run.what for run in by_seed))
-    improvement = {
-        rival: {
-            "live": _mean(1 - spans[s, "default"].live_s / spans[s, rival].live_s for s in seeds),
-            "planned": _mean(1 - spans[s, "default"].planned_s / spans[s, rival].planned_s for s in seeds),
-            "published": PUBLISHED[rival],
-        }
-        for rival in ("sjf", "ljf")
-    }
+    seeds = list(dict.fromkeys(run.what for run in runs if run.what.startswith(SEED)))
+    with_boards = [run for run in runs if run.what.startswith(RTL_SEED)]
     late = [run.live_s / run.planned_s - 1 for run in runs]
     off = np.array([abs(rate - 1) for run in runs for rate in run.rates])
     bits = np.array([each for run in runs for each in run.bits])
     return {
         "seeds": len(seeds),
-        "improvement": improvement,
+        "improvement": _improvement(runs, seeds),
+        "with_rtl": {
+            "seeds": len(with_boards) // len(SCHEMES),
+            "improvement": _improvement(runs, list(dict.fromkeys(run.what for run in with_boards))),
+            "items": sum(run.rtl_items for run in with_boards),
+            "item_s": sorted({round(run.rtl_item_s, 4) for run in with_boards}),
+            "late": [round(run.live_s / run.planned_s - 1, 4) for run in with_boards],
+        },
         "figure_2": {
             run.what: {
                 other.scheme: [round(other.planned_s, 3), round(other.live_s, 3)]
@@ -123,7 +145,7 @@ def summary(runs: Sequence[Ran]) -> dict[str, object]:
                 if other.what == run.what
             }
             for run in runs
-            if not run.what.startswith("seed")
+            if not run.what.startswith((SEED, RTL_SEED))
         },
         "batches": len(runs),
         "late": {"median": statistics.median(late), "worst": max(late)},
@@ -135,8 +157,45 @@ def summary(runs: Sequence[Ran]) -> dict[str, object]:
     }
 
 
+def _improvement(runs: Sequence[Ran], batches: Sequence[str]) -> dict[str, dict[str, float]]:
+    """How much less makespan the default has than its rivals, mean over batches."""
+    spans = {(run.what, run.scheme): run for run in runs}
+    return {
+        rival: {
+            "live": _mean(1 - spans[s, "default"].live_s / spans[s, rival].live_s for s in batches),
+            "planned": _mean(1 - spans[s, "default"].planned_s / spans[s, rival].planned_s for s in batches),
+            "published": PUBLISHED[rival],
+        }
+        for rival in PUBLISHED
+        if batches
+    }
+
+
 def _mean(values: object) -> float:
     return round(float(np.mean(list(values))), 4)  # type: ignore[call-overload]
+
+
+def _runs(given: argparse.Namespace) -> Iterator[Ran]:
+    """Every batch under every policy, as asked."""
+    like, by_seed = shape(OF_30), Scales(given.wall, given.bits)
+    batches = [
+        ("figure 2a, fast responder first", word_counting(False), Scales(1.0, given.bits)),
+        ("figure 2a, slow responder first", word_counting(True), Scales(1.0, given.bits)),
+        ("figure 2b", photographs(), Scales(1.0, given.bits)),
+    ]
+    seeds = range(given.seed, given.seed + given.seeds)
+    batches += [(f"{SEED} {seed}", batch(like, "joint", seed), by_seed) for seed in seeds]
+    with running(like.requesters, like.responders, RTL if given.rtl_seeds else 0) as hosts:
+        for what, instance, scales in batches:
+            yield from (ran(hosts, what, instance, scheme, scales) for scheme in SCHEMES)
+        if not given.rtl_seeds:
+            return
+        learned = Learned()
+        learned.take(hosts.learn(TRIED, by_seed))
+        for seed in range(given.seed, given.seed + given.rtl_seeds):
+            for scheme in SCHEMES:
+                instance = batch(like, "joint", seed)
+                yield ran_with_rtl(hosts, f"{RTL_SEED} {seed}", instance, scheme, by_seed, learned)
 
 
 def main() -> int:
@@ -144,31 +203,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2, help="batches that send and compute")
     parser.add_argument("--seed", type=int, default=0, help="the first")
+    parser.add_argument("--rtl-seeds", type=int, default=1, help="of them, those that are run with `rtl` boards too")
     parser.add_argument("--wall", type=float, default=5.0, help="wall seconds of a second, for these")
     parser.add_argument("--bits", type=float, default=0.008, help="bits sent of a bit")
     parser.add_argument("--out", type=Path, help="folder for every batch's figures, as JSON")
     parser.add_argument("--picture", type=Path, help="draw it")
     given = parser.parse_args()
-    like = shape(OF_30)
-    batches = [
-        ("figure 2a, fast responder first", word_counting(False), 1.0),
-        ("figure 2a, slow responder first", word_counting(True), 1.0),
-        ("figure 2b", photographs(), 1.0),
-    ]
-    seeds = range(given.seed, given.seed + given.seeds)
-    batches += [(f"seed {seed}", batch(like, "joint", seed), given.wall) for seed in seeds]
     runs = []
-    with running(like.requesters, like.responders) as hosts:
-        for what, instance, wall_s in batches:
-            for scheme in SCHEMES:
-                run = ran(hosts, what, instance, scheme, Scales(wall_s, given.bits))
-                runs.append(run)
-                print(
-                    f"{what:32} {scheme:8} planned {run.planned_s:7.3f} s  live {run.live_s:7.3f} s"
-                    f"  {run.live_s / run.planned_s - 1:+6.1%}  {len(run.wrong)} wrong",
-                    file=sys.stderr,
-                    flush=True,
-                )
+    for run in _runs(given):
+        runs.append(run)
+        print(
+            f"{run.what:32} {run.scheme:8} planned {run.planned_s:7.3f} s  live {run.live_s:7.3f} s"
+            f"  {run.live_s / run.planned_s - 1:+6.1%}  {len(run.wrong)} wrong",
+            file=sys.stderr,
+            flush=True,
+        )
     found = summary(runs)
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)

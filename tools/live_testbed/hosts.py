@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -14,10 +14,12 @@ import numpy as np
 from eddy.core.errors import BoardUnreachable
 from eddy.model.placement.instance import Instance, Placement
 
-from live_testbed import requester, responder
+from live_testbed import requester, responder, rtl_responder
+from live_testbed.arrivals import Batch, Expected, Went
+from live_testbed.rtl_responder import Learning
 from live_testbed.scales import Scales
 
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
 """Wall seconds a host may take to answer, beyond what the batch is planned to take."""
 LEAD_S = 0.25
 """Wall seconds from telling everybody when a batch begins until then."""
@@ -31,13 +33,15 @@ class Live:
         makespan_s: When the last job ended.
         arrived_s: By job; when its last byte was received.
         end_s: By job; when it ended.
-        wrong: What is not as it should be: bytes that differ, jobs that ran elsewhere or never.
+        wrong: What is not as it should be: bytes or results that differ, jobs that ran elsewhere or never.
+        items_s: What each item of real work took, in wall seconds, by host.
     """
 
     makespan_s: float
     arrived_s: list[float]
     end_s: list[float]
     wrong: list[str]
+    items_s: dict[int, list[float]]
 
 
 class Hosts:
@@ -45,14 +49,28 @@ class Hosts:
 
     Args:
         requesters: Pipes to requesters.
-        responders: Pipes to responders.
+        responders: Pipes to responders, of `rtl` boards behind those of `model` boards.
+        rtl: How many of the former there are.
     """
 
-    def __init__(self, requesters: list[Connection], responders: list[Connection]) -> None:
-        self._requesters, self._responders = requesters, responders
+    def __init__(self, requesters: list[Connection], responders: list[Connection], rtl: int = 0) -> None:
+        self._requesters, self._responders, self._rtl = requesters, responders, rtl
 
-    def run(self, instance: Instance, placement: Placement, scales: Scales) -> Live:
+    def learn(self, items: int, scales: Scales) -> dict[int, list[float]]:
+        """Have every `rtl` board run items, all at once; wall seconds of each, by host."""
+        first = len(self._responders) - self._rtl
+        for pipe in self._responders[first:]:
+            pipe.send(Learning(items, scales))
+        return {h: _answer(pipe, PATIENCE_S) for h, pipe in enumerate(self._responders[first:], first)}
+
+    def run(self, instance: Instance, placement: Placement, scales: Scales, items: Sequence[int] = ()) -> Live:
         """Run one batch as it was placed.
+
+        Args:
+            instance: The batch.
+            placement: Of its jobs.
+            scales: To this machine.
+            items: What each job is as real work, where `rtl` boards are in the instance.
 
         Raises:
             BoardUnreachable: A host does not answer in time.
@@ -61,7 +79,7 @@ class Hosts:
         bytes_of = [scales.bytes_of(float(bits)) for bits in size]
         host = [int(instance.host_of[column]) for column in placement.host]
         at = self._responders[: int(max(instance.host_of)) + 1]
-        ports = self._listening(at, instance, placement, bytes_of, scales)
+        ports = self._listening(at, instance, placement, bytes_of, scales, items)
         sending = self._connected(instance, placement, bytes_of, [ports[h] for h in host], scales)
         began_s = time.monotonic() + LEAD_S
         for pipe in (*sending, *at):
@@ -69,27 +87,32 @@ class Hosts:
         patience_s = PATIENCE_S + 3 * placement.makespan_s * scales.wall_s
         for pipe in sending:
             _answer(pipe, patience_s)
-        went: dict[int, responder.Went] = {}
+        went: dict[int, Went] = {}
         for pipe in at:
             went |= _answer(pipe, patience_s)
         return _found(instance, placement, went, began_s, scales)
 
     @staticmethod
     def _listening(
-        at: list[Connection], instance: Instance, placement: Placement, bytes_of: list[int], scales: Scales
+        at: list[Connection],
+        instance: Instance,
+        placement: Placement,
+        bytes_of: list[int],
+        scales: Scales,
+        items: Sequence[int],
     ) -> list[int]:
         """Tell responders what comes; answers their TCP ports."""
         first = np.searchsorted(instance.host_of, np.arange(len(at)))
         for h, pipe in enumerate(at):
             jobs = {
-                i: responder.Expected(
-                    bytes_of[i], int(column - first[h]), float(instance.time_s[i, column])
+                i: Expected(
+                    bytes_of[i], int(column - first[h]), float(instance.time_s[i, column]), items[i] if items else 0
                 )
                 for i, column in enumerate(placement.host)
                 if instance.host_of[column] == h
             }  # fmt: skip
             bps = 1.0 if instance.ingress_bps is None else float(instance.ingress_bps[h])
-            pipe.send(responder.Batch(jobs, bps, scales))
+            pipe.send(Batch(jobs, bps, scales))
         return [_answer(pipe, PATIENCE_S) for pipe in at]
 
     def _connected(
@@ -124,7 +147,7 @@ def _answer(pipe: Connection, patience_s: float) -> Any:
 def _found(
     instance: Instance,
     placement: Placement,
-    went: dict[int, responder.Went],
+    went: dict[int, Went],
     began_s: float,
     scales: Scales,
 ) -> Live:
@@ -137,15 +160,18 @@ def _found(
         elif went[i].slot != placement.host[i] - first[i]:
             wrong.append(f"job {i} ran on accelerator {went[i].slot} of its host")
         elif not went[i].right:
-            wrong.append(f"job {i} was given other bytes than were sent")
+            wrong.append(f"job {i} was given other bytes than were sent, or computed something else")
     end_s = [(went[i].ended_s - began_s) / scales.wall_s if i in went else 0.0 for i in range(instance.jobs)]
     arrived_s = [(went[i].arrived_s - began_s) / scales.wall_s if i in went else 0.0 for i in range(instance.jobs)]
-    return Live(max(end_s), arrived_s, end_s, wrong)
+    items_s: dict[int, list[float]] = {}
+    for i, it in went.items():
+        items_s.setdefault(int(instance.host_of[placement.host[i]]), []).extend(it.items_s)
+    return Live(max(end_s), arrived_s, end_s, wrong, items_s)
 
 
 @contextlib.contextmanager
-def running(requesters: int, responders: int) -> Iterator[Hosts]:
-    """So many hosts, while the block runs; each is a process."""
+def running(requesters: int, responders: int, rtl: int = 0) -> Iterator[Hosts]:
+    """So many hosts, while the block runs; each is a process. `rtl` responders more have a simulated board."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["live_testbed.requester", "live_testbed.responder"])
     pipes: list[list[Connection]] = [[], []]
@@ -164,7 +190,9 @@ def running(requesters: int, responders: int) -> Iterator[Hosts]:
             start(requester.serve, 0)
         for _ in range(responders):
             start(responder.serve, 1)
-        yield Hosts(*pipes)
+        for _ in range(rtl):
+            start(rtl_responder.serve, 1)
+        yield Hosts(pipes[0], pipes[1], rtl)
         for pipe in (*pipes[0], *pipes[1]):
             pipe.send(None)
         for process in processes:
