@@ -85,6 +85,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
         unhurried(),
         NatsServer(folder).running() as server,
         patch("eddy.pool.lead.LEASE_S", take_back_s),
+        patch("eddy.pool.lead.AGAIN_S", 600.0),  # nobody told b1 of its job, and it is not to be told on a slow machine
         patch("eddy.pool.mirror.LEASE_S", 600),
     ):
         for name in ("b1", "b2"):

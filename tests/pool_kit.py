@@ -78,6 +78,7 @@ class Pool:
 
     def head(self, name: str, **more: Any) -> Head:
         """A head in a thread, serving when this returns; `more` are further fields of `HeadSettings`."""
+        more = {"patience_s": 10 * WAIT_S, **more}  # boards stand still here for as long as a test is slow
         deadline = time.monotonic() + WAIT_S
         while True:
             key_file, failures = self.folder / "operator.key", len(self.failures)

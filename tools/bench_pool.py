@@ -21,18 +21,18 @@ from pathlib import Path
 from bench_service import prepare, submission
 from eddy.pool.nats_server import NatsServer
 from service_bench.clients import drive
-from service_bench.servers import ROOT, Running, eddy, served
+from service_bench.servers import ROOT, Running, eddy, python_path, served
 
 MANY = 16
 
 
 @contextmanager
-def head(folder: Path, nats: NatsServer) -> Iterator[Running]:
-    """A head in a process of its own."""
+def head(folder: Path, nats: NatsServer, root: Path = ROOT) -> Iterator[Running]:
+    """A head in a process of its own, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "pool", "serve", "--json", "--port", "0", "--name", "bench"]
     command += ["--pool", str(nats.admission.head_file), "--data", str(folder)]
-    command += ["--bitstreams", str(ROOT / "bitstreams")]
-    with served(command, {}) as (process, said):
+    command += ["--bitstreams", str(root / "bitstreams")]
+    with served(command, {"PYTHONPATH": python_path(root)}) as (process, said):
         key = (folder / "operator.key").read_text(encoding="utf-8").strip()
         yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
 

@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from eddy.core.errors import StorageFull
+from eddy.core.errors import NotFound, StorageFull
 from eddy.pool.asking import AskingBoard
-from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON, UNABLE
+from eddy.pool.drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
 from eddy.pool.link import RENEW_S
+from eddy.pool.patience import Patience
 from eddy.pool.records import SUCCEEDED, Fenced, PoolBoard, PoolJob
 from eddy.pool.table import PoolJobs
 from pool_boards import SHA, Boards, with_boards
@@ -73,6 +75,22 @@ async def leaves(board: AskingBoard) -> None:
         await board.renew(FACTS)
 
 
+async def lies(board: AskingBoard) -> None:
+    """Says that it works on all it is given, and commits nothing."""
+    await board.join(FACTS)
+
+    async def has() -> list[int]:
+        for number in (mine := await board.mine()):
+            with contextlib.suppress(Fenced):
+                await board.taken_up(await board.job(number))
+        return mine
+
+    while True:
+        with contextlib.suppress(NotFound):
+            await board.renew(replace(FACTS, running=tuple(await has())))
+        await asyncio.sleep(0.1)
+
+
 async def cannot(board: AskingBoard) -> None:
     """Has a full disk."""
     await board.join(FACTS)
@@ -114,6 +132,32 @@ def test_jobs_leave_boards_that_do_not_work_on_them(tmp_path: Path) -> None:
             assert {job.parts[-1].board for job in jobs} == {"b2"}
 
     with patch("eddy.pool.drops.NAMED_WITHIN_S", 1.5):
+        with_boards(tmp_path, check, take_back_s=0.0)
+
+
+def test_jobs_leave_boards_that_only_say_that_they_work(tmp_path: Path) -> None:
+    """b1 begins what it is given, names it in each lease, and commits nothing; b2 does all there is."""
+
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (_, liar), boards.board("b2") as (_, good):
+            async with doing(works(good)):
+                await done(boards, boards.job.id, *await submitted(boards, 1))
+            boards.lead._patience = Patience(1.0)
+            async with doing(lies(liar)):
+                while not boards.lead.mirror.alive("b1"):
+                    await asyncio.sleep(0.05)
+                mine = await submitted(boards, 4)
+                while not await liar.mine():
+                    await asyncio.sleep(0.05)
+                async with doing(works(good)):
+                    jobs = await done(boards, *mine)
+            assert {(job.state, job.parts[-1].board) for job in jobs} == {(SUCCEEDED, "b2")}
+            reasons = [str(move["because"]) for job in jobs for move in job.moves if move["from"] == "b1"]
+            assert reasons
+            assert all(because.startswith(NOT_COMMITTED) for because in reasons)
+            assert boards.lead.mirror.drops.held_back_s("b1") > 0
+
+    with patch("eddy.pool.drops.SILENT_S", 600.0):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 

@@ -4,12 +4,14 @@ room for."""
 from __future__ import annotations
 
 import math
+import random
+from dataclasses import replace
 
 import pytest
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import UNKNOWN_S, Estimates
 from eddy.pool.pace import TokenBucket
-from eddy.pool.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s
+from eddy.pool.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
 
 
@@ -128,3 +130,27 @@ def test_of_very_many_jobs_the_first_are_planned() -> None:
     assert [give.job for give in gives] == [9999, 1]
     full = [job(i, state="running", board="x") for i in (10001, 10002)]
     assert decide(view(jobs, [board("x")], given=full), METHODS["sjf"]) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_those_that_are_planned_alone_the_same_is_made_as_of_all(seed: int) -> None:
+    """So a head measures the inputs of these alone, however many wait."""
+    chance = random.Random(seed)
+    boards = [board(f"b{i}", chance.choice(("slow", "fast")), width=chance.randint(1, 3)) for i in range(8)]
+    boards[0] = replace(boards[0], applications=("b",))
+    jobs = [
+        replace(
+            job(i, work=chance.choice("abz"), batch=chance.randint(1, 9)),
+            tenant=chance.choice(("ada", "grace", "edsger")),
+            request={**job(i, work=chance.choice("abz")).request, "priority": chance.choice((1, 1, 1, 3))},
+        )
+        for i in range(1, 2 * HORIZON)
+    ]
+    given = [job(i, state="running", board=f"b{i % 8}") for i in range(1001, 1001 + chance.randint(0, 12))]
+    whole = view(jobs, boards, learned(fast=0.5, slow=1.0), given=given, weights={"ada": 3.0})
+    first = planned_next(whole)
+    assert 0 < len(first) <= HORIZON < len(jobs)
+    for method in ("prompt", "sjf"):
+        gives = decide(replace(whole, waiting=first), METHODS[method])
+        assert gives == decide(whole, METHODS[method])
+        assert gives

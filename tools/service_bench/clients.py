@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -63,10 +64,12 @@ class Connection:
         self._writer.close()
 
 
-async def _one(port: int, make: Callable[[], bytes], expected: int, until_s: float, load: Load) -> None:
+async def _one(
+    port: int, make: Callable[[], bytes], expected: int, until_s: float, load: Load, left: Iterator[int]
+) -> None:
     connection = await Connection.open(port)
     try:
-        while (began_s := time.perf_counter()) < until_s:
+        while (began_s := time.perf_counter()) < until_s and next(left, None) is not None:
             status, body = await connection.ask(make())
             if status != expected:
                 raise SystemExit(f"the server answered {status}: {body[:300].decode(errors='replace')}")
@@ -75,9 +78,11 @@ async def _one(port: int, make: Callable[[], bytes], expected: int, until_s: flo
         connection.close()
 
 
-async def _all(port: int, make: Callable[[], bytes], clients: int, seconds: float, expected: int) -> Load:
-    load, began_s = Load(), time.perf_counter()
-    await asyncio.gather(*(_one(port, make, expected, began_s + seconds, load) for _ in range(clients)))
+async def _all(
+    port: int, make: Callable[[], bytes], clients: int, seconds: float, expected: int, most: int | None = None
+) -> Load:
+    load, began_s, left = Load(), time.perf_counter(), itertools.count() if most is None else iter(range(most))
+    await asyncio.gather(*(_one(port, make, expected, began_s + seconds, load, left) for _ in range(clients)))
     load.wall_s = time.perf_counter() - began_s
     return load
 
@@ -96,6 +101,11 @@ def drive(port: int, make: Callable[[], bytes], clients: int, seconds: float, ex
         SystemExit: An answer has another status.
     """
     return asyncio.run(_all(port, make, clients, seconds, expected))
+
+
+def some(port: int, make: Callable[[], bytes], clients: int, most: int, expected: int = 200) -> Load:
+    """The same for so many requests, however long they take."""
+    return asyncio.run(_all(port, make, clients, float("inf"), expected, most))
 
 
 def ask(port: int, wire: bytes) -> tuple[int, bytes]:

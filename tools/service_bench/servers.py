@@ -64,13 +64,17 @@ def _said(process: subprocess.Popen[str]) -> dict[str, str]:
     raise SystemExit(f"the server ended before it listened: {process.wait()}")
 
 
+def python_path(root: Path) -> str:
+    """Where a process finds the packages of a checkout."""
+    return os.pathsep.join(str(root / part) for part in ("runtime", "drivers", "sim"))
+
+
 @contextmanager
 def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Running]:
     """`eddy serve` on the model board, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--port", "0", "--json"]
     command += ["--data", str(data), "--bitstreams", str(root / "bitstreams"), *more]
-    paths = os.pathsep.join(str(root / part) for part in ("runtime", "drivers", "sim"))
-    with served(command, {"PYTHONPATH": paths}) as (process, said):
+    with served(command, {"PYTHONPATH": python_path(root)}) as (process, said):
         key = Path(said["operator_key_file"]).read_text(encoding="utf-8").strip()
         yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
 

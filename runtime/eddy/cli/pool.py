@@ -107,6 +107,7 @@ def serve(
     replicas: Annotated[int, typer.Option("--replicas", help="NATS servers that keep each bucket.")] = 1,
     replan_factor: Annotated[float, option("replan_factor")] = default("replan_factor"),
     replan_interval_s: Annotated[float, option("replan_interval_s")] = default("replan_interval_s"),
+    patience_s: Annotated[float, option("patience_s")] = default("patience_s"),
     data: Data = DATA,
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -132,6 +133,7 @@ def serve(
             port=port,
             replicas=replicas,
             replan=ReplanSettings(replan_factor, replan_interval_s),
+            patience_s=patience_s,
         )
         head = Head(settings)
 

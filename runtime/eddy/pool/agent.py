@@ -23,7 +23,7 @@ from eddy.pool.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.link import AWAY, RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.placing import AHEAD
-from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
 from eddy.pool.runner import JobRun
 
 _log = structlog.get_logger("eddy.pool")
@@ -112,12 +112,16 @@ class Agent:
             await asyncio.sleep(RENEW_S)
 
     async def _resume(self, pool: AskingBoard) -> None:
-        """Go on with what this board had when its agent ended."""
+        """Go on with what this board had when its agent ended, with what it ran first."""
+        jobs = []
         for number in await steadily(pool.mine):
-            await self._told(pool, number, None)
+            with suppress(Fenced):  # it was placed elsewhere since
+                jobs.append(await steadily(lambda number=number: pool.job(number)))  # type: ignore[misc]
+        for job in sorted(jobs, key=lambda job: job.state != RUNNING):
+            self._begin(pool, job)
 
-    async def _told(self, pool: AskingBoard, number: int, token: int | None) -> None:
-        with suppress(Fenced):  # it was placed elsewhere since
+    async def _told(self, pool: AskingBoard, number: int, token: int) -> None:
+        with suppress(Fenced):
             self._begin(pool, await steadily(lambda: pool.job(number, token)))
 
     async def _take(self, pool: AskingBoard, board: PoolBoard) -> None:
@@ -129,14 +133,15 @@ class Agent:
                     lost = False
                 if subscription is None:
                     subscription = await pool.queue()
-                room = board.width + AHEAD - len(self._tasks)
-                if room <= 0:
+                if len(self._tasks) >= board.width + AHEAD:
                     await asyncio.sleep(0.02)
                     continue
-                for message in await subscription.fetch(room, timeout=1.0):
-                    told = json.loads(message.data)
-                    await self._told(pool, int(told["job"]), int(told["token"]))
-                    await message.ack()
+                # One at a time: the client waits for all that it asks for, and a board with nothing to do would wait
+                # for a second job before it begins the first.
+                (message,) = await subscription.fetch(1, timeout=1.0)
+                told = json.loads(message.data)
+                await self._told(pool, int(told["job"]), int(told["token"]))
+                await message.ack()
             except NatsTimeout:
                 pass
             except AWAY as failure:

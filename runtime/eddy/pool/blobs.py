@@ -7,6 +7,7 @@ import hashlib
 import secrets
 import time
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
@@ -62,6 +63,7 @@ class PoolBlobs:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._sizes: dict[str, int] = {}
+        self._writing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def size(self, tenant: str, sha256: str) -> int | None:
         """Bytes of a blob; None where it is not there. What was seen to be there is not asked for again, as blobs are
@@ -86,8 +88,9 @@ class PoolBlobs:
         name = hashlib.sha256(data).hexdigest()
         if sha256 and name != sha256:
             raise DamagedBlob(f"The bytes have sha256 {name}, not {sha256}.", asked=sha256)
-        if await self.size(tenant, name) is None:
-            await self._link.blobs.put(f"{tenant}/{name}", data)
+        async with self._writing.setdefault((tenant, name), asyncio.Lock()):  # two at once would be kept twice
+            if await self.size(tenant, name) is None:
+                await self._link.blobs.put(f"{tenant}/{name}", data)
         return name
 
     async def fetch(self, tenant: str, sha256: str) -> Fetched:
@@ -165,8 +168,9 @@ async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: 
     asked = await js.pull_subscribe_bind(waiting.consumer, stream=stream)
     try:
         while len(data) < waiting.size_bytes:
-            count = 1 if bps else PIECES
-            left_bits = 8 * (waiting.size_bytes - len(data))
+            left = waiting.size_bytes - len(data)
+            count = 1 if bps else min(PIECES, -(-left // PIECE_BYTES))  # for more than there is, the client would wait
+            left_bits = 8 * left
             await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
             for piece in await asked.fetch(count, timeout=5):
                 data += piece.data

@@ -2,7 +2,8 @@
 
 A board that takes a job and ends its lease, does not work on it, or cannot run anything, is free again at once, so a
 policy would choose it before all others. A second drop in a row, with nothing committed in between, holds it back, and
-each further one for twice as long. All of it follows from the records of jobs, which every head reads.
+each further one for twice as long. One that says that it works and commits nothing (`eddy.pool.patience`) is held back
+at once, whatever else it commits. All of it follows from the records of jobs, which every head reads.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from eddy.core.errors import (
 from eddy.pool.records import PoolBoard, PoolJob
 
 LEASE_ENDED, NOT_WORKED_ON, UNABLE = "its lease ended", "it does not work on it", "it cannot run anything"
+NOT_COMMITTED = "it committed nothing of it"
 """Why a job is taken from a board, where that is the board's doing: what reasons begin with."""
 HELD_BACK = "it dropped what it was given"
 BOARDS_OWN = frozenset(
@@ -41,14 +43,28 @@ ONE_DROP_S = 1.0
 """Jobs that a board drops within so many seconds are one drop: all it had, when it ends."""
 FIRST_S, MOST_S = 5.0, 600.0
 """Seconds that the second drop in a row holds a board back, and most that any does."""
+SILENT_S, FORGIVEN_S = 60.0, 3600.0
+"""Seconds that a board is held back at first where it committed nothing, and after which the next time is the first."""
 
 
 @dataclass(slots=True)
 class _Dropped:
-    """Drops of a board since its last commit."""
+    """Drops of a board in a row: how many, and when the last was."""
 
     times: int = 0
     at_s: float = float("-inf")
+
+    def drop(self, now_s: float) -> None:
+        """One more."""
+        if now_s - self.at_s >= ONE_DROP_S:
+            self.times, self.at_s = self.times + 1, now_s
+
+    def held_s(self, first: int, first_s: float, now_s: float) -> float:
+        """Seconds for which it holds the board back, where drop number `first` does so for `first_s`."""
+        if self.times < first:
+            return 0.0
+        held_s = min(first_s * 2.0 ** min(self.times - first, 30), MOST_S)
+        return max(self.at_s + held_s - now_s, 0.0)
 
 
 class Drops:
@@ -61,6 +77,7 @@ class Drops:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._dropped: dict[str, _Dropped] = {}
+        self._silent: dict[str, _Dropped] = {}
         self._seen: dict[int, tuple[int, int]] = {}
         self._unnamed: dict[tuple[int, int], float] = {}
 
@@ -72,24 +89,23 @@ class Drops:
         for part in job.parts[parts:]:
             self._dropped.pop(part.board, None)
         for move in job.moves[moves:]:
-            if str(move["because"]).startswith((LEASE_ENDED, NOT_WORKED_ON, UNABLE)):
-                self._drop(str(move["from"]))
+            board, because = str(move["from"]), str(move["because"])
+            if because.startswith((LEASE_ENDED, NOT_WORKED_ON, UNABLE)):
+                self._dropped.setdefault(board, _Dropped()).drop(self._clock())
+            elif because.startswith(NOT_COMMITTED):
+                silent = self._silent.setdefault(board, _Dropped())
+                if self._clock() - silent.at_s > FORGIVEN_S:
+                    silent.times = 0
+                silent.drop(self._clock())
         self._seen[job.id] = len(job.moves), len(job.parts)
         if job.ended:
             del self._seen[job.id]
 
-    def _drop(self, board: str) -> None:
-        dropped = self._dropped.setdefault(board, _Dropped())
-        if self._clock() - dropped.at_s >= ONE_DROP_S:
-            dropped.times, dropped.at_s = dropped.times + 1, self._clock()
-
     def held_back_s(self, board: str) -> float:
         """Seconds for which a board gets nothing more; 0 where it may have something."""
-        dropped = self._dropped.get(board, _Dropped())
-        if dropped.times < 2:
-            return 0.0
-        held_s = min(FIRST_S * 2.0 ** min(dropped.times - 2, 30), MOST_S)
-        return max(dropped.at_s + held_s - self._clock(), 0.0)
+        now_s, none = self._clock(), _Dropped()
+        dropped_s = self._dropped.get(board, none).held_s(2, FIRST_S, now_s)
+        return max(dropped_s, self._silent.get(board, none).held_s(1, SILENT_S, now_s))
 
     def not_worked_on(self, jobs: Iterable[PoolJob], boards: Mapping[str, PoolBoard]) -> list[PoolJob]:
         """Jobs that their boards have not named for `NAMED_WITHIN_S` in their leases.

@@ -35,6 +35,8 @@ GATE = "eddy.gate"
 MOST_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
 MOST_OUTPUT_BYTES = 256 << 20
+SMALL_BYTES, SMALL_AT_ONCE = 1 << 20, 16
+"""Outputs up to this size are checked so many at once; of larger ones, one is in memory at a time."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 _log = structlog.get_logger("eddy.pool")
@@ -58,7 +60,7 @@ class Gate:
     ) -> None:
         self._link, self._on_board, self._weights = link, on_board, weights
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
-        self._checking = asyncio.Semaphore(1)
+        self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
@@ -208,7 +210,7 @@ class Gate:
             raise NotFound("A board names what it wrote itself.", job=job.id)
         if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
             raise InvalidRequest(f"An output of a pool has at most {MOST_OUTPUT_BYTES} bytes.", field="bytes")
-        async with self._checking:  # one is in memory at a time
+        async with self._checking_small if size_bytes <= SMALL_BYTES else self._checking_large:
             await self._blobs.take(job.tenant, str(ask["sha256"]), str(ask["pieces"]), size_bytes)
         return None
 

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -20,10 +21,12 @@ from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON
 from eddy.pool.holding_back import Standing, standing
+from eddy.pool.lanes import in_lanes
 from eddy.pool.lease import LeaderLease
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.mirror import Mirror
-from eddy.pool.placing import LINK_BPS, Give, PoolView, decide
+from eddy.pool.patience import LEAST_S, Patience
+from eddy.pool.placing import LINK_BPS, Give, PoolView, decide, planned_next
 from eddy.pool.records import PLACED, Fenced, PoolJob
 from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
 from eddy.pool.table import PoolJobs
@@ -31,7 +34,7 @@ from eddy.pool.table import PoolJobs
 GATHER_S = 0.05
 """Wall seconds in which arrivals become one batch."""
 AGAIN_S = 2.0
-"""A placement that no board took up for so long is told again."""
+"""A placement that its board has not named for so long is told again."""
 
 _log = structlog.get_logger("eddy.pool")
 
@@ -45,6 +48,7 @@ class Lead:
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all.
         replan: When it plans again what boards have.
+        patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
 
     Attributes:
         decisions: How often it has decided.
@@ -58,11 +62,12 @@ class Lead:
         policy: str = "prompt",
         egress_bps: float = LINK_BPS,
         replan: ReplanSettings = ReplanSettings(),  # noqa: B008
+        patience_s: float = LEAST_S,
     ) -> None:
         self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
         self.lease, self.mirror = LeaderLease(link, name), Mirror(link, name)
         self.policy, self._egress_bps = policy, egress_bps
-        self.replans = Replans(replan)
+        self.replans, self._patience = Replans(replan), Patience(patience_s)
         self._sizes: dict[tuple[str, str], int] = {}
         self._told: dict[tuple[int, int], float] = {}
         self._led_s = float("inf")
@@ -116,11 +121,12 @@ class Lead:
             _log.exception("placing failed")
 
     async def _take_back(self) -> None:
-        """From boards whose lease is over, and from those that do not work on what they have."""
+        """From boards whose lease is over, and from those that do not work on what they have, or seem not to."""
         given = [job for job in self.mirror.jobs.values() if job.board]
         held = [job for job in given if self.mirror.alive(job.board)]
         dropped = [(job, LEASE_ENDED) for job in given if not self.mirror.alive(job.board)]
         dropped += [(job, NOT_WORKED_ON) for job in self.mirror.drops.not_worked_on(held, self.mirror.boards)]
+        dropped += self._patience.ended(self._view(()), self.mirror.heard.s)
         for job, why in dropped:
             await self._changed(job, lambda it, why=why: it.taken_back(why, self._table.now()))  # type: ignore[misc]
 
@@ -160,6 +166,13 @@ class Lead:
         await self._measure(waiting)
         return self._view(waiting)
 
+    async def _next(self) -> PoolView:
+        """The same, where of the jobs that wait only those are left that the next decision plans."""
+        view = self.seen()
+        waiting = await asyncio.to_thread(planned_next, view) if view.boards else []
+        await self._measure(waiting)
+        return replace(view, waiting=waiting)
+
     def _view(self, waiting: Sequence[PoolJob]) -> PoolView:
         mirror = self.mirror
         there = {name: frozenset(has) for name, has in mirror.there.items()}
@@ -169,15 +182,14 @@ class Lead:
         )
 
     async def _place(self) -> None:
-        view = await self.view()
-        if not view.waiting or not view.boards:
+        view = await self._next()
+        if not view.waiting:
             return
         began_s = time.monotonic()
         gives = await asyncio.to_thread(decide, view, METHODS[self.policy])
         self.decisions += 1
         self.deciding_s += time.monotonic() - began_s
-        for give in gives:
-            await self._give(self.mirror.jobs.get(give.job), give)
+        await in_lanes((give.board, partial(self._give, self.mirror.jobs.get(give.job), give)) for give in gives)
 
     async def _give(self, job: PoolJob | None, give: Give) -> None:
         if job is None or not self.lease.held:
@@ -198,7 +210,9 @@ class Lead:
             changed = await self._table.change(job.id, unless_changed)
         except Fenced:
             return None
-        self.mirror.jobs[job.id] = changed  # the watch tells the same in a moment
+        # The watch tells the same in a moment, unless it has told more meanwhile: that the job was cancelled, say.
+        if self.mirror.jobs.get(job.id) == job:
+            self.mirror.jobs[job.id] = changed
         return changed
 
     async def _tell(self, job: PoolJob) -> None:
@@ -208,17 +222,19 @@ class Lead:
         await self._link.js.publish(f"eddy.work.{job.board}", body)
 
     async def _tell_again(self) -> None:
-        """Placements that nobody took up: the head that made them may have ended before it told the board."""
-        now_s = asyncio.get_running_loop().time()
+        """Placements that their boards do not name: the head that made them may have ended before it told the board."""
+        now_s, boards = asyncio.get_running_loop().time(), {board.name: board.running for board in self.mirror.present}
         placed = {(job.id, job.token): job for job in self.mirror.jobs.values() if job.state == PLACED}
         self._told = {key: at for key, at in self._told.items() if key in placed}
-        for key, job in placed.items():
-            if now_s - self._told.setdefault(key, now_s) > AGAIN_S and self.mirror.alive(job.board):
-                await self._tell(job)
+        late = [job for key, job in placed.items() if now_s - self._told.setdefault(key, now_s) > AGAIN_S]
+        unheard = [job for job in late if job.board in boards and job.id not in boards[job.board]]
+        await in_lanes((job.board, partial(self._tell, job)) for job in unheard)
 
     async def _measure(self, waiting: Iterable[PoolJob]) -> None:
         """Sizes of inputs that are not known yet."""
-        for job in waiting:
-            for sha in job.blobs:
-                if (job.tenant, sha) not in self._sizes:
-                    self._sizes[job.tenant, sha] = await self._blobs.size(job.tenant, sha) or 0
+        blobs = {(job.tenant, sha) for job in waiting for sha in job.blobs}
+
+        async def measure(tenant: str, sha: str) -> None:
+            self._sizes[tenant, sha] = await self._blobs.size(tenant, sha) or 0
+
+        await in_lanes((blob, partial(measure, *blob)) for blob in blobs - self._sizes.keys())

@@ -134,18 +134,20 @@ def _missing_bits(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[Pool
     return found
 
 
-def decide(view: PoolView, method: Method) -> list[Give]:
-    """What to give to whom now: of the whole plan, what boards have room for.
-
-    A board has room for the jobs it runs at once and `AHEAD` more. The rest of the plan is made again at the next
-    decision, with what is known then. Which tenants' jobs get the room goes by weight (`by_weight`), which board each
-    gets by the policy.
-    """
+def _with_room(view: PoolView) -> tuple[list[PoolBoard], dict[str, int]]:
+    """Boards that are not drained, and how many more jobs each takes."""
     boards = [board for board in view.boards if not board.drained]
     room = {board.name: board.width + AHEAD for board in boards}
     for job in view.given:
         if job.board in room:
             room[job.board] -= 1
+    return boards, room
+
+
+def planned_next(view: PoolView) -> list[PoolJob]:
+    """The waiting jobs that `decide` plans, in its order; sizes of inputs are not needed. Of these alone it makes the
+    same of a view as of all."""
+    boards, room = _with_room(view)
     with_room = sum(left > 0 for left in room.values())
     if not with_room:
         return []
@@ -154,7 +156,20 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     def fits(job: PoolJob) -> bool:
         return any(board.runs(job) for board in ways)
 
-    jobs = by_weight(view.waiting, view.given, view.weights, max(HORIZON, AT_LEAST * with_room), fits)
+    return by_weight(view.waiting, view.given, view.weights, max(HORIZON, AT_LEAST * with_room), fits)
+
+
+def decide(view: PoolView, method: Method) -> list[Give]:
+    """What to give to whom now: of the whole plan, what boards have room for.
+
+    A board has room for the jobs it runs at once and `AHEAD` more. The rest of the plan is made again at the next
+    decision, with what is known then. Which tenants' jobs get the room goes by weight (`by_weight`), which board each
+    gets by the policy.
+    """
+    boards, room = _with_room(view)
+    jobs = planned_next(view)
+    if not jobs:
+        return []
     if len({job.tenant for job in jobs}) == 1:
         return _planned(view, jobs, boards, room, method)
     # With several tenants, those whose turn it is go first, and the rest gets what they leave.

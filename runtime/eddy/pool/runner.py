@@ -12,7 +12,7 @@ from eddy.core.errors import Conflict, EddyError
 from eddy.pool.asking import AskingBoard
 from eddy.pool.link import AWAY, steadily
 from eddy.pool.local_board import LocalBoard
-from eddy.pool.records import PoolJob
+from eddy.pool.records import RUNNING, PoolJob
 
 PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""
@@ -44,9 +44,13 @@ class JobRun:
             Fenced: It was placed elsewhere, or cancelled; nothing more of it runs here.
         """
         try:
-            await self._send()
+            ran = self.job.state == RUNNING  # before this agent was started again: it has its turn before what is new
+            if not ran:
+                await self._send()
             async with self._turn:
                 self.job = await steadily(lambda: self._pool.taken_up(self.job))
+                if ran:
+                    await self._send()
                 while not self.job.ended:
                     await self._part()
         except JobFailed as failure:

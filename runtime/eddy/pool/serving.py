@@ -23,6 +23,7 @@ from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened, steadily
 from eddy.pool.naming import identity, numbers_of
+from eddy.pool.patience import LEAST_S
 from eddy.pool.placing import LINK_BPS
 from eddy.pool.replanning import ReplanSettings
 from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
@@ -46,6 +47,7 @@ class HeadSettings:
         port: TCP port; 0 for a free one.
         replicas: Servers that keep each bucket, where this head makes it.
         replan: When it plans again what boards have.
+        patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
     """
 
     pool: str
@@ -58,6 +60,7 @@ class HeadSettings:
     port: int = 8000
     replicas: int = 1
     replan: ReplanSettings = field(default_factory=ReplanSettings)
+    patience_s: float = LEAST_S
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -116,7 +119,7 @@ class Head:
             # A server may end between any two calls; a head that gave up for that would have to start again.
             numbers = await steadily(lambda: numbers_of(link))
             catalogue = load_catalogue(it.bitstreams)
-            lead = Lead(link, it.name, it.policy, it.egress_bps, it.replan)
+            lead = Lead(link, it.name, it.policy, it.egress_bps, it.replan, it.patience_s)
 
             async def begun() -> None:
                 ready()

@@ -1,0 +1,50 @@
+"""Bytes that several bring at once are kept once."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.link import Link
+from nats.js.errors import ObjectNotFoundError
+
+
+class Store:
+    """An object store that takes its time."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.puts: list[str] = []
+        self.under_way = self.most = 0
+
+    async def get_info(self, name: str) -> Any:
+        await asyncio.sleep(0)
+        if name not in self.kept:
+            raise ObjectNotFoundError
+        return SimpleNamespace(size=len(self.kept[name]))
+
+    async def put(self, name: str, data: bytes) -> None:
+        self.puts.append(name)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        self.under_way -= 1
+        self.kept[name] = data
+
+
+def test_what_many_write_at_once_is_kept_once_and_others_do_not_wait_for_it() -> None:
+    async def check() -> None:
+        store = Store()
+        blobs = PoolBlobs(cast(Link, SimpleNamespace(blobs=store)))
+        brought = [(tenant, data) for tenant in ("ada", "grace") for data in (b"zeros", b"zeros", b"ones", b"zeros")]
+        names = await asyncio.gather(*(blobs.put(*each) for each in brought))
+        assert [store.kept[f"{tenant}/{name}"] for (tenant, _), name in zip(brought, names, strict=True)] == [
+            data for _, data in brought
+        ]
+        assert len(store.puts) == len(set(store.puts)) == 4
+        assert store.most == 4
+
+    asyncio.run(check())

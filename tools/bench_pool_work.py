@@ -1,0 +1,128 @@
+"""Small jobs through a live pool: how busy they keep its boards, what a head does a second, and what memory it takes.
+
+    python tools/bench_pool_work.py --jobs 10000 --item-s 1.0
+    python tools/bench_pool_work.py --jobs 1500 --item-s 0.1 --turns 2 --against ../before
+
+A NATS server, a head and the boards are processes of this machine; boards are agents as they are, behind which nothing
+is computed (`service_bench.timed_boards`), so that this machine's processors are left to the head. Jobs of one item are
+submitted over HTTP by `--clients` while boards work. `busy` is the time that items take over the time that boards had,
+from the first submission to the last end. With `--against DIR` the head is in turns that of another checkout. With
+`--json`, one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench_pool import cpu_s, head, memory_mb
+from bench_service import prepare, submission
+from eddy.pool.nats_server import NatsServer
+from service_bench.clients import ask, request, some
+from service_bench.servers import ROOT, Running
+
+ENDED = re.compile(r'^eddy_pool_jobs_ended_total\{state="(\w+)"\} (\S+)$', re.MULTILINE)
+PRESENT = re.compile(r"^eddy_pool_board_present\{.*\} 1(?:\.0)?$", re.MULTILINE)
+LOOK_S = 1.0
+
+
+def metrics(server: Running) -> str:
+    """What the head counts."""
+    return ask(server.port, request("GET", "/metrics", server.key))[1].decode()
+
+
+def ended(server: Running) -> Mapping[str, int]:
+    """Jobs that have ended, by state."""
+    return {state: int(float(count)) for state, count in ENDED.findall(metrics(server))}
+
+
+@contextmanager
+def boards(nats: NatsServer, count: int, item_s: float) -> Iterator[None]:
+    """So many, while the block runs."""
+    files = [str(nats.admission.admit(f"b{number:02}")) for number in range(count)]
+    command = [sys.executable, "-m", "service_bench.timed_boards", "--item-s", str(item_s), *files]
+    process = subprocess.Popen(command, cwd=ROOT / "tools", stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def measure(root: Path, jobs: int, count: int, item_s: float, clients: int) -> dict[str, float]:
+    """Jobs from their submission to the last end, at a head of a checkout."""
+    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
+        nats = NatsServer(Path(name) / "nats")
+        with nats.running(), head(Path(name), nats, root) as server, boards(nats, count, item_s):
+            prepare(server)
+            while len(PRESENT.findall(metrics(server))) < count:
+                time.sleep(LOOK_S)
+            before = {each: cpu_s(each) for each in (server.process, nats.process.pid)}
+            began_s, took = time.monotonic(), list[float]()
+            submitting = threading.Thread(
+                target=lambda: took.append(some(server.port, submission(server.key), clients, jobs, 202).wall_s)
+            )
+            submitting.start()
+            while sum(ended(server).values()) < jobs:
+                time.sleep(LOOK_S)
+            span_s = time.monotonic() - began_s
+            submitting.join()
+            spent = {each: cpu_s(each) - before[each] for each in before}
+            return {
+                "succeeded": ended(server).get("succeeded", 0),
+                "span_s": round(span_s, 1),
+                "busy": round(jobs * item_s / (count * span_s), 4),
+                "jobs_per_s": round(jobs / span_s, 1),
+                "submissions_per_s": round(jobs / took[0], 1),
+                "head_cpu_ms_a_job": round(1e3 * spent[server.process] / jobs, 2),
+                "nats_cpu_ms_a_job": round(1e3 * spent[nats.process.pid] / jobs, 2),
+                "head_mb": memory_mb(server),
+                "nats_mb": memory_mb(nats.process),
+            }
+
+
+def middle(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Medians over turns."""
+    return {name: round(statistics.median(each[name] for each in found), 4) for name in found[0]}
+
+
+def main() -> int:
+    """Measure and print; exit code 1 where a job did not succeed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--boards", type=int, default=20)
+    parser.add_argument("--item-s", type=float, default=0.5, help="wall seconds of a job")
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--against", type=Path, help="another checkout, whose head is measured in turns")
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    given = parser.parse_args()
+    roots = {"head": ROOT, **({"against": given.against.resolve()} if given.against else {})}
+    found: dict[str, list[dict[str, float]]] = {}
+    for _ in range(given.turns):
+        for who, root in roots.items():
+            run = measure(root, given.jobs, given.boards, given.item_s, given.clients)
+            found.setdefault(who, []).append(run)
+            print(f"{who:8} {run}", file=sys.stderr, flush=True)
+    told = {who: middle(each) for who, each in found.items()}
+    if given.as_json:
+        print(json.dumps(told))
+    else:
+        for who, figures in told.items():
+            for name, figure in figures.items():
+                print(f"{who:20} {name:32} {figure:>10}")
+    return 0 if all(run["succeeded"] == given.jobs for each in found.values() for run in each) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
