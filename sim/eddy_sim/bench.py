@@ -120,7 +120,7 @@ class Bench:
     def run(
         self, module: str, folder: Path, tests: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> None:
-        """Build where needed, then run cocotb tests.
+        """Build where needed, then run cocotb tests up to the first that fails.
 
         Args:
             module: Python module that holds the tests.
@@ -136,6 +136,8 @@ class Bench:
         settings = {
             **(environment or {}),
             "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "INFO"),
+            # One that fails is enough to say so; 0 runs the others too.
+            "COCOTB_MAX_FAILURES": os.environ.get("COCOTB_MAX_FAILURES", "1"),
             "COCOTB_RANDOM_SEED": str(self.seed),
         }
         if tests:

@@ -14,6 +14,7 @@ that still steps a board then would find its mutexes destroyed.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,8 @@ LIBCXX = (
     *("variant", "vector", "verbose_abort"),
 )
 """Sources of libc++ that Verilator's runtime and our own C++ need. One that is missing shows as an undefined symbol."""
+_APART = ("condition_variable_destructor", "error_category", "memory")
+"""Those of them that ask something else of the library's headers, and cannot be in a unit with others."""
 LIBCXXABI = (
     *("abort_message", "cxa_aux_runtime", "cxa_default_handlers", "cxa_demangle", "cxa_exception"),
     *("cxa_exception_storage", "cxa_guard", "cxa_handlers", "cxa_personality", "cxa_thread_atexit", "cxa_vector"),
@@ -126,7 +129,7 @@ def compile_shared(
 
 
 def cxx_library(progress: Progress = silent) -> Path:
-    """The C++ library as an archive, built where missing; its files are compiled on all cores.
+    """The C++ library as an archive, built where missing. Its files are a few units: headers are read as often.
 
     Raises:
         BuildFailed: The compiler refused; the message holds what it said.
@@ -135,18 +138,20 @@ def cxx_library(progress: Progress = silent) -> Path:
     def make(work: Path) -> None:
         root = package_folder("ziglang") / "lib"
         headers = (f"-I{root / 'libcxxabi' / 'include'}", f"-I{root / 'libcxx' / 'src'}")
-        sources = [(root / "libcxx" / "src", "cxx", name) for name in LIBCXX]
-        sources += [(root / "libcxxabi" / "src", "abi", name) for name in LIBCXXABI]
+        together = [root / "libcxx" / "src" / f"{name}.cpp" for name in LIBCXX if name not in _APART]
+        apart = [[root / "libcxx" / "src" / f"{name}.cpp"] for name in _APART]
+        abi = [root / "libcxxabi" / "src" / f"{name}.cpp" for name in LIBCXXABI]
 
-        def compile_one(source: tuple[Path, str, str]) -> str:
-            folder, part, name = source
-            output = str(work / f"{part}_{name}.o")
-            command = ["c++", *_LIBRARY_FLAGS, *headers, str(folder / f"{name}.cpp"), "-o", output]
-            _zig(command, f"compiling the C++ library's {name}", work)
+        def compile_unit(number: int, sources: Sequence[Path]) -> str:
+            unit = work / f"unit{number}.cpp"
+            unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+            output = str(unit.with_suffix(".o"))
+            command = ["c++", *_LIBRARY_FLAGS, *headers, str(unit), "-o", output]
+            _zig(command, f"compiling the C++ library's {sources[0].stem}", work)
             return output
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(compile_one, sources))
+            objects = list(pool.map(compile_unit, itertools.count(), (together, abi, *apart)))
         _zig(["ar", "rcs", str(work / "out"), *objects], "archiving the C++ library", work)
 
     return product(f"cxx-{key('library')}.a", make, progress)

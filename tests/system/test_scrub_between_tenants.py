@@ -24,6 +24,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
+from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.scrubbing import check_scrubbing
 from eddy_sim.products import ROOT, build_folder
 from system.live_rig import run_out
@@ -61,7 +62,10 @@ def hoarder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = core.read_text(encoding="utf-8").replace("in_data_i + 64'(addend_i)", "in_data_i ^ seen_q")
     core.write_text(text.replace("  assign in_ready_o", f"{HOARD}\n  assign in_ready_o"), encoding="utf-8")
     manifest = folder / "bitstreams/hoarder/manifest.yaml"
-    assert check_scrubbing(manifest, record=True).passed
+    with pytest.MonkeyPatch.context() as patched:
+        # What a record says is for `test_module_scrub.py`; here it only has to be there.
+        patched.setattr(composition, "PASTS", 1)
+        assert check_scrubbing(manifest, record=True).passed
     assert (manifest.parent / RECORD).is_file()
     return manifest
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
+import pytest
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
+from eddy_sim.gpu import cluster as rtl
+from eddy_sim.gpu.cluster_build import Shape, build_cluster
 from eddy_sim.gpu.executors import IsaExecutor
 
 CACHE = Path(__file__).resolve().parents[2] / "build" / "kernels"
@@ -23,6 +27,15 @@ def compiler() -> Compiler:
 def compiled(source: str, fpu: bool = True) -> Program:
     """A program, compiled once."""
     return compiler().compile(source, fpu=fpu)
+
+
+def build_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build RTL clusters without optimising, for kernels that run for less time than that takes."""
+
+    def build(shape: Shape, **how: Any) -> Path:
+        return build_cluster(shape, **{**how, "optimise": False})
+
+    monkeypatch.setattr(rtl, "build_cluster", build)
 
 
 def cluster(shape: ClusterShape = SHAPES[1], **options: int) -> IsaExecutor:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from eddy.studies.judge.sequences import workload
 from eddy.studies.nimblock.console import ADMISSION_S, CHARACTER_S, FIFO, LAUNCH_S, Console
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import BoardSetting, report, run
-from eddy.studies.nimblock.validation import POLICIES, agreement, document, rank_correlation, recorded
+from eddy.studies.nimblock.validation import POLICIES, Agreement, agreement, document, rank_correlation, recorded
 from eddy.studies.nimblock.workload import parse_events, parse_workload
 
 BOARD = BoardSetting(measured=True, blocking=True)
 
 
+@cache
+def agreed(policy: str, variant: str) -> Agreement:
+    """How a policy's variant agrees with the board's runs; a run takes two seconds, so that tests share it."""
+    return agreement(workload(), recorded(document(), policy, workload()), make_player(policy, variant), BOARD)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_responses_agree_with_the_board(policy: str) -> None:
-    found = agreement(workload(), recorded(document(), policy, workload()), make_player(policy, "artefact"), BOARD)
+    found = agreed(policy, "artefact")
     assert found.mean == pytest.approx(1.0, abs=0.05)
     assert found.correlation >= 0.97
     assert found.means == pytest.approx([1.0] * 5, abs=0.05)
@@ -40,8 +48,7 @@ def test_the_agreement_hangs_on_no_constant(
 
 @pytest.mark.parametrize("policy", ["prema", "nimblock"])
 def test_the_text_does_not_agree_so_well(policy: str) -> None:
-    runs = recorded(document(), policy, workload())
-    text, artefact = (agreement(workload(), runs, make_player(policy, v), BOARD) for v in ("thesis", "artefact"))
+    text, artefact = (agreed(policy, variant) for variant in ("thesis", "artefact"))
     assert abs(text.mean - 1) > abs(artefact.mean - 1)
     assert text.correlation < artefact.correlation
 

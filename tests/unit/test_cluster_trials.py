@@ -31,11 +31,11 @@ def fast_without_unit(workload: str, on: Cluster) -> float:
 
 
 def settled(guess: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Live, Floats]:
-    """User set 1 on CFG1 under the market from the start, with this guess; what users had after 1.5 s."""
+    """User set 1 on CFG1 under the market from the start, with this guess; what users had after 0.8 s."""
     monkeypatch.setattr(studied, "throughput", fast_without_unit)
     monkeypatch.setattr(tenant_estimates, "SOFT_FLOAT", guess)
     live = Live("1", POLICIES["market"](), "CFG1", (), QUANTUM_S, groups=3000, compiler=compiler())
-    live.until(1.5)
+    live.until(0.8)
     return live, live.window(0.5).had
 
 

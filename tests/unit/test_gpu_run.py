@@ -12,6 +12,7 @@ from eddy.cli.main import app
 from eddy_sim.gpu import run as gpu_run
 from eddy_sim.gpu.assemble import assemble
 from typer.testing import CliRunner
+from unit.gpu_kit import build_quickly
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
 
@@ -56,7 +57,8 @@ def test_counters_add_up() -> None:
     assert document["cycles"] > 53
 
 
-def test_a_shape_and_all_its_cores() -> None:
+def test_a_shape_and_all_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    build_quickly(monkeypatch)
     shape = ("--cores", "2", "--warps", "1", "--threads", "2", "--no-fpu")
     _, one = run("csrr a0, mhartid\n" + END, *shape)
     _, all_of_them = run("csrr a0, mhartid\n" + END, *shape, "--all-cores")

@@ -20,6 +20,7 @@ from eddy.studies.vayalapra.scaling import point_of
 from eddy.studies.vayalapra.users import MECHANISMS, USER_SETS, outcome, speedups
 from eddy.studies.vayalapra.window import shared, whole_cluster
 from typer.testing import CliRunner
+from unit.gpu_kit import build_quickly
 
 WINDOW_S = 0.5
 
@@ -40,9 +41,10 @@ def test_every_workload_was_measured_on_every_number_of_cores() -> None:
 
 
 @pytest.mark.rtl
-def test_a_kept_measurement_is_what_the_rtl_takes() -> None:
+def test_a_kept_measurement_is_what_the_rtl_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     from eddy_sim.gpu.executors import RtlExecutor
 
+    build_quickly(monkeypatch)
     executor = RtlExecutor(ClusterShape(1, warps(4), 4, True), of=2)
     taken = point_of(SIZES["k-means"](0), executor, Compiler()).profile.time
     (kept,) = (r for r in runs() if (r.workload, r.of, r.threads, r.fpu, r.cores) == ("k-means", 2, 4, True, 1))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
@@ -161,28 +161,44 @@ def covers(name: str) -> Callable[[str, Crossing], bool]:
     """Whether a line of the timing constraints, as it stands in the file, covers a crossing."""
 
     def matches(line: str, crossing: Crossing) -> bool:
-        source = re.search(r"-from \[get_(?:cells|pins) \{(.*?)\}\]", line)
-        cells = re.search(r"-to \[get_cells \{(.*?)\}\]", line)
-        clock = re.search(r"-to \[get_clocks (.*)\]$", line)
-        assert source is not None
-        if not _is(source[1], crossing.source):
+        source, cells, clock = _parts(line)
+        if not _is(source, crossing.source):
             return False
-        if cells is not None:
-            return _is(cells[1], crossing.sink)
-        assert clock is not None
-        if PORT_CLOCK.endswith(f"{clock[1]}]"):
+        if cells:
+            return _is(cells, crossing.sink)
+        if PORT_CLOCK.endswith(f"{clock}]"):
             return crossing.sink_clock == "u_zynqmp.port_clk"
-        wizard = re.search(r"gen_slots\[(\d+)\]", clock[1])
+        wizard = re.search(r"gen_slots\[(\d+)\]", clock)
         return crossing.sink_clock == (f"u_zynqmp.slot_clk[{wizard[1]}]" if wizard else "u_zynqmp.clk")
 
     return matches
 
 
+@cache
+def _parts(line: str) -> tuple[str, str, str]:
+    """Of a line of the timing constraints: cells or pins it is from, cells it is to, clock it is to; one of the two."""
+    source = re.search(r"-from \[get_(?:cells|pins) \{(.*?)\}\]", line)
+    cells = re.search(r"-to \[get_cells \{(.*?)\}\]", line)
+    clock = re.search(r"-to \[get_clocks (.*)\]$", line)
+    assert source is not None
+    assert (cells is None) != (clock is None)
+    return source[1], cells[1] if cells else "", clock[1] if clock else ""
+
+
 def _is(pattern: str, name: str) -> bool:
     """Whether a pattern of cells names a register of the netlist: index and pin left out."""
+    wanted, pin = _pattern(pattern)
+    return wanted(_vivado_name(name, not pin)) is not None
+
+
+@cache
+def _pattern(pattern: str) -> tuple[Callable[[str], re.Match[str] | None], bool]:
     bare = re.sub(r"\[(?:\*|0|95)\]$|\*$", "", pattern)
     pin = bare == "u_zynqmp/u_ps/u_ps8/EMIOGPIOO"
-    return fnmatchcase(vivado_name(name, register=not pin), bare.replace("[", "[[]"))
+    return re.compile(translate(bare.replace("[", "[[]"))).match, pin
+
+
+_vivado_name = cache(vivado_name)
 
 
 @pytest.mark.rtl

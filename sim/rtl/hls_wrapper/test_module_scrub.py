@@ -8,6 +8,7 @@ import pytest
 from eddy.cli.module import create
 from eddy.packages.manifests import RECORD, load_module_manifest
 from eddy_sim.bench import ROOT
+from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.composition import Leak, check_runs, check_scrub
 from eddy_sim.modcheck.scrubbing import check_scrubbing
 
@@ -157,8 +158,9 @@ def test_a_core_that_only_reset_clears_is_scrubbed_and_yet_no_module(tmp_path: P
     assert leak.signal == "m_axi_wdata"
 
 
-def test_what_a_record_is_worth(tmp_path: Path) -> None:
+def test_what_a_record_is_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts for the build it names; another build is loaded, and one that leaks loses it."""
+    monkeypatch.setattr(composition, "PASTS", 1)
     manifest, record = fresh(tmp_path), tmp_path / "bitstreams/fresh" / RECORD
     found = check_scrubbing(manifest)
     assert found.passed
