@@ -45,6 +45,7 @@ class Wanted:
         final: The state it was told to have ended in.
         cancelled: Whether somebody asked for its end.
         tries: Requests sent.
+        refused: Whether its last request was told that its tenant has too many jobs: then it is none.
     """
 
     tenant: str
@@ -56,6 +57,7 @@ class Wanted:
     final: str = ""
     cancelled: bool = False
     tries: int = 0
+    refused: bool = False
 
 
 @dataclass(slots=True)
@@ -112,6 +114,7 @@ class Clients:
 
     async def _long_way(self, who: str, method: str, path: str, body: bytes, key: str) -> Answer:
         """One request, as a server gives it to the application."""
+        path, _, query = path.partition("?")
         headers = [(b"host", b"eddy"), (b"authorization", f"Bearer {KEYS[who]}".encode())]
         headers += (
             [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())] if body else []
@@ -125,7 +128,7 @@ class Clients:
             "scheme": "http",
             "path": path,
             "raw_path": path.encode(),
-            "query_string": b"",
+            "query_string": query.encode(),
             "root_path": "",
             "headers": headers,
             "client": ("127.0.0.1", 1),

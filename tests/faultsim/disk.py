@@ -34,12 +34,14 @@ class SimDisk:
     ) -> None:
         self._root, self._draw, self._effect = root, draw, effect
         self._lives = 0
-        self._contents: dict[int, bytes] = {}
+        self._contents: dict[int, bytearray] = {}
         """By inode: what is durable of a file."""
         self._names: dict[int, dict[str, int]] = {}
         """By inode: what is durable of a folder."""
         self.refuses = False
         """Whether synchronising fails."""
+        self.lives_on = False
+        """Whether there is no crash any more: then nobody needs to know what one would leave."""
         self.torn = 0
         """Files of which a crash left something between old and new."""
         self.folder = root / "0"
@@ -55,11 +57,22 @@ class SimDisk:
     def _sync(self, file: int) -> None:
         if self.refuses:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if self.lives_on:
+            return
         found = os.fstat(file)
         if stat.S_ISDIR(found.st_mode):
             self._names[found.st_ino] = {entry.name: entry.inode() for entry in os.scandir(f"/proc/self/fd/{file}")}
         else:
-            self._contents[found.st_ino] = Path(f"/proc/self/fd/{file}").read_bytes()
+            self._read(Path(f"/proc/self/fd/{file}"), found)
+
+    def _read(self, path: Path, found: os.stat_result) -> None:
+        """Note what a file holds, in the memory that held what it had before: logs are read after each commit."""
+        held = self._contents.setdefault(found.st_ino, bytearray())
+        if len(held) > found.st_size:
+            del held[found.st_size :]
+        held.extend(bytes(found.st_size - len(held)))
+        with path.open("rb", buffering=0) as opened:
+            assert opened.readinto(held) == len(held), f"{path} became shorter"
 
     def all_durable(self) -> None:
         """Everything there is has come to the disk."""
@@ -70,7 +83,7 @@ class SimDisk:
     def durable(self, *paths: Path) -> None:
         """What these files hold has come to the disk."""
         for path in paths:
-            self._contents[path.stat().st_ino] = path.read_bytes()
+            self._read(path, path.stat())
 
     # What a crash leaves ------------------------------------------------------------------------------------------
 
@@ -90,7 +103,7 @@ class SimDisk:
         shutil.rmtree(left)
 
     def _copy(
-        self, old: Path, new: Path, power: bool, contents: dict[int, bytes], names: dict[int, dict[str, int]]
+        self, old: Path, new: Path, power: bool, contents: dict[int, bytearray], names: dict[int, dict[str, int]]
     ) -> None:
         new.mkdir()
         durable = names.get(old.stat().st_ino, {})
@@ -108,7 +121,7 @@ class SimDisk:
                 self._copy(old / name, new / name, power, contents, names)
                 continue
             now = (old / name).read_bytes()
-            was = contents.get(entry.inode(), b"")
+            was = contents.get(entry.inode(), bytearray())
             (new / name).write_bytes(self._mixed(was, now) if power else now)
             if not power and entry.inode() in contents:
                 self._contents[(new / name).stat().st_ino] = was
@@ -117,7 +130,7 @@ class SimDisk:
                 name: (new / name).stat().st_ino for name, inode in durable.items() if (new / name).exists()
             }
 
-    def _mixed(self, was: bytes, now: bytes) -> bytes:
+    def _mixed(self, was: bytearray, now: bytes) -> bytes:
         """Sectors of what was durable, and of what was written since."""
         if was == now:
             return now

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
@@ -62,6 +63,7 @@ class Promises:
     ) -> None:
         """Some submissions were answered; `before` says how many jobs each tenant had."""
         for each, answer in zip(asked, answers, strict=True):
+            each.refused = answer is not None and answer.status == 429
             if answer is None or answer.status in UNAVAILABLE:
                 continue
             if answer.status == 429:
@@ -82,12 +84,15 @@ class Promises:
         if answer is None or answer.status in UNAVAILABLE:
             return
         assert answer.status == 200, f"job {each.job} was accepted and is answered {answer.status} {answer.body!r}"
-        assert (answer.json["tenant"], answer.json["batch"]) == (each.tenant, each.batch)
-        state = answer.json["state"]
+        self._seen(each, answer.json)
+
+    def _seen(self, each: Wanted, job: Mapping[str, Any]) -> None:
+        assert (job["tenant"], job["batch"]) == (each.tenant, each.batch)
+        state = job["state"]
         assert each.final in ("", state), f"job {each.job} was {each.final}, and is {state}"
         if JobState(state).is_final:
             each.final = state
-            assert state != "failed" or answer.json["error"]["cause"], f"job {each.job} failed without a cause"
+            assert state != "failed" or job["error"]["cause"], f"job {each.job} failed without a cause"
             assert state != "cancelled" or each.cancelled, f"job {each.job} was cancelled by nobody"
 
     def output(self, each: Wanted, answer: Answer | None) -> None:
@@ -123,18 +128,29 @@ class Promises:
 
     def in_the_end(self, clients: Clients, store: Store, engine: Engine, port: BadPort) -> None:
         """When everything has come to its end."""
-        for each in self._wanted:
-            self.shown(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}"))
+        listed = self._listed(clients)
+        told = [each for each in self._wanted if not each.refused]
+        assert set(listed) == {each.job for each in told}, "there is a job that nobody wants"
+        for each in told:
+            assert each.job is not None
+            self._seen(each, listed[each.job])
             assert each.final, f"job {each.job} never ended"
             if each.final == "succeeded":
                 self.output(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}/outputs/out"))
-            assert each.job is not None
             self._log(store, store.jobs.get(each.tenant, store.numbers.job.meant(each.job)))
-        told = store.numbers.job.told
-        records = {told(record.id) for tenant in TENANTS for record in store.jobs.page(tenant, limit=10_000)}
-        assert records == {each.job for each in self._wanted}, "there is a job that nobody wants"
         assert port.board.state().buffers == (), "a buffer was left"
         self._accounts(store, engine)
+
+    def _listed(self, clients: Clients) -> dict[int, Mapping[str, Any]]:
+        """By number: every job, as its tenant sees it in its list."""
+        found = dict[int, Mapping[str, Any]]()
+        for tenant in TENANTS:
+            answer = clients.ask(tenant, "GET", "/v1/jobs?limit=500")
+            assert answer is not None
+            assert answer.status == 200, answer.body
+            assert answer.json["next"] is None
+            found.update((job["id"], job) for job in answer.json["jobs"])
+        return found
 
     def _log(self, store: Store, record: JobRecord) -> None:
         log = store.events.of(None, record.id)

@@ -406,8 +406,12 @@ class World:
     # The end ------------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """All is well from now on: whoever was not answered asks again, and everything ends."""
+        """All is well from now on: whoever was not told whether it has a job asks again, and everything ends.
+
+        Of those that were told that they have none, one asks again.
+        """
         self._fuse = -1
+        self.disk.lives_on = True
         self.port.heal()
         self.disk.refuses = False
         self._set_full(False)
@@ -415,8 +419,11 @@ class World:
             self.turn()
         for slot in sorted(self.engine.machine.slots):
             self.engine.intake.drain(slot, "")
+        refused = [each for each in self.clients.wanted if each.refused]
+        for each in refused[:1]:
+            each.refused = False
         for step in range(MOST_STEPS):
-            left = [each for each in self.clients.wanted if each.job is None]
+            left = [each for each in self.clients.wanted if each.job is None and not each.refused]
             for each in left[:1] if step % 8 == 0 else ():
                 before = {tenant: self.promises.unfinished(self.store, tenant) for tenant in TENANTS}
                 answer = self.clients.ask(each.tenant, "POST", "/v1/jobs", each.body, each.key)
