@@ -257,8 +257,8 @@ def charge(context: Context, tenant: TenantRecord, scope: Scope) -> None:
     Raises:
         RateLimited: It makes too many, or has too many under way.
     """
-    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
     context.held.take(scope, tenant)
+    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

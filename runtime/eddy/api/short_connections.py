@@ -77,10 +77,11 @@ class ShortProtocol(GuardedProtocol):
 
     @property
     def _at_rest(self) -> bool:
-        """Whether h11 has nothing under way, and nothing left to read."""
+        """Whether h11 has nothing under way and nothing left to read; and answers are read: h11 waits for that."""
         conn = self.conn
         idle = conn.our_state is h11.IDLE and conn.their_state is h11.IDLE
-        return idle and not self._busy and not self.transport.is_closing() and not conn.trailing_data[0]
+        free = not self._busy and not self.transport.is_closing() and not self.flow.write_paused
+        return idle and free and not conn.trailing_data[0]
 
     def _send(self, answer: WrittenAnswer) -> None:
         """Write an answer, and go on with what came behind its request."""

@@ -150,6 +150,7 @@ class ShortWay:
         try:
             charge(context, tenant, asked.scope)
         except EddyError:
+            in_flight.end(asked.scope)
             return False
         context.hypervisor.submit_soon(request, partial(self._answer, asked))
         return True
