@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FORMAL = ROOT / "hw" / "formal"
 MISTAKE_DEPTH = 8
 """Cycles from reset within which a deliberate mistake must show."""
+EDGE_STEPS = (1, 3)
+"""Steps of a trace in which a cycle fits, with one clock and with several: then low, high, and the other one's edge."""
 
 
 class ProofFailed(EddyError):
@@ -63,6 +65,8 @@ class Proof:
         filelist: The `.f` list of the block it is about.
         depth: Length of the induction and of the base case, in cycles.
         parameters: Overrides of the top's parameters.
+        clocks: How many clocks the block has. With several, each is an input that rises when the solver likes; a step
+            is an instant, in which any of them may.
         own_assertions: Whether the assertions in the block's sources are claims too. They need not be inductive; the
             block's bench checks them in any case.
     """
@@ -71,6 +75,7 @@ class Proof:
     filelist: Path
     depth: int
     parameters: Mapping[str, int] = field(default_factory=dict)
+    clocks: int = 1
     own_assertions: bool = True
 
     def prove(self) -> None:
@@ -134,7 +139,8 @@ class Proof:
                 *(
                     "[options]",
                     f"mode {mode}",
-                    f"depth {self.depth if mode == 'prove' else MISTAKE_DEPTH}",
+                    f"depth {self.depth if mode == 'prove' else MISTAKE_DEPTH * EDGE_STEPS[self.clocks > 1]}",
+                    *(("multiclock on",) if self.clocks > 1 else ()),
                     "",
                     "[engines]",
                     "smtbmc z3",
