@@ -56,6 +56,14 @@ def test_nothing_in_a_slot_is_clocked_faster_than_it_bears() -> None:
     assert known["level_shift"].clk_hz == 100e6
 
 
+def test_the_page_says_where_nothing_is_doubtful() -> None:
+    figures = area.read_figures()
+    shallow = {name: {**top, "path": [1, "a", "b"]} for name, top in figures["tops"].items()}
+    said = clocks.section({**figures, "tops": shallow})
+    assert said.endswith(clocks.NOTHING)
+    assert "at worst |" not in said
+
+
 def test_a_module_too_deep_for_its_clock_is_named() -> None:
     figures = area.read_figures()
     name = "level_shift"

@@ -82,16 +82,22 @@ def section(figures: Mapping[str, Any]) -> str:
         f" {each.at(WORST_NS) / 1e6:.0f} MHz |\n"
         for each in doubtful
     ]
-    return HEAD + "".join(rows)
+    return HEAD + (TABLE + "".join(rows) if rows else NOTHING)
 
 
 HEAD = f"""## Clocks of what goes into slots
 
 A level with its routing is taken to need {BEST_NS} to {WORST_NS} ns. Nothing in a board's slots is clocked faster than
-it bears at the better of these (`make area ARGS=--check`, and a test). What may be too slow at the worse is for the
+it bears at the better of these (`make area ARGS=--check`, and a test).
+"""
+"""What stands above what is doubtful."""
+
+TABLE = """What may be too slow at the worse is for the
 build's timing gate to say, or, for each die, `eddy board-test`:
 
 | what | levels | clock of its slots | at best | at worst |
 | --- | ---: | ---: | ---: | ---: |
 """
-"""What stands above the table."""
+
+NOTHING = "Nothing is clocked faster than it bears at the worse either.\n"
+"""What stands there where nothing is doubtful."""

@@ -77,7 +77,7 @@ async def matches_reference(dut: Any) -> None:
 
 @cocotb.test()
 async def takes_the_corners(dut: Any) -> None:
-    """The largest map, kernel, number of taps, stride, slice; the smallest of all; shifts of nothing and of all."""
+    """The largest maps, kernel, numbers of taps, stride, slice; the smallest of all; shifts of nothing and of all."""
     harness = await trials.bring_up(dut, MODULE)
     data = np.random.default_rng(19)
     corners = (
@@ -89,6 +89,9 @@ async def takes_the_corners(dut: Any) -> None:
         Layer(3, 7, 8, 11, 1, padding=5, stride=3, shift=9),
         Layer(8, 1, 1, 1, 32, shift=6),
         Layer(8, 2, 2, 1, 1, first=31, shift=0, relu=0, pool=1),
+        Layer(7, 64, 73, 1, 1, stride=4, shift=6),
+        Layer(24, 39, 35, 1, 1, stride=4, shift=6),
+        Layer(40, 5, 5, 5, 1, shift=9),
     )
     for corner in corners:
         await trials.carry_out(harness, trial(data, corner), random.Random(19))
@@ -123,6 +126,10 @@ async def refuses_illegal(dut: Any) -> None:
     # Each number is within its range; the map's bytes are no words, the map or the kernel is too large.
     illegal += [{"channels": 1, "height": 5, "width": 5}, {"channels": 8, "height": 65, "width": 64}]
     illegal += [{"channels": 16, "kernel": 9, "padding": 5}]
+    # One more than the most, of channels with few and with many bytes a pixel, and of taps.
+    illegal += [{"channels": 7, "height": 48, "width": 98}, {"channels": 6, "height": 52, "width": 106}]
+    illegal += [{"channels": 24, "height": 39, "width": 36}, {"channels": 200, "height": 13, "width": 13}]
+    illegal += [{"channels": 48, "kernel": 5, "padding": 2}, {"channels": 136}]
     await trials.refuses_illegal(dut, MODULE, lambda rng: trial(rng, Layer(4, 4, 4, 3, 1, padding=1)), illegal)
 
 

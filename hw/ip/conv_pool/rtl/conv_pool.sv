@@ -27,7 +27,8 @@ module conv_pool #(
   endfunction
 
   // Products of numbers that were checked to be small.
-  logic few;
+  logic few, whole_words;
+  logic [5:0] units;
   logic [15:0] pixels, plane_words;
   logic [20:0] map_units;
   logic [17:0] map_words;
@@ -36,11 +37,28 @@ module conv_pool #(
   assign pixels      = 16'(height[7:0]) * 16'(width[7:0]);
   // Channels come by eights, a word each, or are less: then a map's bytes are counted, which make whole words.
   assign few         = channels < 32'd8;
-  assign map_units   = 21'(pixels) * 21'(few ? {3'd0, channels[2:0]} : channels[8:3]);
+  assign units       = few ? {3'd0, channels[2:0]} : channels[8:3];
+  assign map_units   = 21'(pixels) * 21'(units);
   assign map_words   = few ? map_units[20:3] : map_units[17:0];
   assign taps        = 16'(square(kernel[3:0])) * 16'(channels[8:0]);
+  assign whole_words = 3'(height[2:0] * width[2:0] * channels[2:0]) == '0;
   assign group_beats = BeatsWidth'(taps) + BeatsWidth'(4);
   assign plane_words = 16'(rows[7:0]) * 16'(columns[7:0]);
+
+  // Where a product is only checked, its other factor says how large one may be: a table, beside the product that is needed.
+  /// How many pixels a map may have with so many channels: bytes where they are few, eights where not.
+  function automatic logic [15:0] most_pixels(logic bytes, logic [5:0] each);
+    most_pixels = '0;
+    for (int k = 1; k <= 32; k++) begin
+      if (each == 6'(k)) most_pixels = bytes ? 16'(8 * MapWords / k) : 16'(MapWords / k);
+    end
+  endfunction
+
+  /// How many channels a kernel with such a side may have.
+  function automatic logic [10:0] most_channels(logic [3:0] side);
+    most_channels = '0;
+    for (int k = 1; k < 16; k++) if (side == 4'(k)) most_channels = 11'(MaxTaps / (k * k));
+  endfunction
 
   // The last kernel ends within the padded map.
   function automatic logic fits(logic [7:0] outputs, logic [7:0] size);
@@ -51,10 +69,10 @@ module conv_pool #(
 
   logic map_legal, kernel_legal, slice_legal, fit;
   assign map_legal = height != '0 && height <= 32'd128 && width != '0 && width <= 32'd128 && channels != '0 &&
-                     (few ? map_units[2:0] == '0 : channels <= 32'd256 && channels[2:0] == '0) &&
-                     map_units <= (few ? 21'(8 * MapWords) : 21'(MapWords));
+                     (few ? whole_words : channels <= 32'd256 && channels[2:0] == '0) &&
+                     pixels <= most_pixels(few, units);
   assign kernel_legal = kernel != '0 && kernel <= 32'd11 && stride != '0 && stride <= 32'd4 && padding < kernel &&
-                        padding <= 32'd5 && taps <= 16'(MaxTaps);
+                        padding <= 32'd5 && channels <= 32'(most_channels(kernel[3:0]));
   assign slice_legal = rows != '0 && rows <= 32'd128 && columns != '0 && columns <= 32'd128 && first <= 32'd31 &&
                        groups != '0 && groups <= 32'd32 && shift <= 32'd24 && relu <= 32'd1 && pool <= 32'd1;
   assign fit   = fits(rows[7:0], height[7:0]) && fits(columns[7:0], width[7:0]);

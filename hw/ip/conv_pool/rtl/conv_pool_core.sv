@@ -60,6 +60,15 @@ module conv_pool_core #(
   logic [63:0] weights_q [MaxTaps];
   logic [63:0] map_word_q, weight_word_q;
 
+  // The last of the map, and of a channel's taps. They are products of arguments, which stay as they are from the cycle of
+  // `clear_i` on, and words come later.
+  logic [WordWidth:0] map_last_q;
+  logic [TapWidth:0] taps_last_q;
+  always_ff @(posedge clk_i) begin
+    map_last_q  <= map_words_i - 1'b1;
+    taps_last_q <= taps_i - 1'b1;
+  end
+
   logic [WordWidth:0] count_q;
   logic [2:0] drain_q;
   logic [5:0] group_q;
@@ -189,7 +198,7 @@ module conv_pool_core #(
     end else begin
       if (take) count_q <= count_q + 1'b1;
       unique case (state_q)
-        StMap: if (take && count_q == map_words_i - 1'b1) begin
+        StMap: if (take && count_q == map_last_q) begin
           state_q <= StBias;
           count_q <= '0;
         end
@@ -197,7 +206,7 @@ module conv_pool_core #(
           state_q <= StWeights;
           count_q <= '0;
         end
-        StWeights: if (take && count_q[TapWidth:0] == taps_i - 1'b1) begin
+        StWeights: if (take && count_q[TapWidth:0] == taps_last_q) begin
           state_q <= StPixel;
           count_q <= '0;
         end
