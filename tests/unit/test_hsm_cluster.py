@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,7 +162,7 @@ ONE_WARP = replace(MACHINE, warps=1)
 """A core's requests leave it in the order they are written down."""
 
 
-def written_down(lines: list[int], gaps: list[int] | None = None, first: list[int] | None = None, **of: int) -> Kernel:
+def written_down(lines: list[int], gaps: list[int] | None = None, first: list[int] | None = None, **of: Any) -> Kernel:
     """A kernel of one group, or of those that begin at `first`."""
     begins = np.array([*(first or [0]), len(lines)], np.int32)
     return Kernel("k", np.array(gaps or [0] * len(lines), np.int32), np.array(lines, np.uint32), begins, **of)
@@ -332,11 +333,48 @@ def test_lines_of_a_core_come_in_the_order_in_which_it_asked() -> None:
     assert took[0] > 1.2 * took[1]
 
 
-def test_lines_asked_for_together_take_one_place_in_the_window() -> None:
-    opens, goes_on, ends = 1 << 30, 3 << 29, 1 << 29
+def waiting(data: int, program: int = 0, ticks: int = 0) -> int:
+    """A record's entry of `Kernel.waits`: lines that may be on their way, and work from the answer on."""
+    return (ticks + 1) << 8 | program << 4 | data if ticks else program << 4 | data
+
+
+def test_a_request_waits_for_the_answers_that_it_waited_for() -> None:
+    """And for no other: in place of a window that is the same for all."""
     lines = list(range(0, 64 * 64, 64))
-    marks = [opens, goes_on, goes_on, ends]
-    each = written_down(lines, window=1)
-    fours = written_down([line | marks[at % 4] for at, line in enumerate(lines)], window=1)
-    one, four = (Cluster(replace(ORDERED, sets=0), [k]).run(ALONE, CYCLES)[0].requests for k in (each, fours))
-    assert four > 2 * one
+    free, pairs, each = (
+        Cluster(
+            replace(ORDERED, sets=0),
+            [written_down(lines, window=1, waits=np.array([waiting(most) for most in on_their_way] * 32, np.uint32))],
+        )
+        .run(ALONE, CYCLES)[0]
+        .requests
+        for on_their_way in ((15, 15), (0, 15), (0, 0))
+    )
+    assert free > 1.5 * pairs > 2 * each
+
+
+def test_work_after_an_answer_is_counted_from_it() -> None:
+    """Where it came long ago, nothing is waited for; lines of instructions are told apart from those of data."""
+    lines = list(range(0, 64 * 64, 64))
+    took = [
+        CYCLES
+        / Cluster(replace(ORDERED, sets=0), [written_down(lines, gaps, waits=np.array(waits, np.uint32))])
+        .run(ALONE, CYCLES)[0]
+        .requests
+        for gaps, waits in (
+            ([0] * 64, [waiting(0)] * 64),
+            ([0] * 64, [waiting(0, ticks=100 * 16)] * 64),
+            ([1000] * 64, [waiting(0)] * 64),
+            ([1000] * 64, [waiting(0, ticks=100 * 16)] * 64),
+        )
+    ]
+    assert took[1] == pytest.approx(took[0] + 100, abs=12)
+    assert took[3] == pytest.approx(took[2], rel=0.02), "the answer was there before the work was done"
+    program = [line | 1 << 28 for line in lines]
+    rates = [
+        Cluster(replace(ORDERED, sets=0), [written_down(program, waits=np.array([mark] * 64, np.uint32))])
+        .run(ALONE, CYCLES)[0]
+        .requests
+        for mark in (waiting(15, 0), waiting(0, 15))
+    ]
+    assert rates[1] > 1.5 * rates[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.studies.hsm import measured, replay
-from eddy.studies.hsm.replay import Fit
+from eddy.studies.hsm import measured, replay, rtl_traces
 from eddy.studies.hsm.rtl_data import Alone, Counted, MeasuredRuns, Mix, kept
 from eddy.studies.hsm.rtl_traces import DATA, PROGRAM, WRITE, Streams
 
@@ -82,36 +82,36 @@ def made_up(each: int, cores: int) -> Streams:
         gap=draw.integers(20, 60, each * cores).astype(np.uint16),
         kind=kind,
         bytes=np.full(each * cores, 16, np.uint8),
+        after=np.where(np.arange(each * cores) % 4 == 3, 10, 0).astype(np.uint16),
+        data=np.full(each * cores, 1, np.uint8),
+        program=np.zeros(each * cores, np.uint8),
         start=np.arange(0, each * cores + 1, each, dtype=np.uint32),
         instructions=np.full(cores, 5000, np.uint32),
         cycles=np.full(cores, 12_000, np.uint32),
     )
 
 
-def test_traces_are_played_back_at_the_speed_they_were_fitted_to() -> None:
+def test_traces_are_played_back_in_a_closed_loop() -> None:
     streams, cores = made_up(300, 4), 4
     model = replay.machine(MEMORY, 1e8, 8)
     assert model.memory.burst == 8
     assert model.memory.rcd == 28
     assert model.memory.row_lines == 64
-    work = replay.replayed(streams, 0)
-    made = replay.kernel("made", work, cores, Fit(1, 0.5, 0, 0))
+    made = replay.kernel("made", replay.replayed(streams), cores)
     assert made.groups == 2 * cores
     assert made.launch == cores
     assert (made.lines >> 31).mean() == pytest.approx(0.3, abs=0.05)
     assert ((made.lines[made.lines >> 31 == 1] >> 28 & 7) == 6).all(), "16 bytes leave out six eighths"
-    assert made.gaps.sum() + len(made.gaps) == streams.gap.sum(), "no work is lost"
-    speed = replay.rounds_per_cycle(model, [made], [4])[0]
-    run = Counted(cycles=int(1 / speed), core_cycles=4, requests=work.writes, cache_misses=0)
-    found = replay.fitted(
-        lambda ahead, together: replay.replayed(streams, ahead, together),
-        Alone("made", 4, (int(1 / speed),), run, ()),
-        model,
-    )
-    assert len(found) == replay.ALIKE
-    assert abs(found[0].off) < 0.01
-    assert [abs(fit.off) for fit in found] == sorted(abs(fit.off) for fit in found)
-    assert all(fit.ahead == 0 for fit in found), "as many stores as there were"
+    free = streams.after == 0
+    assert made.gaps.sum() + len(made.gaps) == streams.gap[free].sum() + (~free).sum(), "no work is lost"
+    assert made.waits is not None
+    assert sorted(set((made.waits >> 8).tolist())) == [0, 9 * 16 + 1], "the other work begins with the answer"
+    assert set((made.waits & 255).tolist()) == {1}
+    slower = replay.kernel("slower", replay.replayed(replace(streams, gap=2 * streams.gap)), cores)
+    (alone,) = replay.rounds_per_cycle(model, [made], [4])
+    both = replay.rounds_per_cycle(model, [made, slower], [4, 4])
+    assert alone <= cores / streams.gap[free].sum(), "not faster than its work"
+    assert alone > both[0] > both[1]
 
 
 def test_launches_are_found_in_the_streams() -> None:
@@ -119,42 +119,33 @@ def test_launches_are_found_in_the_streams() -> None:
     assert parts == [(0, 10), (20, 30), (40, 50), (10, 20), (30, 40), (50, 60)], "all cores of one, then of the next"
 
 
-def test_stores_to_one_line_that_are_near_become_one() -> None:
-    stored = [(5, WRITE), (6, WRITE), (5, WRITE), (7, WRITE), (8, WRITE), (5, WRITE), (6, DATA), (6, WRITE), (9, DATA)]
-    line, kind = ([0, *each] for each in zip(*stored, strict=True))
-    streams = Streams(
+def written_down(stored: list[tuple[int, int]], gap: list[int], size: int, **of: list[int]) -> Streams:
+    """A core's stream after the program's first line, by line and kind."""
+    line, kind = ([first, *each] for first, each in zip((0, PROGRAM), zip(*stored, strict=True), strict=True))
+    none = [0] * len(line)
+    return Streams(
         line=np.array(line, np.uint32),
-        gap=np.arange(10, 10 + len(line), dtype=np.uint16),
-        kind=np.array([PROGRAM, *kind[1:]], np.uint8),
-        bytes=np.full(len(line), 16, np.uint8),
+        gap=np.array(gap, np.uint16),
+        kind=np.array(kind, np.uint8),
+        bytes=np.full(len(line), size, np.uint8),
+        after=np.array(of.get("after", none), np.uint16),
+        data=np.array(of.get("data", none), np.uint8),
+        program=np.array(of.get("program", none), np.uint8),
         start=np.array([0, len(line)], np.uint32),
         instructions=np.zeros(1, np.uint32),
         cycles=np.zeros(1, np.uint32),
     )
-    for ahead, lines in ((0, line), (2, [0, 5, 6, 7, 8, 5, 6, 6, 9]), (5, [0, 5, 6, 7, 8, 6, 6, 9])):
-        found = replay.replayed(streams, ahead)
-        assert (found.lines & 0xFFFFFFF).tolist() == lines, "what was read in between is stored again"
-        assert found.gaps.sum() + len(found.gaps) == streams.gap.sum()
-        stores = found.lines[found.lines >> 31 == 1]
-        assert (8 - (stores >> 28 & 7)).sum() == 14, "seven of 16 bytes"
-        assert found.writes == len(stores)
 
 
-def test_lines_asked_for_before_one_can_have_come_are_asked_for_together() -> None:
-    """As long as nothing else comes between; of a program's own lines each stands by itself."""
-    kind, gap = [PROGRAM, DATA, DATA, DATA, WRITE, DATA, DATA, PROGRAM], [9, 30, 4, 40, 2, 2, 5, 3]
-    streams = Streams(
-        line=np.arange(8, dtype=np.uint32),
-        gap=np.array(gap, np.uint16),
-        kind=np.array(kind, np.uint8),
-        bytes=np.full(8, 64, np.uint8),
-        start=np.array([0, 8], np.uint32),
-        instructions=np.zeros(1, np.uint32),
-        cycles=np.zeros(1, np.uint32),
-    )
-    marks = (replay.replayed(streams, 0, 12).lines >> 28).tolist()
-    assert marks == [1, 4, 2, 0, 8, 4, 2, 1], "4: more follow, 2: follows, 1: instructions, 8: a store"
-    assert (replay.replayed(streams, 0).lines >> 28).tolist() == [1, 0, 0, 0, 8, 0, 0, 1]
+def test_each_request_has_its_work_and_what_it_waited_for() -> None:
+    kinds = [(5, WRITE), (6, WRITE), (9, DATA), (8, DATA)]
+    found = replay.replayed(written_down(kinds, [9, 30, 4, 40, 2], 16, after=[0, 0, 3, 0, 0], data=[0, 1, 0, 0, 1]))
+    assert (found.lines & 0xFFFFFFF).tolist() == [0, 5, 6, 9, 8]
+    assert (found.lines >> 28).tolist() == [1, 14, 14, 0, 0], "1: instructions, 8: a store; 16 bytes of 64"
+    assert found.gaps.tolist() == [8, 29, 0, 39, 1]
+    assert (found.waits >> 8).tolist() == [0, 0, 2 * 16 + 1, 0, 0]
+    assert (found.waits & 15).tolist() == [0, 1, 0, 0, 1]
+    assert found.first.tolist() == [0, 5]
 
 
 def test_the_machine_played_on_is_the_measured_one() -> None:
@@ -171,18 +162,18 @@ def test_the_machine_played_on_is_the_measured_one() -> None:
         assert (bank, row) == place(rtl.MEMORY, address)
 
 
-def test_fits_of_other_hardware_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "KEPT", tmp_path / "none.json")
-    assert replay.load("any") == {}
-    (tmp_path / "none.json").write_text('{"hardware": "a", "fits": {"X 8": [[1, 0.5, 3, 12, 0.01]]}}')
-    assert replay.load("b") == {}
-    assert replay.load("a") == {"X 8": [Fit(1, 0.5, 3, 12, 0.01)]}
+def test_streams_of_other_hardware_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "kept", lambda: replace(kept(), hardware="other"))
+    assert replay.rows(tmp_path) == ([], {})
 
 
-def test_what_is_kept_is_of_the_measurements_and_mixes_are_as_near_as_is_said() -> None:
+def test_mixes_are_as_near_as_is_said() -> None:
+    """Every fourth of them; the study compares all."""
     found = kept()
-    fits = replay.load(found.hardware)
-    assert len(fits) == 30
-    off = [abs(float(str(record["off"]))) for record in replay.compare(found, fits)]
-    assert len(off) == 2 * len(found.mixes) == 68
-    assert np.mean(off) < 0.1
+    assert found.hardware == rtl_traces.hardware()
+    assert len(found.mixes) == 34
+    some = list(found.mixes.values())[::4]
+    off = [abs(float(str(record["off"]))) for record in replay.compare(found, some)]
+    assert len(off) == 2 * len(some)
+    assert np.mean(off) < 0.06
+    assert max(off) < 0.15

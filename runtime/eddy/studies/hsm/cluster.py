@@ -37,8 +37,9 @@ class _Kernel(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("gaps", "lines", "first")),
         *(
             (name, ctypes.c_int64)
-            for name in ("groups", "window", "serial", "stores", "issue", "latency", "base", "moving", "launch")
+            for name in ("groups", "window", "stores", "issue", "latency", "base", "moving", "launch")
         ),
+        ("waits", ctypes.c_void_p),
     ]
 
 
@@ -187,13 +188,13 @@ def _kernel(kernel: Kernel, base: int) -> _Kernel:
         *pointers,
         kernel.groups,
         kernel.window,
-        _ticks(kernel.serial),
         kernel.stores,
         _ticks(kernel.issue),
         _ticks(kernel.latency),
         base,
         kernel.moving,
         kernel.launch,
+        None if kernel.waits is None else ctypes.c_void_p(kernel.waits.ctypes.data),
     )
 
 

@@ -129,10 +129,12 @@ class Kernel:
         issue: Cycles of a core for an instruction of a warp.
         latency: Cycles from one instruction of a warp to its next, at least.
         window: Lines a warp may wait for at once.
-        serial: Part of the work before a request that only begins when the warp may send it.
         stores: Stores of a core under way while its warps go on; 0: stores are waited for as reads are.
         moving: Lines below this are others each time the kernel runs again.
         launch: Work-groups of a launch, the next of which begins when all have ended; 0: groups begin by themselves.
+        waits: In place of the window, of each record: lines of data (lowest 4 bits) and of instructions (next 4)
+            that may be on their way when it is sent, and ticks of work from the answer that made it so, and 1 more; 0
+            ticks where it waits for no answer; (records,).
     """
 
     name: str
@@ -142,10 +144,10 @@ class Kernel:
     issue: float = 1.0
     latency: float = 2.0
     window: int = 4
-    serial: float = 0.0
     stores: int = 0
     moving: int = 0
     launch: int = 0
+    waits: npt.NDArray[np.uint32] | None = None
 
     @property
     def groups(self) -> int:

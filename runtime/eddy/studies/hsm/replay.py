@@ -1,21 +1,18 @@
 """The programs' own requests on the fast cluster model, and how far that is from the RTL.
 
-`rtl_traces` has what each core asked the shared cache for, with a memory that answers at once; the model plays that
-back in a closed loop on a machine like the measured one. Cores begin each launch together, and stores to one line that
-wait leave a core as one. What traces cannot say is fitted to runs alone: how far apart stores become one, how many
-lines a core waits for at once, how much of its work begins only when a line is there, and how many stores it has under
-way. Runs alone do not tell which settings are right: the few that fit best are all kept, and what they say of a mix is
-averaged. Mixes are not used in the fit: `python -m eddy.studies.hsm.replay` fits, keeps `replayed.json`, and compares
-mixes.
+`rtl_traces` has what each core asked the shared cache for, and which answers it waited for, with a memory that takes
+equally long for every answer; the model plays that back in a closed loop on a machine like the measured one. Cores
+begin each launch together, and stores to one line that wait leave a core as one. Nothing is fitted, neither to mixes
+nor to runs alone: a program's progress is what the streams of each of the traced latencies say, averaged.
+`python -m eddy.studies.hsm.replay` prints it beside the RTL's, mix by mix.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
-from itertools import pairwise, product
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +22,17 @@ import numpy.typing as npt
 from eddy.board.dram_map import hash_masks
 from eddy.board.profile import load_profile
 from eddy.studies.hsm.cluster import Cluster
-from eddy.studies.hsm.machine import ClusterModel, Kernel, MemoryModel
-from eddy.studies.hsm.rtl_data import Alone, MeasuredRuns, kept
-from eddy.studies.hsm.rtl_traces import PROGRAM, WRITE, Streams
+from eddy.studies.hsm.machine import TICKS, ClusterModel, Kernel, MemoryModel
+from eddy.studies.hsm.rtl_data import MeasuredRuns, Mix, kept
+from eddy.studies.hsm.rtl_traces import LATENCIES, PROGRAM, WRITE, Streams
+from eddy.studies.hsm.rtl_traces import hardware as traced_hardware
 from eddy.studies.hsm.rtl_traces import kept as streams
 from eddy.studies.report import Row, write_csv
 
-KEPT = Path(__file__).with_name("replayed.json")
-CYCLES = 400_000
-"""Of a run of the model, after a quarter of them for warm caches."""
-WINDOWS, SERIAL, TOGETHER = (1, 2, 3, 4), (0.0, 0.25, 0.5, 0.75, 1.0), (0, 6, 12, 20)
-AHEAD = (0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64)
-"""What is tried in the fit."""
-ALIKE = 5
-"""Settings of a program that are kept."""
+STEP_CYCLES = 2_000
+"""How exactly the ends of rounds are known."""
+ROUNDS, MOST_CYCLES = 4, 6_000_000
+"""A run ends when each program has ended so many, and is given up after so long."""
 LINE_BYTES = 64
 SPACE_BYTES = (16 << 20) + 5 * 8192
 """From one tenant's region to the next one's, as in `rtl`."""
@@ -111,26 +105,6 @@ def row_masks(memory: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(mask >> shift for mask in hash_masks(dram))
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What is fitted of a program on so many cores.
-
-    Attributes:
-        window: Times a core asks before it waits.
-        serial: Part of its work that begins only when it may ask on.
-        ahead: Stores of a core between two to one line that become one.
-        together: Lines asked for less than so many cycles after the one before are asked for with it, at one time; 0:
-            each by itself.
-        off: Cycles of a round in the model over those on the RTL, less 1.
-    """
-
-    window: int
-    serial: float
-    ahead: int
-    together: int
-    off: float = 0.0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
     """Streams as the model takes them, launch by launch.
@@ -138,14 +112,14 @@ class Replayed:
     Attributes:
         gaps: Cycles of work before each request, less 1; (records,).
         lines: With the marks of `Kernel.lines`; (records,).
+        waits: As `Kernel.waits`; (records,).
         first: First record of each core in each launch, and one past the last; launches one after the other.
-        writes: Stores among the records.
     """
 
     gaps: npt.NDArray[np.int32]
     lines: npt.NDArray[np.uint32]
+    waits: npt.NDArray[np.uint32]
     first: npt.NDArray[np.int32]
-    writes: int
 
 
 def launches(traced: Streams) -> list[tuple[int, int]]:
@@ -161,171 +135,79 @@ def launches(traced: Streams) -> list[tuple[int, int]]:
     return [part for each in zip(*cores, strict=True) for part in each]
 
 
-def _gathered(traced: Streams, begin: int, end: int, ahead: int) -> Iterator[tuple[int, int, int]]:
-    """Gap, line and bytes stored of each request, where stores at most `ahead` stores apart became one.
-
-    Of reads of data 0, of instructions -1.
-    """
-    kind = traced.kind[begin:end]
-    stored = np.where(kind == WRITE, traced.bytes[begin:end].astype(int), -(kind == PROGRAM).astype(int)).tolist()
-    line, gap = traced.line[begin:end].tolist(), traced.gap[begin:end].tolist()
-    into = dict[int, tuple[int, int]]()
-    joins, number = set[int](), 0
-    for i, size in enumerate(stored):
-        if size <= 0:
-            into.pop(line[i], None)
-            continue
-        number += 1
-        first, at = into.get(line[i], (-1, 0))
-        if first >= 0 and number - at <= ahead and stored[first] < LINE_BYTES:
-            stored[first] = min(stored[first] + size, LINE_BYTES)
-            joins.add(i)
-        else:
-            into[line[i]] = i, number
-    waited = 0
-    for i, size in enumerate(stored):
-        waited += gap[i]
-        if i not in joins:
-            yield waited, line[i], size
-            waited = 0
-
-
 @lru_cache(maxsize=128)
-def _replayed(name: str, cores: int, ahead: int, together: int) -> Replayed:
-    return replayed(streams(cores)[name], ahead, together)
+def _kernel(name: str, cores: int, latency: int) -> Kernel:
+    return kernel(name, replayed(streams(cores)[name, latency]), cores)
 
 
-def replayed(traced: Streams, ahead: int, together: int = 0) -> Replayed:
-    """The streams launch by launch, with stores that became one."""
-    records: list[tuple[int, int, int]] = []
-    first = [0]
-    for begin, end in launches(traced):
-        records.extend(_gathered(traced, begin, end, ahead))
-        first.append(len(records))
-    gap, line, stored = np.array(records, np.int64).T
-    left_out = 8 - np.clip((stored + 7) // 8, 1, 8)
-    marks = np.where(stored > 0, (1 << 31) | (left_out << 28), np.where(stored < 0, 1 << 28, 0))
-    if together:
-        marks |= _bursts(gap, stored, together)
+def replayed(traced: Streams) -> Replayed:
+    """The streams launch by launch; work before a request that waited for an answer is counted from that answer on."""
+    parts = launches(traced)
+    at = np.concatenate([np.arange(begin, end) for begin, end in parts])
+    kind, after = traced.kind[at], traced.after[at].astype(np.int64)
+    left_out = 8 - np.clip((traced.bytes[at].astype(np.int64) + 7) // 8, 1, 8)
+    marks = np.where(kind == WRITE, (1 << 31) | (left_out << 28), np.where(kind == PROGRAM, 1 << 28, 0))
+    ticks = np.where(after > 0, np.minimum((after - 1) * TICKS + 1, (1 << 24) - 1), 0)
+    on_their_way = [np.minimum(each[at], 15).astype(np.int64) for each in (traced.data, traced.program)]
     return Replayed(
-        np.maximum(gap - 1, 0).astype(np.int32),
-        (line | marks).astype(np.uint32),
-        np.array(first, np.int32),
-        int((stored > 0).sum()),
+        np.where(after > 0, 0, np.maximum(traced.gap[at].astype(np.int64) - 1, 0)).astype(np.int32),
+        (traced.line[at] | marks).astype(np.uint32),
+        (ticks << 8 | on_their_way[1] << 4 | on_their_way[0]).astype(np.uint32),
+        np.cumsum([0, *(end - begin for begin, end in parts)]).astype(np.int32),
     )
 
 
-def _bursts(gap: npt.NDArray[np.int64], stored: npt.NDArray[np.int64], together: int) -> npt.NDArray[np.int64]:
-    """Marks of lines that are asked for before the one before can have come: together with it."""
-    reads = np.flatnonzero(stored == 0)
-    at = np.cumsum(gap)[reads]
-    near = np.zeros(len(reads), bool)
-    near[1:] = (np.diff(at) < together) & (np.diff(reads) == 1)
-    marks = np.zeros(len(gap), np.int64)
-    marks[reads] = near * (1 << 29)
-    marks[reads[:-1]] |= near[1:] * (1 << 30)
-    return marks
-
-
-def kernel(name: str, work: Replayed, cores: int, fit: Fit) -> Kernel:
+def kernel(name: str, work: Replayed, cores: int) -> Kernel:
     """The streams as work-groups, one a core and launch."""
     return Kernel(
-        name,
-        work.gaps,
-        work.lines,
-        work.first,
+        *(name, work.gaps, work.lines, work.first),
         issue=1.0,
         latency=1.0,
-        window=fit.window,
-        serial=fit.serial,
         stores=CORE_STORES,
         launch=cores,
+        waits=work.waits,
     )
-
-
-def _kernel(name: str, cores: int, fit: Fit) -> Kernel:
-    return kernel(name, _replayed(name, cores, fit.ahead, fit.together), cores, fit)
 
 
 def rounds_per_cycle(model: ClusterModel, kernels: Sequence[Kernel], cores: Sequence[int]) -> list[float]:
-    """Rounds each program ends in a cycle, side by side on so many cores each."""
+    """Rounds each program ends in a cycle, side by side on so many cores each; after the first, when caches are warm.
+
+    Raises:
+        RuntimeError: One does not end.
+    """
     owners = [tenant for tenant, count in enumerate(cores) for _ in range(count)]
     owners += [-1] * (model.cores - len(owners))
     cluster = Cluster(model, kernels)
-    cluster.run(owners, CYCLES // 4)
-    found = cluster.run(owners, CYCLES)
-    work = [float(each.gaps.sum(dtype=np.int64)) + len(each.gaps) for each in kernels]
-    return [each.instructions / CYCLES / whole for each, whole in zip(found, work, strict=True)]
+    ends: list[list[int]] = [[] for _ in kernels]
+    for now in range(STEP_CYCLES, MOST_CYCLES, STEP_CYCLES):
+        for each, counted in zip(ends, cluster.run(owners, STEP_CYCLES), strict=True):
+            each.extend([now] * counted.rounds)
+        if min(map(len, ends)) >= ROUNDS:
+            return [(len(each) - 1) / (each[-1] - each[0]) for each in ends]
+    raise RuntimeError(f"{[each.name for each in kernels]} did not end {ROUNDS} rounds in {MOST_CYCLES} cycles")
 
 
-def stores_alone(alone: Alone) -> float:
-    """Stores that memory served in a round: requests that were no line read."""
-    return (alone.counted.requests - alone.counted.cache_misses) / len(alone.rounds)
+def compare(found: MeasuredRuns, mixes: Sequence[Mix]) -> list[dict[str, object]]:
+    """Measured and modelled progress of each program of mixes of four and four cores.
 
-
-def fitted(work: Callable[[int, int], Replayed], alone: Alone, model: ClusterModel) -> list[Fit]:
-    """The fits whose round alone takes most nearly what it took on the RTL, best first.
-
-    How far apart stores become one follows from how many there were.
-
-    Args:
-        work: The program's streams, by how far apart stores become one.
-        alone: Its run alone on the RTL.
-        model: The machine.
-    """
-    wanted = stores_alone(alone)
-    ahead = min(AHEAD, key=lambda each: (abs(work(each, 0).writes - wanted), each))
-
-    def off(trial: Fit) -> Fit:
-        played = kernel(alone.workload, work(ahead, trial.together), alone.cores, trial)
-        speed = rounds_per_cycle(model, [played], [alone.cores])[0]
-        return replace(trial, off=1 / (speed * alone.cycles_for(1)) - 1 if speed > 0 else float("inf"))
-
-    trials = [off(Fit(*each, ahead, near)) for near in TOGETHER for each in product(WINDOWS, SERIAL)]
-    return sorted(trials, key=lambda fit: abs(fit.off))[:ALIKE]
-
-
-Fits = Mapping[str, Sequence[Fit]]
-"""Of every program on eight and on four cores, by `name cores`."""
-
-
-def fit_all(found: MeasuredRuns) -> Fits:
-    """The fits of all programs."""
-    model = machine(found.head["memory"], float(found.head["clk_hz"]), 8)
-    fits = {}
-    for cores in (8, 4):
-        for name in streams(cores):
-            if (name, cores) in found.alone:
-                work = partial(_replayed, name, cores)
-                fits[f"{name} {cores}"] = fitted(work, found.alone[name, cores], model)
-                print(name, cores, fits[f"{name} {cores}"], flush=True)
-    return fits
-
-
-def compare(found: MeasuredRuns, fits: Fits) -> list[dict[str, object]]:
-    """Measured and modelled progress of each program of each mix that can be played back.
-
-    Modelled is the mean over the settings that are kept.
+    Modelled is the mean over the traced latencies.
     """
     model = machine(found.head["memory"], float(found.head["clk_hz"]), 8)
-    whole: dict[str, list[float]] = {}
+
+    @cache
+    def alone(name: str, latency: int) -> float:
+        return rounds_per_cycle(model, [_kernel(name, 8, latency)], [8])[0]
+
     records: list[dict[str, object]] = []
-    for mix in found.mixes.values():
-        if mix.cores != (4, 4) or not all(f"{name} {cores}" in fits for name in mix.workloads for cores in (4, 8)):
-            continue
-        for name in mix.workloads:
-            if name not in whole:
-                alone = [_kernel(name, 8, fit) for fit in fits[f"{name} 8"]]
-                whole[name] = [rounds_per_cycle(model, [each], [8])[0] for each in alone]
-        shared = []
-        for settings in zip(*(fits[f"{name} 4"] for name in mix.workloads), strict=True):
-            halves = [_kernel(name, 4, fit) for name, fit in zip(mix.workloads, settings, strict=True)]
-            shared.append(rounds_per_cycle(model, halves, mix.cores))
-        for name, measured, speeds in zip(mix.workloads, found.progress(mix), zip(*shared, strict=True), strict=True):
-            modelled = float(np.mean([speed / alone for speed, alone in zip(speeds, whole[name], strict=True)]))
+    for mix in mixes:
+        said = []
+        for latency in LATENCIES:
+            speeds = rounds_per_cycle(model, [_kernel(name, 4, latency) for name in mix.workloads], mix.cores)
+            said.append([s / alone(name, latency) for s, name in zip(speeds, mix.workloads, strict=True)])
+        for name, measured, modelled in zip(mix.workloads, found.progress(mix), np.mean(said, axis=0), strict=True):
             records.append(
                 {"mix": " ".join(mix.workloads), "workload": name, "RTL": round(measured, 4)}
-                | {"model": round(modelled, 4), "off": round(modelled / measured - 1, 4)}
+                | {"model": round(float(modelled), 4), "off": round(float(modelled) / measured - 1, 4)}
             )
     return records
 
@@ -333,7 +215,7 @@ def compare(found: MeasuredRuns, fits: Fits) -> list[dict[str, object]]:
 def rows(out: Path) -> tuple[list[Row], dict[str, float]]:
     """How far progress in the model is from that on the RTL, over the measured mixes; nothing where none fits."""
     found = kept()
-    records = compare(found, load(found.hardware)) if found.mixes else []
+    records = compare(found, list(found.mixes.values())) if found.hardware == traced_hardware() else []
     if not records:
         return [], {}
     write_csv(out / "model_beside_RTL.csv", records)
@@ -345,22 +227,6 @@ def rows(out: Path) -> tuple[list[Row], dict[str, float]]:
     return [Row("-", "progress in the fast model, off from RTL", "-", text, note)], heads
 
 
-def load(hardware: str) -> Fits:
-    """The kept fits; none where they are of other hardware."""
-    document = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    if document.get("hardware") != hardware:
-        return {}
-    return {name: [Fit(*each) for each in fits] for name, fits in document["fits"].items()}
-
-
-def keep(found: MeasuredRuns) -> None:
-    """Fit, and keep the fits."""
-    rows = ",\n".join(
-        f'  "{name}": {json.dumps([[*asdict(fit).values()] for fit in fits])}' for name, fits in fit_all(found).items()
-    )
-    KEPT.write_text(f'{{\n "hardware": "{found.hardware}",\n "fits": {{\n{rows}\n }}\n}}\n', encoding="utf-8")
-
-
 if __name__ == "__main__":
-    keep(kept())
-    print(compare(kept(), load(kept().hardware)))
+    for each in compare(kept(), list(kept().mixes.values())):
+        print(*each.values())

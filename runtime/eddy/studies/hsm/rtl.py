@@ -61,7 +61,8 @@ def _compiler() -> Compiler:
 
 
 @cache
-def _workload(name: str, seed: int, small: bool) -> tuple[Workload, Program]:
+def compiled(name: str, seed: int = 1, small: bool = False) -> tuple[Workload, Program]:
+    """A workload of the study, and what the compiler makes of its source."""
     made = (SMALL if small else WORKLOADS)[name](seed)
     return made, _compiler().compile(made.text(), defines=made.defines)
 
@@ -136,7 +137,7 @@ class Rounds:
 @cache
 def rounds(name: str, cores: int, seed: int = 1, small: bool = False) -> Rounds:
     """The launches of a workload of the study; results are verified once, and memory is kept."""
-    return Rounds(*_workload(name, seed, small), ClusterShape(cores, SHAPE.warps, SHAPE.threads))
+    return Rounds(*compiled(name, seed, small), ClusterShape(cores, SHAPE.warps, SHAPE.threads))
 
 
 class ClusterTenant:

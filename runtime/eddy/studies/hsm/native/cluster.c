@@ -136,6 +136,7 @@ static void advance(Machine* m, const Kernel* kernels, int32_t index) {
   n->instructions += gap;
   n->issue_ticks += gap * k->issue;
   w->state = kCompute;
+  w->met = w->answered;
   eddy_post(m, start + gap * later(k->issue, k->latency), kReady, index);
 }
 
@@ -149,13 +150,17 @@ static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
     w->core = number;
     w->outstanding = 0;
     w->record = w->end = 0;
+    w->asked[0] = w->asked[1] = 0;
     w->state = kLaunch;
     advance(m, kernels, index);
   }
 }
 
-/// Whether a read is asked for together with the one before.
-static int joins(uint32_t line) { return !(line >> 31) && line >> 29 & 1; }
+/// Whether more lines are on their way to the warp than its next request may find.
+static int early(const Kernel* k, const Warp* w) {
+  const uint32_t waits = k->waits[w->record];
+  return w->asked[0] > (int32_t)(waits & 15) || w->asked[1] > (int32_t)(waits >> 4 & 15);
+}
 
 /// Whether a store goes on by itself, in the core's store buffer.
 static int posted(const Kernel* k, uint32_t line) { return k->stores && line >> 31; }
@@ -243,9 +248,17 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   Core* core = &m->cores[w->core];
   const Kernel* k = &kernels[core->owner];
   const uint32_t line = k->lines[w->record];
-  if (!posted(k, line) && !joins(line) && w->outstanding >= k->window) {
+  if (k->waits ? early(k, w) : !posted(k, line) && w->outstanding >= k->window) {
     w->state = kFull;
     return;
+  }
+  if (k->waits && k->waits[w->record] >> 8) {
+    const int64_t due = w->met + (k->waits[w->record] >> 8) - 1;
+    if (due > m->now) {
+      w->state = kCompute;
+      eddy_post(m, due, kReady, index);
+      return;
+    }
   }
   if (crowded(m, core, k, line)) {
     w->state = kFills;
@@ -263,8 +276,6 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   r->eighths = r->write ? 8 - (int32_t)(line >> 28 & 7) : 8;
   r->program = !r->write && line >> 28 & 1;
   r->fetched = r->ready = 0;
-  r->opens = !joins(line);
-  r->closes = r->write || !(line >> 30 & 1);
   if (m->p.ordered && !r->write) ask(m, core, number);
   r->warp = index;
   r->tenant = core->owner;
@@ -278,25 +289,14 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   if (r->posted) {
     core->stores++;
   } else {
-    w->outstanding += r->opens;
+    w->outstanding++;
+    w->asked[r->program]++;
     core->outstanding++;
   }
   int64_t at = m->now;
   if (r->write && m->p.port) at = m->up_free = later(at, m->up_free) + m->p.port;
   eddy_post(m, at + m->p.way, kArrive, number);
   advance(m, kernels, index);
-}
-
-/// A warp whose window has room again: part of its work only begins now.
-static void resume(Machine* m, const Kernel* kernels, int32_t index) {
-  Warp* w = &m->warps[index];
-  const Kernel* k = &kernels[m->cores[w->core].owner];
-  if (!k->serial) {
-    issue(m, kernels, index);
-    return;
-  }
-  w->state = kCompute;
-  eddy_post(m, m->now + (k->gaps[w->record] + 1) * k->issue * k->serial / 16, kReady, index);
 }
 
 static void answered(Machine* m, const Kernel* kernels, int32_t number) {
@@ -313,9 +313,13 @@ static void answered(Machine* m, const Kernel* kernels, int32_t number) {
   } else if (r.posted) {
     core->stores--;
   } else {
-    w->outstanding -= r.closes;
+    const int waited = kernels[core->owner].waits && w->record < w->end && early(&kernels[core->owner], w);
+    w->outstanding--;
+    w->asked[r.program]--;
+    w->answered = m->now;
     core->outstanding--;
-    if (w->state == kFull) resume(m, kernels, r.warp);
+    if (waited) w->met = m->now;
+    if (w->state == kFull) issue(m, kernels, r.warp);
     else if (w->state == kEnding && !w->outstanding) advance(m, kernels, r.warp);
   }
   const int32_t waiting = core->wait_head;

@@ -63,8 +63,8 @@ typedef struct {
   /// First record of each group, and one past the last of all.
   const int32_t* first;
   int64_t groups;
-  /// Lines a warp may wait for at once; sixteenths of the work before a request that only begin when it may be sent.
-  int64_t window, serial;
+  /// Lines a warp may wait for at once.
+  int64_t window;
   /// Stores of a core under way, its warps going on meanwhile; 0: stores are waited for as reads are.
   int64_t stores;
   /// A core's ticks for an instruction, and a warp's own at least.
@@ -73,6 +73,9 @@ typedef struct {
   int64_t base, moving;
   /// Work-groups of a launch, the next of which begins when all have ended; 0: each group begins by itself.
   int64_t launch;
+  /// In place of a window, of each record: lines of data (4 bits) and of instructions (4) that may be on their way when
+  /// it is sent, and ticks of work from the answer that made it so, and 1 more; 0 ticks: it waits for no answer. Or null.
+  const uint32_t* waits;
 } Kernel;
 
 /// What is counted of a tenant; mirrored by `_COUNTERS` in cluster.py.
@@ -96,13 +99,14 @@ typedef struct {
   int32_t way, bank, behind;
   /// Where reads are ordered: whether it is of instructions, was fetched from memory, has come; its core's next one.
   int32_t program, fetched, ready, after;
-  /// Whether it is the first, and the last, of the lines that are asked for at once.
-  int32_t opens, closes;
   int64_t row;
 } Request;
 
 typedef struct {
   int32_t core, record, end, outstanding, state, next;
+  /// Lines of data and of instructions on their way; when the last one came, and the one that the next record waited for.
+  int32_t asked[2];
+  int64_t answered, met;
 } Warp;
 
 typedef struct {
