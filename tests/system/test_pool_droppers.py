@@ -47,7 +47,7 @@ async def taken(board: AskingBoard) -> AsyncIterator[PoolJob]:
     """What a board is given."""
     queue = await board.queue()
     while True:
-        for message in await queue.fetch(4, timeout=WAIT_S):
+        for message in await queue.fetch(1, timeout=WAIT_S):  # for more than there is, the client would wait
             told = json.loads(message.data)
             await message.ack()
             with contextlib.suppress(Fenced):
