@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +224,10 @@ def test_what_is_abandoned_raises_and_leaves_no_process() -> None:
 
 
 def test_places_are_free_once_the_work_has_ended() -> None:
-    ended: list[str] = []
+    begun, ended = list[str](), list[str]()
 
     def work(name: str) -> str:
+        begun.append(name)
         while name == "slow" and not abandon.abandoned():
             time.sleep(0.01)
         ended.append(name)
@@ -233,8 +235,12 @@ def test_places_are_free_once_the_work_has_ended() -> None:
 
     async def play() -> None:
         limiter = anyio.CapacityLimiter(1)
-        with anyio.move_on_after(0.2):
-            await run_abandonable(work, "slow", limiter=limiter)
+        with anyio.fail_after(180):
+            async with anyio.create_task_group() as group:
+                group.start_soon(partial(run_abandonable, work, "slow", limiter=limiter))
+                while not begun:
+                    await anyio.sleep(0.01)
+                group.cancel_scope.cancel()
         assert ended == ["slow"]
         assert limiter.available_tokens == 1
         with anyio.fail_after(180):
