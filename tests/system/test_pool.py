@@ -27,6 +27,7 @@ from eddy.pool.records import PoolBoard
 from eddy.pool.replanning import ReplanSettings
 from eddy.pool.serving import Head
 from kernel_kit import STEP, step_arrays
+from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, until
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
@@ -514,7 +515,7 @@ def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) 
     said = PoolBoard("b1", "model kv260", 2, 4, (), False, "s1")
 
     async def play() -> list[str]:
-        async with opened(str(pool.head_file), "test") as link:
+        async with opened(str(pool.head_file), "test", WAIT_S) as link:
             await change_board(link, "b1", lambda _: said)
 
             def joins(kept: PoolBoard | None) -> PoolBoard:
@@ -527,4 +528,5 @@ def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) 
             return [kept.drained, kept.session]
 
     pool.head("a")
-    assert asyncio.run(play()) == ["mending", "s1+++++"]
+    with unhurried():
+        assert asyncio.run(play()) == ["mending", "s1+++++"]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
 from eddy.pool.link import LEASE_S, RENEW_S
-from eddy.pool.mirror import MOST_S, HeardTime
+from eddy.pool.mirror import MOST_S, HeardTime, Mirror
 
 
 def test_time_in_which_nobody_is_heard_ends_no_lease() -> None:
@@ -21,3 +25,26 @@ def test_time_in_which_nobody_is_heard_ends_no_lease() -> None:
         clock[0] += RENEW_S
         heard.beat()
     assert heard.s - before > LEASE_S, "a board that is silent while others are heard is gone"
+
+
+def test_a_head_follows_on_after_an_entry_that_it_cannot_deal_with() -> None:
+    """It would place by what it knew before, for ever, and say nothing."""
+    link: Any = SimpleNamespace(reconnects=0)
+    mirror, begun, again = Mirror(link, "head"), list[str](), asyncio.Event()
+
+    async def follows() -> None:
+        begun.append("a time")
+        if len(begun) == 1:
+            raise RuntimeError("nobody foresaw this")
+        again.set()
+        await asyncio.sleep(3600)
+
+    async def play() -> None:
+        mirror._follows = (follows,)  # type: ignore[assignment]
+        following = asyncio.ensure_future(mirror.run())
+        await asyncio.wait_for(again.wait(), 180)
+        assert not following.done()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+    asyncio.run(play())

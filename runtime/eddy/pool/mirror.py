@@ -149,7 +149,7 @@ class Mirror:
         return sorted(job.id for job in self.jobs.values() if job.board == name)
 
     async def run(self) -> None:
-        """Follow the pool until cancelled; begins again where the pool was away."""
+        """Follow the pool until cancelled; begins again where it was away, or an entry could not be dealt with."""
         while True:
             connection = self._link.reconnects
             tasks = [asyncio.ensure_future(each()) for each in self._follows]
@@ -164,7 +164,8 @@ class Mirror:
                 ended = await asyncio.gather(*tasks, return_exceptions=True)
             for outcome in ended:
                 if isinstance(outcome, Exception) and not isinstance(outcome, AWAY):
-                    raise outcome
+                    # A head that follows no more places by what was, for ever, and nobody would notice.
+                    _log.error("following the pool failed, and begins again", exc_info=outcome)
             await asyncio.sleep(0.5)
 
     async def _boards(self) -> None:
