@@ -186,8 +186,11 @@ class Feed:
     def follow(self) -> None:
         with httpx.stream("GET", f"{self.url}/v1/events", headers=self.headers, timeout=WAIT_S) as answer:
             assert answer.status_code == 200
+            assert (answer.headers["cache-control"], answer.headers["x-accel-buffering"]) == ("no-store", "no")
+            lines = answer.iter_lines()
+            assert next(lines) == "retry: 1000"
             self.open.set()
-            for line in answer.iter_lines():
+            for line in lines:
                 if line.startswith("event:"):
                     self.kinds.append(line)
 

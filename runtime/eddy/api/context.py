@@ -14,7 +14,8 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from starlette.types import Scope
 
 from eddy.api.connections import ConnectionLimits
-from eddy.api.events import HEARTBEAT, words
+from eddy.api.event_protocol import HEARTBEAT
+from eddy.api.events import words
 from eddy.api.in_flight import InFlight
 from eddy.api.keys import KeyHasher, caller_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,14 +17,13 @@ import anyio.to_thread
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, encode
 from eddy.api.open_streams import Credential, OpenStreams
 from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
 from eddy.hypervisor.fanout import Fanout, Follower
 from eddy.store.numbers import Numbers
 
-HEARTBEAT = ": still here\n\n"
-"""A comment line: proxies see traffic, clients see nothing."""
 PAGE = 500
 """Events that are read and sent at once."""
 DIRECT = "eddy.direct"
@@ -34,12 +32,6 @@ answers False, and writes nothing, where the client has not read what was writte
 
 ReadEvents = Callable[[int, int], Sequence[JobEvent]]
 """Reads so many events after a sequence number."""
-
-
-def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
-    """One event in `text/event-stream` form; `number` is what `Last-Event-ID` brings back."""
-    head = f"id: {number}\n" if number is not None else ""
-    return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
 @functools.lru_cache(maxsize=256)
@@ -99,7 +91,7 @@ class EventStream(Response):
         credential: Credential,
     ) -> None:
         self.status_code, self.background = 200, None
-        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self.init_headers(HEADERS)
         self._followed, self._fanout = followed, fanout
         self._heartbeat_s, self._ending = heartbeat_s, ending
         self._standing, self._credential = standing, credential
@@ -128,7 +120,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, follower: Follower, send: Send, heartbeat_s: float | None) -> None:
-        await _send(send, b"retry: 1000\n\n")
+        await _send(send, BEGIN.encode())
         while True:
             follower.begin_to_read()
             ended, events = await anyio.to_thread.run_sync(self._read, follower.after)

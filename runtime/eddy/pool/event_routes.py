@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
-from eddy.api.events import HEARTBEAT, encode
-from eddy.api.numbers import Decimal
+from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.feeds import HeadCredential
 from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
 from eddy.pool.link import EVENTS
@@ -24,14 +22,12 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 LOOK_S = 0.5
 """Wall seconds without an event after which it is looked whether more can come."""
 SILENT_S = 15.0
-Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="The last event seen.")]
-_Last = Annotated[Decimal, Query(ge=0, le=1000, description="Past events to begin with, without `Last-Event-ID`.")]
-_Follow = Annotated[bool, Query(description="Go on with events as they happen; else the stream ends with the newest.")]
+"""Wall seconds of silence after which a comment is sent."""
 
 
 @router.get("/jobs/{number}/events")
 async def events(
-    number: Number, parts: Parts, caller: Caller, request: Request, last_event_id: Seen = None
+    number: Number, parts: Parts, caller: Caller, request: Request, last_event_id: LastEventId = None
 ) -> Response:
     """What happened to a job, as it happens."""
     job = await visible(parts, caller, number)
@@ -49,9 +45,9 @@ async def all_events(
     parts: Parts,
     caller: Caller,
     request: Request,
-    last: _Last = 0,
-    follow: _Follow = True,
-    last_event_id: Seen = None,
+    last: PastEvents = 0,
+    follow: GoOn = True,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """What happens to all of your jobs, from now on, or after `Last-Event-ID`; to everyone's, for the operator."""
     subject = f"eddy.events.{'*' if caller.admin else caller.id}.*"
@@ -105,6 +101,7 @@ def _feed(parts: HeadParts, request: Request, told: AsyncGenerator[str, None]) -
     async def while_good() -> AsyncIterator[str]:
         parts.feeds.opened(credential)
         try:
+            yield BEGIN
             async with contextlib.aclosing(told):
                 async for text in told:
                     if not await parts.feeds.good(credential):
@@ -114,7 +111,7 @@ def _feed(parts: HeadParts, request: Request, told: AsyncGenerator[str, None]) -
         finally:
             parts.feeds.closed(credential)
 
-    return StreamingResponse(while_good(), media_type="text/event-stream")
+    return StreamingResponse(while_good(), headers=dict(HEADERS), media_type="text/event-stream")
 
 
 async def _told(

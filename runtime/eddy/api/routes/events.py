@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import anyio.to_thread
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Request
 
 from eddy.api import examples
 from eddy.api.context import Caller, Ctx
+from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
 from eddy.api.events import EventStream, Followed
 from eddy.api.following import following
-from eddy.api.numbers import Decimal
 from eddy.api.openapi import stream
 
 router = APIRouter(prefix="/v1/events", tags=["jobs"])
-_Last = Annotated[Decimal, Query(ge=0, le=1000, description="Past events to begin with, without `Last-Event-ID`.")]
-_Follow = Annotated[bool, Query(description="Go on with events as they happen; else the stream ends with the newest.")]
-_Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="The last event seen.")]
 
 
 @router.get(
@@ -32,9 +27,9 @@ async def events(
     http: Request,
     context: Ctx,
     viewer: Caller,
-    last: _Last = 0,
-    follow: _Follow = True,
-    last_event_id: _Seen = None,
+    last: PastEvents = 0,
+    follow: GoOn = True,
+    last_event_id: LastEventId = None,
 ) -> EventStream:
     """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
     whose = None if viewer.admin else viewer.id

@@ -16,6 +16,7 @@ from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.estimates import DryRun, dry_run_answer
+from eddy.api.event_protocol import LastEventId
 from eddy.api.events import EventStream, Followed
 from eddy.api.expected import estimates_of
 from eddy.api.following import following
@@ -259,7 +260,7 @@ async def events(
     http: Request,
     context: Ctx,
     viewer: Caller,
-    last_event_id: Annotated[Decimal | None, Header(ge=0, le=_LARGEST_ID, description="The last event seen.")] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
