@@ -85,7 +85,7 @@ async def test_an_upload_that_breaks_is_counted(server: Any) -> None:
 
     await server.app(scope, receive, send)
     assert dict(server.store.happened.faults) == {"broken-upload": 1}
-    assert server.store.blobs.booked_bytes_of_all == 0
+    assert server.store.blobs.ledger.total() == 0
 
 
 async def test_the_operator_is_told_and_a_tenant_is_not(server: Any) -> None:

@@ -80,7 +80,7 @@ def test_jobs_tenants_and_keys_are_as_they_were(path: Path) -> None:
     assert isinstance(operator, TenantRecord)
     assert operator.admin
     assert store.jobs.unfinished_by_state() == {"running": 1, "queued": 1}
-    assert store.blobs.room(TENANT) == 4096 - sum(mine) < 4096
+    assert store.blobs.ledger.room(TENANT) == 4096 - sum(mine) < 4096
     # The same request under the same key names the job it named, so its hash is what it was.
     asked = dataclasses.replace(store.jobs.request(TENANT, 1), idempotency_key="once")
     assert store.submissions.keys.known(asked) == store.jobs.get(TENANT, 1)

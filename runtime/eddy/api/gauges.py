@@ -88,7 +88,7 @@ def _kept(context: Context) -> Iterator[Metric]:
     yield _one(
         "eddy_blob_bytes",
         "Bytes of blobs, with those on their way, and of outputs that tenants hold.",
-        store.blobs.booked_bytes_of_all,
+        store.blobs.ledger.total(),
     )
     yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
     jobs, freed = context.collected

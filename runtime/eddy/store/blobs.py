@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import stat
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -51,17 +50,18 @@ class Blobs:
         quota: A tenant's bounds.
 
     Attributes:
+        folder: As given.
         ledger: Who keeps how many bytes; what else counts among them is booked in it too.
     """
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, quota: Callable[[str], Quota]) -> None:
         self.folder = folder
-        self._db, self._numbers, self._quota = db, numbers, quota
+        self._db, self._numbers = db, numbers
         self._sizes, self._verified = Sizes(), Verified()
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
         rows = db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
-        self.ledger = Ledger({row["tenant"]: row["n"] for row in rows})
+        self.ledger = Ledger({row["tenant"]: row["n"] for row in rows}, quota)
 
     # On the way in ------------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class Blobs:
         Raises:
             QuotaExceeded: The tenant may not keep as many bytes.
         """
-        return Upload(self, tenant, sha256, declared_bytes)
+        return Upload(self, self.ledger, tenant, sha256, declared_bytes)
 
     def put(self, tenant: str, sha256: str, data: bytes) -> bool:
         """Keep bytes under their hash; putting the same bytes again changes nothing.
@@ -91,46 +91,6 @@ class Blobs:
         """A file for bytes on their way in."""
         return files.Draft(files.make_folder(self.folder / INCOMING))
 
-    def room(self, tenant: str) -> int:
-        """Bytes a tenant may still book."""
-        return self._quota(tenant).max_blob_bytes - self.ledger.of(tenant)
-
-    def page(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
-        """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
-
-        Args:
-            tenant: Whose.
-            after: Only those behind this one.
-            limit: At most so many.
-        """
-        query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
-        return tuple((row["sha256"], row["bytes"]) for row in self._db.rows(query, tenant, after, limit))
-
-    def booked_bytes(self, tenant: str) -> int:
-        """Bytes of blobs a tenant keeps, with those on their way."""
-        return self.ledger.of(tenant)
-
-    @property
-    def booked_bytes_of_all(self) -> int:
-        """Bytes of blobs of all tenants, with those on their way."""
-        return self.ledger.total()
-
-    def book(self, tenant: str, bytes: int) -> None:
-        """Set bytes aside for a tenant.
-
-        Raises:
-            QuotaExceeded: It may not keep as many.
-        """
-        self.ledger.book(tenant, bytes, self._quota(tenant).max_blob_bytes)
-
-    def book_kept(self, tenant: str, bytes: int) -> None:
-        """Set bytes aside that are there already, whatever the tenant may keep."""
-        self.ledger.book(tenant, bytes, sys.maxsize)
-
-    def unbook(self, tenant: str, bytes: int) -> None:
-        """Give booked bytes back."""
-        self.ledger.release(tenant, bytes)
-
     def keep(self, tenant: str, sha256: str, draft: Settled) -> bool:
         """Give a settled draft its name, then its row; answers whether the row is new."""
         path, values = self._blob_path(tenant, sha256), (tenant, sha256, draft.size_bytes)
@@ -148,6 +108,17 @@ class Blobs:
                 raise
 
     # There --------------------------------------------------------------------------------------------------------
+
+    def page(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
+        """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
+
+        Args:
+            tenant: Whose.
+            after: Only those behind this one.
+            limit: At most so many.
+        """
+        query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
+        return tuple((row["sha256"], row["bytes"]) for row in self._db.rows(query, tenant, after, limit))
 
     def has(self, tenant: str, sha256: str) -> bool:
         """Whether the tenant has uploaded these bytes, and they are still there; uploading what is not mends it."""

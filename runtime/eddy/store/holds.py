@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-import sys
-from collections.abc import Callable
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
-from eddy.core.tenants import Quota
 from eddy.store.database import Database
 from eddy.store.jobs import JobTable
 from eddy.store.ledger import Ledger
@@ -28,16 +25,13 @@ class Holds:
         db: Where that is kept.
         numbers: How jobs are told.
         jobs: All jobs.
-        quota: A tenant's bounds.
         ledger: Of the bytes tenants keep; what they hold is booked in it.
     """
 
-    def __init__(
-        self, db: Database, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], ledger: Ledger
-    ) -> None:
-        self._db, self._numbers, self._jobs, self._quota, self._ledger = db, numbers, jobs, quota, ledger
+    def __init__(self, db: Database, numbers: Numbers, jobs: JobTable, ledger: Ledger) -> None:
+        self._db, self._numbers, self._jobs, self._ledger = db, numbers, jobs, ledger
         for row in db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
-            ledger.book(row["tenant"], row["n"], sys.maxsize)
+            ledger.book_kept(row["tenant"], row["n"])
 
     def hold(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
         """Keep what a job left until it is let go; holding twice is holding.
@@ -70,7 +64,7 @@ class Holds:
                 (size,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?", job)
                 before = self._held_bytes(job)
                 if by == TENANT:
-                    self._ledger.book(tenant, size["n"], self._quota(tenant).max_blob_bytes)
+                    self._ledger.book(tenant, size["n"])
                     booked = size["n"]
                 values = job, tenant, size["n"] if by == TENANT else 0
                 db.execute("INSERT OR REPLACE INTO held (job, tenant, bytes) VALUES (?, ?, ?)", values)

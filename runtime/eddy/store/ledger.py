@@ -1,23 +1,25 @@
-"""Who keeps how many bytes of blobs, with what is on its way in: bytes are booked before they come, not after."""
+"""Who keeps how many bytes, with what is on its way in: bytes are booked before they come, not after."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from eddy.core.errors import QuotaExceeded
+from eddy.core.tenants import Quota
 
 
 class Ledger:
-    """Bytes by tenant.
+    """Bytes by tenant, within the tenant's quota.
 
     Args:
         kept: What is there.
+        quota: A tenant's bounds.
     """
 
-    def __init__(self, kept: Mapping[str, int]) -> None:
-        self._booked = Counter(kept)
+    def __init__(self, kept: Mapping[str, int], quota: Callable[[str], Quota]) -> None:
+        self._booked, self._quota = Counter(kept), quota
         self._lock = threading.Lock()
 
     def total(self) -> int:
@@ -30,12 +32,17 @@ class Ledger:
         with self._lock:
             return self._booked[tenant]
 
-    def book(self, tenant: str, more: int, limit: int) -> None:
+    def room(self, tenant: str) -> int:
+        """Bytes a tenant may still book."""
+        return self._quota(tenant).max_blob_bytes - self.of(tenant)
+
+    def book(self, tenant: str, more: int) -> None:
         """Set bytes aside.
 
         Raises:
-            QuotaExceeded: Fewer are left of the limit; none is set aside then.
+            QuotaExceeded: The tenant may not keep as many; none is set aside then.
         """
+        limit = self._quota(tenant).max_blob_bytes
         with self._lock:
             used = self._booked[tenant]
             if used + more > limit:
@@ -46,6 +53,11 @@ class Ledger:
                     asked=used + more,
                 )
             self._booked[tenant] += more
+
+    def book_kept(self, tenant: str, bytes: int) -> None:
+        """Book bytes that are there already, whatever the tenant may keep."""
+        with self._lock:
+            self._booked[tenant] += bytes
 
     def release(self, tenant: str, bytes: int) -> None:
         """Give bytes back."""

@@ -79,10 +79,10 @@ class Partials:
     """
 
     def __init__(self, blobs: Blobs) -> None:
-        self._blobs, self._folder = blobs, blobs.folder / INCOMING
+        self._blobs, self._ledger, self._folder = blobs, blobs.ledger, blobs.folder / INCOMING
         self._held, self._holding = set[Path](), threading.Lock()
         for tenant, _, path in self._partials():
-            blobs.book_kept(tenant, _size(path) or 0)
+            self._ledger.book_kept(tenant, _size(path) or 0)
         self.sweep()
 
     def size_bytes(self, tenant: str, sha256: str) -> int | None:
@@ -123,11 +123,11 @@ class Partials:
         Raises:
             QuotaExceeded: The tenant may not keep as many; what came before stays.
         """
-        self._blobs.book(tenant, len(data))
+        self._ledger.book(tenant, len(data))
         try:
             partial.write(data)
         except BaseException:
-            self._blobs.unbook(tenant, len(data))
+            self._ledger.release(tenant, len(data))
             raise
 
     def complete(self, tenant: str, sha256: str, partial: PartialBlob) -> bool:
@@ -144,7 +144,7 @@ class Partials:
         partial.settle()
         new = self._blobs.keep(tenant, sha256, partial)
         if not new:  # it was there already, and counts once
-            self._blobs.unbook(tenant, partial.size_bytes)
+            self._ledger.release(tenant, partial.size_bytes)
         return new
 
     def drop(self, tenant: str, sha256: str) -> None:
@@ -193,7 +193,7 @@ class Partials:
         size = _size(path) or 0
         with os_errors(path):
             path.unlink(missing_ok=True)
-        self._blobs.unbook(tenant, size)
+        self._ledger.release(tenant, size)
 
     @contextmanager
     def _alone(self, path: Path) -> Iterator[None]:

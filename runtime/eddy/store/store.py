@@ -95,7 +95,7 @@ class Store:
         self.outputs = Outputs(db, folder / OUTPUTS, self.numbers, self.jobs)
         self.retention = Retention(db, self.outputs.folder)
         self.blobs = Blobs(db, folder / BLOBS, self.numbers, self.tenants.quota)
-        self.holds = Holds(db, self.numbers, self.jobs, self.tenants.quota, self.blobs.ledger)
+        self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
 
     def _in_trouble(self, error: StorageFailed) -> None:

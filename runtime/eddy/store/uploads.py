@@ -6,6 +6,7 @@ from typing import Protocol
 
 from eddy.core.errors import InvalidRequest
 from eddy.store.files import Draft
+from eddy.store.ledger import Ledger
 
 STEP_BYTES = 1 << 20
 """What is booked at a time where nobody said how much will come."""
@@ -20,18 +21,6 @@ class Shelf(Protocol):
     def draft(self) -> Draft:
         """A file to write it to."""
 
-    def room(self, tenant: str) -> int:
-        """Bytes a tenant may still book."""
-
-    def book(self, tenant: str, bytes: int) -> None:
-        """Reserve bytes of a tenant's quota."""
-
-    def unbook(self, tenant: str, bytes: int) -> None:
-        """Give reserved bytes back."""
-
-    def book_kept(self, tenant: str, bytes: int) -> None:
-        """Count bytes that are kept now."""
-
     def keep(self, tenant: str, sha256: str, draft: Draft) -> bool:
         """Keep a finished draft; answers whether it is new."""
 
@@ -43,6 +32,7 @@ class Upload:
 
     Args:
         blobs: Where it goes.
+        ledger: Where its bytes are booked.
         tenant: Whose it is.
         sha256: What its bytes must hash to.
         declared_bytes: How many will come, where that is known.
@@ -51,8 +41,10 @@ class Upload:
         QuotaExceeded: The tenant may not keep as many.
     """
 
-    def __init__(self, blobs: Shelf, tenant: str, sha256: str, declared_bytes: int | None = None) -> None:
-        self._blobs, self._tenant, self._sha256 = blobs, tenant, sha256
+    def __init__(
+        self, blobs: Shelf, ledger: Ledger, tenant: str, sha256: str, declared_bytes: int | None = None
+    ) -> None:
+        self._blobs, self._ledger, self._tenant, self._sha256 = blobs, ledger, tenant, sha256
         self._booked = 0
         self._known = blobs.has(tenant, sha256)
         """Already there: what comes replaces it, which mends a file that was damaged, and takes no more room."""
@@ -65,7 +57,7 @@ class Upload:
 
     def __exit__(self, *_: object) -> None:
         self._draft.drop()
-        self._blobs.unbook(self._tenant, self._booked)
+        self._ledger.release(self._tenant, self._booked)
         self._booked = 0
 
     @property
@@ -105,12 +97,12 @@ class Upload:
         draft.settle()
         new = self._blobs.keep(self._tenant, self._sha256, draft)
         if new:  # booked for as long as it is kept
-            self._blobs.book_kept(self._tenant, draft.size_bytes)
+            self._ledger.book_kept(self._tenant, draft.size_bytes)
         return new
 
     def _book(self, least: int, step: int = 0) -> None:
         """Book bytes: in steps where there is room for one, else just as many as there are."""
-        if step > least and self._blobs.room(self._tenant) >= step:
+        if step > least and self._ledger.room(self._tenant) >= step:
             least = step
-        self._blobs.book(self._tenant, least)
+        self._ledger.book(self._tenant, least)
         self._booked += least

@@ -134,7 +134,7 @@ def _quota(context: Context, tenant: str) -> QuotaAnswer:
         quota=tenant_answer(record).quota,
         weight=float(weight) if isinstance(weight, (int, float)) else 1.0,
         jobs=sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values()),
-        blob_bytes=store.blobs.booked_bytes(tenant),
+        blob_bytes=store.blobs.ledger.of(tenant),
         slot_s=slot_s,
         core_s=core_s,
     )
