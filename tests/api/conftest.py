@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from eddy.core.slots import Pool
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
-from eddy.hypervisor.awaiting import awaited
 from eddy.hypervisor.followers import Followers
+from eddy.hypervisor.following import Following
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import QueueOutlook
@@ -96,6 +96,7 @@ class ScriptedHypervisor(Hypervisor):
         self.dispatch = "fcfs"
         self.priced = ""
         self.followers = Followers()
+        self.following = Following(self.followers, store)
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}
@@ -205,36 +206,11 @@ class ScriptedHypervisor(Hypervisor):
         record = self.store.jobs.request_cancel(tenant, job)
         return record if record.state.is_final else self.move(record, JobState.CANCELLED)
 
-    async def awaited(
-        self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
-    ) -> JobRecord:
-        return await awaited(self.followers, lambda: self.store.jobs.get(tenant, job), job, good, timeout_s, ending)
-
     def slots(self) -> tuple[SlotStatus, ...]:
         return self.statuses
 
     def now_s(self) -> float:
         return self.clock_s
-
-    async def follow_all(self, tenant: str | None, after: int, on: bool = True) -> AsyncGenerator[JobEvent, None]:
-        while True:
-            events = self.store.events.of(tenant, None, after)
-            for event in events:
-                after = event.seq
-                yield event
-            if not events and not on:
-                return
-            await anyio.sleep(0.001)
-
-    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
-        while True:
-            ended = self.store.jobs.get(tenant, job).state.is_final
-            for event in self.store.events.of(tenant, job, after):
-                after = event.seq
-                yield event
-            if ended:
-                return
-            await anyio.sleep(0.001)
 
     def move(
         self, record: JobRecord, state: JobState, results: tuple[ItemOutput, ...] = (), **changes: Any

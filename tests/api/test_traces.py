@@ -96,13 +96,13 @@ async def test_every_job_that_ends_is_traced_once(server: Any) -> None:
     tool, kept = tracer()
     before = await server.submit()
     server.hypervisor.finish(server.store.jobs.get("ada", before["id"]), result=bytes(6))
-    follow_all, begun = server.hypervisor.follow_all, anyio.Event()
+    all_events, begun = server.hypervisor.following.all_events, anyio.Event()
 
     def watched(*arguments: Any) -> Any:
         begun.set()
-        return follow_all(*arguments)
+        return all_events(*arguments)
 
-    server.hypervisor.follow_all = watched
+    server.hypervisor.following.all_events = watched
     async with anyio.create_task_group() as group:
         group.start_soon(trace_jobs, server.app.state.context, tool)
         await begun.wait()

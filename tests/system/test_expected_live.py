@@ -47,7 +47,7 @@ async def serving(store: Store, board: ModelBoard) -> AsyncIterator[Hypervisor]:
 
 async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
     with anyio.fail_after(180):
-        async for _ in hypervisor.follow(record.tenant, record.id):
+        async for _ in hypervisor.following.events(record.tenant, record.id):
             pass
     return store.jobs.get(record.tenant, record.id)
 

@@ -47,7 +47,7 @@ async def serving(
 
 async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
     with anyio.fail_after(180):
-        async for _ in hypervisor.follow(record.tenant, record.id):
+        async for _ in hypervisor.following.events(record.tenant, record.id):
             pass
     return store.jobs.get(record.tenant, record.id)
 
@@ -102,7 +102,7 @@ async def test_a_follower_is_woken_by_its_own_job_alone(store: Store, monkeypatc
         jobs = [await hypervisor.submit(request(store, batch=3)) for _ in range(4)]
         last = jobs[-1]
         asked_before_its_turn = 0
-        async for event in hypervisor.follow(last.tenant, last.id):
+        async for event in hypervisor.following.events(last.tenant, last.id):
             if event.what is JobEventKind.CONFIGURE:
                 asked_before_its_turn = asked_before_its_turn or len(asked)
     assert set(asked) == {last.id}
@@ -176,7 +176,7 @@ async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) ->
     board = model_board(slow=1e6)
     async with serving(store, board) as hypervisor:
         record = await hypervisor.submit(request(store, batch=4))
-        async for event in hypervisor.follow(TENANT, record.id):
+        async for event in hypervisor.following.events(TENANT, record.id):
             if event.what is JobEventKind.SUBMITTED:
                 await hypervisor.cancel(TENANT, record.id)
         record = store.jobs.get(TENANT, record.id)

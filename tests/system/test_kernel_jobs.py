@@ -435,7 +435,7 @@ def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
                     application = await hypervisor.submit(request(store, tenant="carol"))
                     kernel = await hypervisor.submit(step_request(store, "bob"))
                     for record in (application, kernel):
-                        async for _ in hypervisor.follow(record.tenant, record.id):
+                        async for _ in hypervisor.following.events(record.tenant, record.id):
                             pass
                 assert compiler.under_way == 1, "a tenant has one kernel compiled at a time"
                 compiler.go.set()

@@ -15,7 +15,7 @@ from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.diagram import state_diagram
 from eddy.hypervisor.job_records import record_of
-from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS
+from eddy.hypervisor.load_reports import MAX_LOAD_ATTEMPTS
 from eddy.policy.dispatch.view import Configure, Decision, Preempt, SlotView
 from machine_kit import ONE, TWO, Bench
 

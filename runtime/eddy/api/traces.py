@@ -121,7 +121,7 @@ def open_tracer(endpoint: str) -> tuple[Tracer, Callable[[], None]]:
 async def trace_jobs(context: Context, tracer: Tracer) -> None:
     """Export every job that ends from now on, until cancelled; what cannot be exported harms nobody."""
     after = await anyio.to_thread.run_sync(context.store.events.before_last, None, 0)
-    async for event in context.hypervisor.follow_all(None, after):
+    async for event in context.hypervisor.following.all_events(after):
         if event.what is JobEventKind.STATE and event.state is not None and event.state.is_final:
             try:
                 await anyio.to_thread.run_sync(_export, context, tracer, event)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -15,12 +14,12 @@ import anyio.to_thread
 from eddy.board.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import StorageFailed
-from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
-from eddy.hypervisor.awaiting import awaited
 from eddy.hypervisor.compilations import Compilations
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.followers import Followers
+from eddy.hypervisor.following import Following
 from eddy.hypervisor.forecast.asking import Asking
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
@@ -39,8 +38,6 @@ from eddy.store import Store
 from eddy.store.submission import Submission
 from eddy.store.submissions import LAST_ID, draft
 
-FEED = 500
-"""Events of a feed that are read at once."""
 SWITCHED_S = 5.0
 """Wall seconds within which another price policy is in force, while the board is there."""
 
@@ -59,6 +56,11 @@ class Hypervisor:
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
+
+    Attributes:
+        price: As given.
+        followers: Told when something happened to a job.
+        following: What becomes of jobs, as it happens.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Hypervisor:
         )
         self._store = store
         self.followers = Followers()
+        self.following = Following(self.followers, store)
         self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
         self.asking = Asking(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
@@ -313,50 +316,3 @@ class Hypervisor:
     def now_s(self) -> float:
         """Board time as last seen."""
         return self._engine.now_s
-
-    async def follow_all(self, tenant: str | None, after: int, on: bool = True) -> AsyncGenerator[JobEvent, None]:
-        """Events of all jobs of a tenant, or of everyone (None), with a sequence number above `after`.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            after: A sequence number.
-            on: Whether to go on as they happen; else it ends with the newest there is.
-        """
-        while True:
-            changed = self.followers.next()
-            events = await anyio.to_thread.run_sync(self._store.events.of, tenant, None, after, FEED)
-            for event in events:
-                after = event.seq
-                yield event
-            if not events:
-                if not on:
-                    return
-                await changed.wait()
-
-    async def awaited(
-        self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
-    ) -> JobRecord:
-        """A job as it is once it is good, or when the wall time is over, or the server ends.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        return await awaited(self.followers, partial(self._store.jobs.get, tenant, job), job, good, timeout_s, ending)
-
-    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
-        """The events of a job with a sequence number above `after`, as they happen, until it has ended.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        while True:
-            changed = self.followers.next_of(job)
-            final = (await anyio.to_thread.run_sync(self._store.jobs.get, tenant, job)).state.is_final
-            events = await anyio.to_thread.run_sync(self._store.events.of, tenant, job, after)
-            for event in events:
-                after = event.seq
-                yield event
-            if final and not events:
-                return
-            if not final:
-                await changed.wait()

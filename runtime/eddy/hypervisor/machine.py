@@ -46,7 +46,6 @@ from eddy.hypervisor.messages import (
 )
 from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.pools import PoolSlots, PoolState
-from eddy.hypervisor.reports import MAX_LOAD_ATTEMPTS as MAX_LOAD_ATTEMPTS
 from eddy.hypervisor.reports import Reports
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase

@@ -209,7 +209,7 @@ async def show(
         def good(record: JobRecord) -> bool:
             return record.state.is_final or while_state not in (None, record.state)
 
-        call = partial(context.hypervisor.awaited, owner, job, good, wait, context.ending)
+        call = partial(context.hypervisor.following.until, owner, job, good, wait, context.ending)
         record = await while_connected(http, call)
     estimates = await estimates_of(context, [record], need=job)
     shown = answer(context, record, estimates.get(job), viewer.admin)
@@ -234,7 +234,7 @@ async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: 
     context.require_running()
     record = await context.hypervisor.cancel(owner, job)
     if wait:
-        call = partial(context.hypervisor.awaited, owner, job, _has_ended, wait, context.ending)
+        call = partial(context.hypervisor.following.until, owner, job, _has_ended, wait, context.ending)
         record = await while_connected(http, call)
     return answer(context, record)
 
