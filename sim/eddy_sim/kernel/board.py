@@ -87,7 +87,7 @@ class FakeBoard:
             self._calls.close()
 
     def call(self, what: str, **arguments: Any) -> Any:
-        """Ask the machine for something; see `eddy_sim.kernel.machine.BoardMachine`, `_call_*`.
+        """Ask the machine for something; its calls are those of `Xrt` and `Mishaps`.
 
         Raises:
             BoardFault: It refused.

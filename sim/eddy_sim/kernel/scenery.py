@@ -6,8 +6,10 @@ outside of the namespace changes, and everything is gone with its last process.
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eddy_sim.kernel.filesystem import mount
@@ -15,6 +17,11 @@ from eddy_sim.kernel.filesystem import mount
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LOG = Path("/dev/kmsg")
+DEV_MEM = "eddy-dev-mem"
+"""The file behind `/dev/mem`, in the folder of sysfs's files."""
+IRQ = 121
+"""What pl_ps_irq0 is to the interrupt controller (Ref: UG1085, table of system interrupts)."""
 
 
 def enter() -> None:
@@ -79,3 +86,43 @@ class Scenery:
         copy = self._root / "copies" / folder.name
         shutil.copytree(folder, copy)
         bind(copy, folder)
+
+
+def lay_board(root: Path, interrupt: str, name: str) -> None:
+    """Lay a board's folders over this machine's.
+
+    Args:
+        root: Folder of this run; sysfs's files are in `fs`, configfs's in `overlays`.
+        interrupt: The file that stands for `/dev/uio0`.
+        name: What the device tree calls the board.
+    """
+    stage = Scenery(root)
+    pynq = importlib.util.find_spec("pynq")
+    assert pynq is not None
+    assert pynq.origin is not None
+    server = Path(pynq.origin).parent / "pl_server"
+    shutil.copy(server / "default.xclbin", root / "default.xclbin")
+    stage.own_copy(server)
+    firmware = Path("/lib/firmware")
+    if firmware.is_dir():
+        empty(firmware)
+    else:
+        stage.lay_over(firmware.parent.resolve(), {"firmware": None})
+    kept_uio = root / "kept" / "dev" / Path(interrupt).relative_to("/dev")
+    stage.lay_over(Path("/dev"), {"mem": root / "fs" / DEV_MEM, "uio0": kept_uio, "kmsg": ""})
+    stage.lay_over(
+        Path("/proc"),
+        {
+            "device-tree/chosen/pynq_board": name,
+            "interrupts": f"           CPU0\n 47:  0  0  0  0  GICv2 {IRQ} Level  fabric\n",
+            "sys/kernel/random/boot_id": f"{uuid.uuid4()}\n",
+        },
+    )
+    empty(Path("/run"))
+    stage.lay_over(Path("/sys/class"), {"uio/uio0/name": "fabric\n", "fpga_manager/fpga0": root / "fs"})
+    stage.lay_over(Path("/sys/kernel"), {"config/device-tree/overlays": root / "overlays"})
+
+
+def write_log(lines: Sequence[str]) -> None:
+    """Have the kernel's log say these lines."""
+    LOG.write_text("".join(f"6,{index},{index},-;{line}\n" for index, line in enumerate(lines)))
