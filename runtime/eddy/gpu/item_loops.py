@@ -18,7 +18,8 @@ from eddy.gpu.ir_types import named_types
 from eddy.gpu.item_pairs import function_body, reloads
 from eddy.gpu.item_parameter import LOOP_STUB, STUB
 from eddy.gpu.local_places import Placed, local_variables, placed
-from eddy.gpu.looped_kernel import LoopedKernel
+from eddy.gpu.loop_plan import LoopPlan
+from eddy.gpu.looped_kernel import looped_kernel
 from eddy.gpu.uniform import IrModule
 
 MAX_RELOADS = 16
@@ -56,17 +57,17 @@ def with_item_loops(ir: str, kernels: Iterable[str]) -> Loops:
         own = None if elsewhere else placed(text, variables)
         own, made_placed = own or Placed(text, {}), own is not None
         try:
-            looped = LoopedKernel(kernel, own, module, named)
-            body = looped.text()
+            plan = LoopPlan(own, module, named)
         except Irregular:
             continue
+        body = looped_kernel(kernel, plan)
         once = _once(called_as(own.text, kernel, ONCE), own)
         if made_placed:
             made.placed.add(kernel)
         made.ir = made.ir.replace(stub, called_as(stub, kernel, ONCE))
         second = called_as(stub, kernel, ITEMS).replace(f"@{STUB}{kernel}(", f"@{LOOP_STUB}{kernel}(", 1)
         made.ir += f"\n{once}\n{body}\n{second}"
-        made.words[kernel] = looped.words
+        made.words[kernel] = plan.words
     if made.words:
         made.ir = _with_loops(_with_tag(made.ir))
     return made
