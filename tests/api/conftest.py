@@ -27,7 +27,7 @@ from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.following import Following
+from eddy.hypervisor.following import JobFollowing
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import QueueOutlook
@@ -96,7 +96,7 @@ class ScriptedHypervisor(Hypervisor):
         self.dispatch = "fcfs"
         self.priced = ""
         self.followers = Followers()
-        self.following = Following(self.followers, store)
+        self.following = JobFollowing(self.followers, store)
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}

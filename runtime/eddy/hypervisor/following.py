@@ -20,7 +20,7 @@ FEED = 500
 """Events of all jobs that are read at once."""
 
 
-class Following:
+class JobFollowing:
     """Reads the log and the records of jobs again whenever something happened to them.
 
     Args:

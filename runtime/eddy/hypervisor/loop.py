@@ -19,7 +19,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.compilations import Compilations
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.following import Following
+from eddy.hypervisor.following import JobFollowing
 from eddy.hypervisor.forecast.asking import Asking
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
@@ -95,7 +95,7 @@ class Hypervisor:
         )
         self._store = store
         self.followers = Followers()
-        self.following = Following(self.followers, store)
+        self.following = JobFollowing(self.followers, store)
         self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
         self.asking = Asking(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)

@@ -28,7 +28,7 @@ from eddy.hypervisor.messages import (
     Undrain,
     Wake,
 )
-from eddy.hypervisor.requests import Requests
+from eddy.hypervisor.requests import MachineRequests
 
 
 class Reports:
@@ -41,7 +41,7 @@ class Reports:
     def __init__(self, state: MachineState) -> None:
         self.state, draining = state, Draining(state)
         self._items, loads = ItemReports(state, draining), LoadReports(state, draining)
-        requests = Requests(state, draining)
+        requests = MachineRequests(state, draining)
         self._takes: Mapping[type[Any], Callable[[Any], None]] = {
             ItemEnded: self._items.ended,
             SliceEnded: self._items.slice_ended,

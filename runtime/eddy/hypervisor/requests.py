@@ -21,7 +21,7 @@ from eddy.hypervisor.messages import (
 )
 
 
-class Requests:
+class MachineRequests:
     """Takes in arrivals and cancellations, what became of a job's memory, and what the operator asks for.
 
     Args:

@@ -116,7 +116,7 @@ class FakeBoard:
         }
 
     def run(
-        self, arguments: Sequence[str], timeout_s: float = 120.0, xrt: bool = True
+        self, arguments: Sequence[str], timeout_s: float = 600.0, xrt: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a program on the board to its end."""
         return subprocess.run(
