@@ -375,16 +375,16 @@ def test_interrupts_without_a_cause_end_nothing_and_hide_nothing(shared: KernelR
     shared.machine.call("ring_in_vain", times=50)
     board.launch(0, marking(buffer, limit_s=0.2))
     shared.machine.call("ring_in_vain", times=50)
-    assert board.wait(board.now_s() + 0.02) == ()
-    (event,) = board.wait(board.now_s() + 5.0)
+    (event,) = board.wait(board.now_s() + 0.02) or board.wait(board.now_s() + 30.0)
     assert (event.kind, event.cause) == (EventKind.ITEM_FAILED, Cause.TIME_LIMIT)
+    assert event.at_s - event.started_s >= 0.2, "an interrupt without a cause ended it"
     board.wait(0.0, event.seq)
     load(shared, board)
     shared.machine.call("ring_in_vain", times=50)
-    board.launch(0, marking(buffer, "next", limit_s=1.0))
-    (event,) = board.wait(board.now_s() + 5.0)
+    board.launch(0, marking(buffer, "next", limit_s=20.0))
+    (event,) = board.wait(board.now_s() + 30.0)
     assert (event.kind, event.item) == (EventKind.ITEM_DONE, "next")
-    assert event.at_s - event.started_s < 1.0, "an interrupt got lost among those without a cause"
+    assert event.at_s - event.started_s < 20.0, "an interrupt got lost among those without a cause"
 
 
 def test_a_damaged_image_is_found_over_pcap_by_identity(rig: KernelRig) -> None:
