@@ -46,8 +46,15 @@ def alternating(now_s: float, core_cycles: int) -> ContextCounters:
     return starving(now_s, core_cycles) if int(now_s / EPOCH_S) % 2 else compute(now_s, core_cycles)
 
 
-def had(lies: Counts) -> dict[str, float]:
-    """Cores each had on average, all of them always having work."""
+def had(lies: Counts, price: str = "hsm_fair", promised: float = 0.0, renames: bool = False) -> dict[str, float]:
+    """Cores each had on average, all of them always having work.
+
+    Args:
+        lies: What the liar's kernels count.
+        price: The policy.
+        promised: Progress that ada was promised.
+        renames: Whether each job of the liar's is another kernel.
+    """
     boards: list[ModelBoard] = []
 
     def usage(launch: Launch, cores: int, cycles: int) -> ContextCounters:
@@ -55,22 +62,25 @@ def had(lies: Counts) -> dict[str, float]:
         return counts(boards[0].now_s(), cores * cycles)
 
     described = description()
-    latency = {**{f"kernel:add_{name}": 5e-5 for name in NAMES}, SIX.module: 1e-4}
+    others = [f"liar{number}" for number in range(500)] if renames else []
+    latency = {**{f"kernel:add_{name}": 5e-5 for name in (*NAMES, *others)}, SIX.module: 1e-4}
     boards.append(ModelBoard(described, model_images(described, MODULES), latency, usage=usage))
     store = Store(":memory:")
     tenants(store, **dict.fromkeys(NAMES, 1.0))
-    engine = engine_over(boards[0], store, MODULES, "hsm_fair", PriceSettings(2e-3, EPOCH_S))
+    engine = engine_over(boards[0], store, MODULES, price, PriceSettings(2e-3, EPOCH_S))
     assert engine.price is not None
+    engine.price.least_of = lambda tenant: promised if tenant == "ada" else 0.0
     engine.price.watch.machines = {SIX.module: MACHINE}
     engine.start()
     while engine.now_s < LASTS_S:
         waiting = [job.spec.tenant for job in engine.machine.jobs.values()]
         for name in NAMES:
             for _ in range(3 - waiting.count(name)):
-                engine.intake.accept(add_request(store, name, 4_000, f"add_{name}"))
+                kernel = others.pop() if renames and name == "liar" else name
+                engine.intake.accept(add_request(store, name, 4_000, f"add_{kernel}"))
         engine.step()
     account = engine.price.accounts[1]
-    assert {epoch.policy for epoch in engine.price.history.ended()} == {"hsm_fair"}
+    assert {epoch.policy for epoch in engine.price.history.ended()} == {price}
     return {name: account.delivered_s[name] / engine.now_s for name in NAMES}
 
 
@@ -91,3 +101,11 @@ def test_who_pretends_to_starve_takes_no_more_than_the_bound(lies: Counts) -> No
     assert min(found["ada"], found["grace"]) >= PART * LEAST * 0.95, found
     if lies is starving:
         assert found["liar"] > PART * 1.5, "the bound is what holds it, not that it gained nothing"
+
+
+@pytest.mark.parametrize("price", ["hsm_qos", "eddy_slowdown_qos"])
+def test_a_promise_is_kept_beside_who_lies_and_runs_another_kernel_each_time(price: str) -> None:
+    """Ada's kernels progress with their cores, so that a promise is kept by that part of them."""
+    found = had(alternating, price, 0.4, renames=True)
+    assert found["ada"] >= 0.4 * CORES, found
+    assert min(found["grace"], found["liar"]) >= PART * LEAST * 0.95, found

@@ -107,7 +107,7 @@ def test_traces_are_played_back_in_a_closed_loop() -> None:
     assert made.waits is not None
     assert sorted(set((made.waits >> 8).tolist())) == [0, 9 * 16 + 1], "the other work begins with the answer"
     assert set((made.waits & 255).tolist()) == {1}
-    slower = replay.kernel("slower", replay.replayed(replace(streams, gap=2 * streams.gap)), cores)
+    slower = replay.kernel("slower", replay.replayed(replace(streams, gap=(2 * streams.gap).astype(np.uint16))), cores)
     (alone,) = replay.rounds_per_cycle(model, [made], [4])
     both = replay.rounds_per_cycle(model, [made, slower], [4, 4])
     assert alone <= cores / streams.gap[free].sum(), "not faster than its work"

@@ -139,7 +139,7 @@ def stream(asked: npt.NDArray[np.void], began: int, latency: int) -> npt.NDArray
 def _answers(at: npt.NDArray[np.int64], latency: int) -> npt.NDArray[np.int64]:
     """Cycles in which lines asked for in these have come: one after the other on the port."""
     turn = np.arange(len(at)) * BEATS
-    return np.maximum.accumulate(at + latency + ON_THE_WAY - turn) + turn + BEATS
+    return np.asarray(np.maximum.accumulate(at + latency + ON_THE_WAY - turn) + turn + BEATS)
 
 
 def path_of(cores: int) -> Path:
