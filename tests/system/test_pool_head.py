@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -184,7 +185,14 @@ class Feed:
         assert self.open.wait(WAIT_S)
 
     def follow(self) -> None:
+        while not self._followed():
+            time.sleep(0.2)
+
+    def _followed(self) -> bool:
+        """Whether it was open, and broke off; not where the pool's servers are slow, and a head says to ask again."""
         with httpx.stream("GET", f"{self.url}/v1/events", headers=self.headers, timeout=WAIT_S) as answer:
+            if answer.status_code == 503:
+                return False
             assert answer.status_code == 200
             assert (answer.headers["cache-control"], answer.headers["x-accel-buffering"]) == ("no-store", "no")
             lines = answer.iter_lines()
@@ -193,6 +201,7 @@ class Feed:
             for line in lines:
                 if line.startswith("event:"):
                     self.kinds.append(line)
+        return True
 
     def over(self) -> bool:
         self.thread.join(WAIT_S)
