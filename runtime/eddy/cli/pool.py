@@ -48,8 +48,9 @@ def up(
             else:
                 say(f"eddy: the pool's NATS server listens on {host}:{server.port}")
                 say("eddy: `eddy pool admit BOARD` writes the file that a board joins with")
-            while server.process.poll() is None:
-                time.sleep(0.2)
+            with signals.interruptible():
+                while server.process.poll() is None:
+                    time.sleep(0.2)
         say(f"eddy: the NATS server ended; {server.folder / 'nats.log'} says why")
         raise typer.Exit(1)
 
