@@ -201,11 +201,11 @@ module system_cache_proof
   // Beats that wait, and the visits they belong to.
   logic [1:0] beats, leaving, opened;
   logic first_beat, newest_leaves;
-  assign first_beat = dut.u_answers.beat_out_q[0];
-  assign beats = dut.u_answers.beat_in_q - dut.u_answers.beat_out_q;
-  assign leaving = 2'(beats != '0 && dut.u_answers.beats_q[first_beat].leaves)
-      + 2'(beats == 2'd2 && dut.u_answers.beats_q[!first_beat].leaves);
-  assign newest_leaves = dut.u_answers.beats_q[first_beat ^ (beats == 2'd2)].leaves;
+  assign first_beat = dut.beat_out_q[0];
+  assign beats = dut.beat_in_q - dut.beat_out_q;
+  assign leaving = 2'(beats != '0 && dut.beats_q[first_beat].leaves)
+      + 2'(beats == 2'd2 && dut.beats_q[!first_beat].leaves);
+  assign newest_leaves = beats == 2'd2 ? dut.beats_q[!first_beat].leaves : dut.beats_q[first_beat].leaves;
   assign opened = 2'(open[0]) + 2'(open[1]);
 
   // Three groups of claims. Each is proved in a run of its own; later runs may rely on the earlier groups.
@@ -381,7 +381,7 @@ module system_cache_proof
     sweep_left = 10'(2 * Sets) - 10'({dut.u_flush.set_q, 1'b0}) + 10'(dut.u_flush.write_next_q);
   end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || dut.u_answers.pop || (pass && r_valid_i) || !(ar_valid_i || beats != '0 || pass)) read_age_q <= '0;
+    if (!rst_ni || dut.pop || (pass && r_valid_i) || !(ar_valid_i || beats != '0 || pass)) read_age_q <= '0;
     else read_age_q <= read_age_q + 10'd1;
     if (!rst_ni || !aw_valid_i || aw_ready) write_age_q <= '0;
     else write_age_q <= write_age_q + 10'd1;

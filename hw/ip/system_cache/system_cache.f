@@ -5,6 +5,5 @@ rtl/cache_walk.sv
 rtl/cache_writes.sv
 rtl/cache_fetches.sv
 rtl/cache_flush.sv
-rtl/cache_answers.sv
 rtl/cache_counters.sv
 rtl/system_cache.sv

@@ -88,9 +88,11 @@ module system_cache
   localparam int unsigned SetWidth = $clog2(Sets);
   localparam int unsigned WayWidth = $clog2(Ways);
   localparam int unsigned IndexWidth = $clog2(Fetches);
+  localparam int unsigned BeatWidth = $clog2(MaxBeats);
   typedef logic [SetWidth-1:0] set_t;
   typedef logic [WayWidth-1:0] way_t;
   typedef logic [IndexWidth-1:0] index_t;
+  typedef logic [BeatWidth:0] ptr_t;
 
   // The read that waits to be looked up, beat by beat.
   logic plain, enters, leaves, last, step;
@@ -111,8 +113,10 @@ module system_cache
   logic ar_valid_q, pass_q, pass_start;
 
   // Beats that wait for their data.
+  beat_t beats_q [MaxBeats];
+  ptr_t beat_in_q, beat_out_q;
   beat_t beat;
-  logic beat_room, beat_valid, beat_leaves, push;
+  logic beat_room, beat_valid, push, pop;
 
   // Words from memory, and where answers take theirs.
   logic fill, fill_aside, filled, answer_aside;
@@ -291,7 +295,7 @@ module system_cache
     .row_o(answer_row),
     .set_o(answer_set),
     .way_o(answer_way),
-    .leave_i(beat_leaves),
+    .leave_i(pop && beat.leaves),
     .idle_o(idle)
   );
 
@@ -329,41 +333,76 @@ module system_cache
   assign ar_slot_o = ar_slot_q;
   assign ar_valid_o = ar_valid_q;
 
-  assign beat = '{id: {ar_slot_i, ar_i.id}, word: word, last: last, leaves: leaves};
+  // Beats that wait for their data.
+  assign beat_room = beat_in_q - beat_out_q != ptr_t'(MaxBeats);
+  assign beat_valid = beat_in_q != beat_out_q;
+  assign beat = beats_q[beat_out_q[BeatWidth-1:0]];
+  assign pop = beat_valid && have[beat.word];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_in_q <= '0;
+      beat_out_q <= '0;
+    end else begin
+      if (push) beat_in_q <= beat_in_q + ptr_t'(1);
+      if (pop) beat_out_q <= beat_out_q + ptr_t'(1);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (push) beats_q[beat_in_q[BeatWidth-1:0]] <= '{id: {ar_slot_i, ar_i.id}, word: word, last: last, leaves: leaves};
+  end
+
+  // Data: the cache, and a row for each visit beside it.
+  logic [63:0] data_ram [Sets * Ways * 8];
+  logic [63:0] aside_ram [Fetches * 8];
+  logic [63:0] data_q, other_q;
+  logic [SetWidth+WayWidth+2:0] fill_at, answer_at;
+
   assign fill = r_valid_i && !pass_q;
   assign fill_index = r_i.id[IndexWidth-1:0];
+  assign fill_at = {fill_set, fill_way, fill_word};
+  assign answer_at = {answer_set, answer_way, beat.word};
 
-  cache_answers #(
-    .Fetches(Fetches),
-    .Sets(Sets),
-    .Ways(Ways),
-    .MaxBeats(MaxBeats)
-  ) u_answers (
-    .clk_i,
-    .rst_ni,
-    .push_i(push),
-    .beat_i(beat),
-    .room_o(beat_room),
-    .waits_o(beat_valid),
-    .r_i,
-    .r_slot_i,
-    .r_valid_i,
-    .pass_i(pass_q),
-    .fill_aside_i(fill_aside),
-    .fill_word_i(fill_word),
-    .fill_set_i(fill_set),
-    .fill_way_i(fill_way),
-    .have_i(have),
-    .resp_i(resp),
-    .aside_i(answer_aside),
-    .row_i(answer_row),
-    .set_i(answer_set),
-    .way_i(answer_way),
-    .leave_o(beat_leaves),
-    .r_o,
-    .r_slot_o,
-    .r_valid_o
-  );
+  always_ff @(posedge clk_i) begin
+    if (fill && !fill_aside) data_ram[fill_at] <= r_i.data;
+    if (pop && !answer_aside) data_q <= data_ram[answer_at];
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (fill && fill_aside) aside_ram[{fill_index, fill_word}] <= r_i.data;
+    if (pass_q) begin
+      if (r_valid_i) other_q <= r_i.data;
+    end else if (pop && answer_aside) other_q <= aside_ram[{answer_row, beat.word}];
+  end
+
+  // Answers.
+  logic r_valid_q, r_last_q, r_other_q;
+  logic [7:0] r_id_q;
+  logic [1:0] r_resp_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) r_valid_q <= 1'b0;
+    else r_valid_q <= pop || (pass_q && r_valid_i);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (pass_q && r_valid_i) begin
+      r_id_q <= {r_slot_i, r_i.id};
+      r_resp_q <= r_i.resp;
+      r_last_q <= r_i.last;
+      r_other_q <= 1'b1;
+    end else if (pop) begin
+      r_id_q <= beat.id;
+      r_resp_q <= resp[beat.word];
+      r_last_q <= beat.last;
+      r_other_q <= answer_aside;
+    end
+  end
+
+  assign r_o = '{id: r_id_q[3:0], data: r_other_q ? other_q : data_q, resp: r_resp_q, last: r_last_q};
+  assign r_slot_o = r_id_q[7:4];
+  assign r_valid_o = r_valid_q;
 
   cache_counters u_counters (
     .clk_i,
@@ -398,7 +437,7 @@ module system_cache
       assert ((!ar_was_q || ar_valid_i) && (!aw_was_q || aw_valid_i))
       else $error("system_cache: a request was withdrawn");
       AloneInPassing_A :
-      assert (!pass_q || idle)
+      assert (!pass_q || (idle && !beat_valid))
       else $error("system_cache: a read passes while others are under way");
       BeatsHaveVisits_A :
       assert (!beat_valid || !idle)
