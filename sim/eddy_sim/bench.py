@@ -120,7 +120,7 @@ class Bench:
     def run(
         self, module: str, folder: Path, tests: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> None:
-        """Build where needed, then run cocotb tests up to the first that fails.
+        """Build where needed, then run cocotb tests up to the first that fails, or all of them if `environment` asks.
 
         Args:
             module: Python module that holds the tests.
@@ -134,11 +134,11 @@ class Bench:
         model = self.build()
         name = re.sub(r"[^\w.=-]+", "_", "-".join([module, *tests, *(environment or {}).values()]))
         settings = {
-            **(environment or {}),
             "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "INFO"),
             # One that fails is enough to say so; 0 runs the others too.
             "COCOTB_MAX_FAILURES": os.environ.get("COCOTB_MAX_FAILURES", "1"),
             "COCOTB_RANDOM_SEED": str(self.seed),
+            **(environment or {}),
         }
         if tests:
             settings["COCOTB_TEST_FILTER"] = rf"\.({'|'.join(map(re.escape, tests))})$"

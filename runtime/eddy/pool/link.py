@@ -104,7 +104,8 @@ class _Client(Nats):
         for name in ("_io_writer", "_bare_io_writer"):
             writer = getattr(self._transport, name, None)
             if writer is not None:
-                writer.transport.abort()
+                with contextlib.suppress(AttributeError):  # Python 3.11.2 cannot abort TLS that has ended already
+                    writer.transport.abort()
 
 
 @dataclass(frozen=True, slots=True)
