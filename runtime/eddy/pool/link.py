@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 import structlog
 from nats.aio.client import Client as Nats
+from nats.aio.transport import TcpTransport
 from nats.errors import Error as NatsError
 from nats.errors import NoServersError
 from nats.js import JetStreamContext
@@ -101,8 +102,9 @@ class _Client(Nats):
         await super()._connect_to_server(s)
 
     def _let_go(self) -> None:
-        for name in ("_io_writer", "_bare_io_writer"):
-            writer = getattr(self._transport, name, None)
+        if not isinstance(self._transport, TcpTransport):
+            return  # none was begun
+        for writer in (self._transport._io_writer, self._transport._bare_io_writer):
             if writer is not None:
                 with contextlib.suppress(AttributeError):  # Python 3.11.2 cannot abort TLS that has ended already
                     writer.transport.abort()
