@@ -13,6 +13,7 @@ from unittest.mock import patch
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.credentials import PoolAccess
+from eddy.pool.ending import ended
 from eddy.pool.gate import Gate
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, connected, opened
@@ -77,9 +78,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
                 job = await table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
                 await what(Boards(server, link, lead, job))
             finally:
-                for task in running:
-                    task.cancel()
-                await asyncio.gather(*running, return_exceptions=True)
+                await ended(running)
 
     with (
         unhurried(),

@@ -20,6 +20,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from eddy.core.errors import EddyError
 from eddy.pool.asking import AskingBoard
 from eddy.pool.credentials import PoolAccess, PoolUnreachable
+from eddy.pool.ending import ended
 from eddy.pool.link import AWAY, RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.placing import AHEAD
@@ -80,9 +81,7 @@ class Agent:
             await self._resume(pool)
             await asyncio.gather(*loops)
         finally:
-            for task in (*loops, *self._tasks.values()):
-                task.cancel()
-            await asyncio.gather(*loops, *self._tasks.values(), return_exceptions=True)
+            await ended((*loops, *self._tasks.values()))
             with suppress(*AWAY):
                 await asyncio.wait_for(pool.give_up(), 2.0)
 
@@ -182,5 +181,4 @@ async def joined(settings: AgentSettings, board: LocalBoard) -> AsyncIterator[Ag
     try:
         yield agent
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await ended((task,))

@@ -42,6 +42,7 @@ from eddy.pool import (
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
+from eddy.pool.ending import ended
 from eddy.pool.figures import PoolFigures
 from eddy.pool.forecast import Forecasts
 from eddy.pool.gate import Gate
@@ -104,9 +105,7 @@ def create_head(
         try:
             yield
         finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await ended(running)
             with contextlib.suppress(*AWAY):
                 await asyncio.wait_for(lead.lease.give_up(), 2.0)
 

@@ -20,6 +20,7 @@ from eddy.core.errors import EddyError
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON
+from eddy.pool.ending import ended
 from eddy.pool.holding_back import Standing, standing
 from eddy.pool.lanes import in_lanes
 from eddy.pool.lease import LeaderLease
@@ -82,9 +83,7 @@ class Lead:
             while True:
                 await self._turn()
         finally:
-            following.cancel()
-            renewing.cancel()
-            await asyncio.gather(following, renewing, return_exceptions=True)
+            await ended((following, renewing))
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from eddy.pool.drops import HELD_BACK, Drops
+from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
@@ -159,10 +160,8 @@ class Mirror:
                     if (await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED))[0]:
                         break
             finally:
-                for task in tasks:
-                    task.cancel()
-                ended = await asyncio.gather(*tasks, return_exceptions=True)
-            for outcome in ended:
+                outcomes = await ended(tasks)
+            for outcome in outcomes:
                 if isinstance(outcome, Exception) and not isinstance(outcome, AWAY):
                     # A head that follows no more places by what was, for ever, and nobody would notice.
                     _log.error("following the pool failed, and begins again", exc_info=outcome)
