@@ -20,12 +20,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import Estimates
 from eddy.pool.lead import GATHER_S
-from eddy.pool.placing import PoolView, decide, instance_of
+from eddy.pool.open_jobs import OpenJobs
+from eddy.pool.placing import PoolView, decide, instance_of, planned_next
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
 from eddy.pool.runner import PART_S
 
@@ -105,7 +107,7 @@ class Batch:
 
     def __init__(self, world: World, policy: str, place_s: float, commit_s: float) -> None:
         self.world, self.policy, self.place_s, self.commit_s = world, policy, place_s, commit_s
-        self.waiting, self.given = dict(world.jobs), dict[int, PoolJob]()
+        self.jobs = OpenJobs(world.jobs.values())
         self.queues: dict[str, deque[int]] = {board.name: deque() for board in world.boards}
         self.free = {board.name: board.width for board in world.boards}
         self.kinds = {board.name: board.kind for board in world.boards}
@@ -120,14 +122,15 @@ class Batch:
 
     def changed(self) -> None:
         """Have the head decide, once it has gathered what arrives."""
-        if not self.planned and self.waiting:
+        if not self.planned and len(self.jobs):
             self.planned = True
             self.at(self.now_s + GATHER_S, self.decide)
 
     def decide(self) -> None:
         """One decision, and the placements it makes one after another."""
         began = time.process_time()
-        view = self.world.view([*self.waiting.values()], [*self.given.values()])
+        view = self.world.view([], self.jobs.given)
+        view = replace(view, waiting=planned_next(view, self.jobs.in_turn))
         gives = decide(view, METHODS[self.policy])
         took_s = time.process_time() - began
         self.planning_s += took_s
@@ -135,8 +138,8 @@ class Batch:
         when_s = self.now_s + took_s
         for give in gives:
             when_s += self.place_s
-            job = self.waiting.pop(give.job).placed(give.board, give.bps, give.why)
-            self.given[job.id] = job
+            job = self.jobs[give.job].placed(give.board, give.bps, give.why)
+            self.jobs.take(job)
             sent_s = 8 * sum(self.world.sizes[job.tenant, sha] for sha in job.blobs) / 1e9
             self.at(when_s + sent_s, lambda job=job: self.arrived(job))  # type: ignore[misc]
         self.planned = False
@@ -153,12 +156,12 @@ class Batch:
         while self.free[board] and self.queues[board]:
             self.free[board] -= 1
             number = self.queues[board].popleft()
-            self.given[number] = self.given[number].taken_up(self.given[number].token, self.now_s)
+            self.jobs.take(self.jobs[number].taken_up(self.jobs[number].token, self.now_s))
             self.part(number, 1)
 
     def part(self, number: int, items: int) -> None:
         """The next part of a job."""
-        job = self.given[number]
+        job = self.jobs[number]
         items = min(items, job.batch - job.done)
         took_s = items * self.world.item_s[job.work, self.kinds[job.board]]
         self.busy_s += took_s
@@ -166,14 +169,14 @@ class Batch:
 
     def committed(self, number: int, items: int, took_s: float) -> None:
         """A part has ended."""
-        job = self.given[number]
+        job = self.jobs[number]
         part = JobPart(job.done, items, {}, job.board, job.token, self.now_s - took_s, self.now_s)
-        job = self.given[number] = job.committed(part)
+        job = job.committed(part)
+        self.jobs.take(job)
         self.world.estimates.learn(job, self.kinds)
         if not job.ended:
             self.part(number, 2 * items if took_s < PART_S else items)
             return
-        del self.given[number]
         self.ended += 1
         self.free[job.board] += 1
         self.begin(job.board)

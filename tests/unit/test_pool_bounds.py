@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.pool.bounds import CLAIMED_S, Bounds
+from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.records import PoolJob
 from eddy.pool.tenants import PoolTenant
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
@@ -43,7 +44,7 @@ class Keys:
 @dataclass
 class Pool:
     keys: Keys = field(default_factory=Keys)
-    jobs: dict[int, PoolJob] = field(default_factory=dict)
+    jobs: OpenJobs = field(default_factory=OpenJobs)
     now_s: float = 0.0
 
     async def caught_up(self) -> None:
@@ -55,7 +56,7 @@ class Pool:
 
     def add(self, tenant: str = "ada") -> None:
         number = len(self.jobs) + 1
-        self.jobs[number] = PoolJob(number, tenant, {"application": "a"}, 0.0)
+        self.jobs.take(PoolJob(number, tenant, {"application": "a"}, 0.0))
 
 
 ADA = PoolTenant("ada", max_jobs=7, max_priority=3)

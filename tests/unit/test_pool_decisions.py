@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from eddy.pool.estimates import Estimates
-from eddy.pool.holding_back import standing
 from eddy.pool.mirror import PoolSeen
 from eddy.pool.moving import to_move
+from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import PoolView
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
 
@@ -32,9 +32,9 @@ def view(
 
 def test_a_job_waits_for_those_it_comes_after_and_fails_with_them() -> None:
     jobs = [job(1, "x", "running"), job(2, after=[1]), job(3, after=[7]), job(4, after=[7, 8]), job(5)]
-    found = standing(jobs, {8}, 101.0)
+    found = OpenJobs([*jobs, job(8, state="failed")])
     assert [each.id for each in found.ready] == [3, 5], "7 has ended well"
-    ((failing, error),) = found.failing
+    ((failing, error),) = found.failing(101.0)
     assert (failing.id, error["cause"]) == (4, "dependency-failed")
     assert failing.stopped(error, 102.0).state == "failed"
 
@@ -46,14 +46,12 @@ def test_a_deadline_ends_what_asked_for_that_wherever_it_is() -> None:
         job(3, deadline_s=9.0, late="end"),
         job(4, deadline_s=5.0, late="end", after=[1]),
     ]
-    assert standing(jobs, set(), 105.0).failing == ()
-    found = standing(jobs, set(), 105.1)
-    assert [(each.id, error["cause"]) for each, error in found.failing] == [
-        (1, "deadline-passed"),
-        (4, "deadline-passed"),
-    ]
-    assert [each.id for each in found.ready] == [2, 3]
-    ended = jobs[0].stopped(found.failing[0][1], 105.1)
+    found = OpenJobs(jobs)
+    assert found.failing(105.0) == []
+    failing = [(each.id, error["cause"]) for each, error in found.failing(105.1)]
+    assert failing == [(1, "deadline-passed"), (4, "deadline-passed")]
+    assert found.failing(104.0) == [], "the date was wrong, and is right again"
+    ended = jobs[0].stopped(found.failing(105.1)[0][1], 105.1)
     assert ended.token > jobs[0].token, "its board drops it"
 
 

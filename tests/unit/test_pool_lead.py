@@ -12,6 +12,7 @@ import pytest
 from eddy.pool.lead import AGAIN_S, Lead
 from eddy.pool.lease import LeaderLease
 from eddy.pool.mirror import Mirror
+from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import Give
 from eddy.pool.records import PoolBoard, PoolJob
 
@@ -39,7 +40,7 @@ def lead(monkeypatch: pytest.MonkeyPatch) -> Lead:
     monkeypatch.setattr(LeaderLease, "held", True)
     monkeypatch.setattr(Mirror, "alive", lambda mirror, name: name in mirror.boards)
     found = Lead(MagicMock(), "head")
-    found.mirror.jobs, found.mirror.boards = {1: JOB}, {"b1": BOARD}
+    found.mirror.jobs, found.mirror.boards = OpenJobs([JOB]), {"b1": BOARD}
     return found
 
 
@@ -64,7 +65,7 @@ def test_a_job_that_is_cancelled_while_it_is_placed_is_not_kept_as_one_that_runs
     lead: Lead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch has told of its end before the head goes on. It would have kept a place of its board for ever."""
-    records = Records(lambda: lead.mirror.jobs.pop(1, None))
+    records = Records(lambda: lead.mirror.jobs.take(JOB.cancelled(0.0)))
     telling(lead, monkeypatch, records)
     give(lead)
     assert records.jobs[1].board == "b1"
@@ -85,7 +86,7 @@ def test_a_board_is_told_again_of_what_it_does_not_name_and_of_nothing_else(
     lead: Lead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = telling(lead, monkeypatch, Records())
-    lead.mirror.jobs = {1: JOB.placed("b1", 0.0, {})}
+    lead.mirror.jobs = OpenJobs([JOB.placed("b1", 0.0, {})])
 
     async def later() -> list[int]:
         told.clear()

@@ -154,3 +154,40 @@ def test_of_those_that_are_planned_alone_the_same_is_made_as_of_all(seed: int) -
         gives = decide(replace(whole, waiting=first), METHODS[method])
         assert gives == decide(whole, METHODS[method])
         assert gives
+
+
+def test_jobs_of_a_full_board_hold_nothing_back_that_another_can_run() -> None:
+    """However many of them came first."""
+    full, free = replace(board("x"), applications=("a",)), replace(board("y"), applications=("b",))
+    jobs = [*(job(i) for i in range(1, 3 * HORIZON)), job(3 * HORIZON, work="b")]
+    has = [job(i, state="running", board="x") for i in (10001, 10002)]
+    gives = decide(view(jobs, [full, free], given=has), METHODS["prompt"])
+    assert [(give.job, give.board) for give in gives] == [(3 * HORIZON, "y")]
+
+
+def test_boards_that_have_the_same_and_run_the_same_count_as_one() -> None:
+    """The least that is missing on any board that can run a job, as a look at every board finds it."""
+    chance = random.Random(7)
+    shas = [f"s{i}" for i in range(6)]
+    sizes = {("ada", sha): chance.randint(1, 100) for sha in shas}
+    for _ in range(200):
+        boards = [replace(board(f"b{i}"), applications=tuple(chance.choice(("a", "b", "ab")))) for i in range(6)]
+        there = {f"b{i}": frozenset(("ada", sha) for sha in chance.sample(shas, 3)) for i in range(5)}
+        jobs = [
+            replace(job(i), request={"application": chance.choice("ab"), "inputs": {"x": chance.sample(shas, 2)}})
+            for i in range(1, 6)
+        ]
+        jobs = [each for each in jobs if any(one.runs(each) for one in boards)]
+        if not jobs:
+            continue
+        it = instance_of(view(jobs, boards, sizes=sizes, there=there), jobs, boards)
+        missing = [
+            min(
+                sum(sizes["ada", sha] for sha in each.blobs if ("ada", sha) not in there.get(one.name, frozenset()))
+                for one in boards
+                if one.runs(each)
+            )
+            for each in jobs
+        ]
+        assert it.size_bits is not None
+        assert it.size_bits.tolist() == [8.0 * bytes_ for bytes_ in missing]

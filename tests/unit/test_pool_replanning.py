@@ -16,6 +16,7 @@ from eddy.pool.lead import Lead
 from eddy.pool.lease import LeaderLease
 from eddy.pool.mirror import Mirror
 from eddy.pool.moving import PAYS
+from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import AHEAD, PoolView, left_s
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
 from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, moves_that_pay, placed_again
@@ -313,7 +314,7 @@ def test_the_head_moves_what_is_as_it_was_decided_on_and_tells_the_board(monkeyp
         monkeypatch.setattr(lead, name, what)
     monkeypatch.setattr(LeaderLease, "held", True)
     monkeypatch.setattr(Mirror, "alive", lambda mirror, name: name in mirror.boards)
-    lead.mirror.jobs = {each.id: each for each in jobs}
+    lead.mirror.jobs = OpenJobs(jobs)
     lead.mirror.boards = {name: board(name, width=1) for name in "xz"} | {"y": board("y", width=2)}
     lead.mirror.estimates = times(slow=1.0)
     asyncio.run(lead._replan())

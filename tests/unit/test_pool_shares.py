@@ -13,9 +13,10 @@ from eddy.market.across import bids_across, filled
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import Estimates
-from eddy.pool.placing import PoolView, by_weight, decide
+from eddy.pool.placing import PoolView, decide
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shares import BoardUse, TenantUse, market_over, weights_by_board
+from eddy.pool.turns import by_weight
 from highspy import Highs, HighsVarType
 
 INF = math.inf

@@ -21,7 +21,7 @@ async def show_quota(parts: Parts, caller: Caller) -> Any:
         "tenant": tenant.id,
         "quota": quota_shown(tenant),
         "weight": tenant.weight,
-        "jobs": sum(job.tenant == tenant.id for job in parts.lead.mirror.jobs.values()),
+        "jobs": parts.lead.mirror.jobs.of(tenant.id),
         "blob_bytes": None,
         "slot_s": None,
         "core_s": None,

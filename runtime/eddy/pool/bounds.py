@@ -120,7 +120,7 @@ class Bounds:
         return True
 
     def _has(self, tenant: PoolTenant) -> int:
-        return sum(job.tenant == tenant.id for job in self._mirror.jobs.values())
+        return self._mirror.jobs.of(tenant.id)
 
 
 def _check_priority(tenant: PoolTenant, priority: int) -> None:

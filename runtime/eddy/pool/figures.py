@@ -72,9 +72,8 @@ class PoolFigures(Collector):
         there = {name: float(alive[name]) for name in names}
         yield _by("eddy_pool_board_present", "1 while a board's lease holds.", "board", there)
         given = dict.fromkeys(names, 0.0)
-        for job in mirror.jobs.values():
-            if job.board:
-                given[job.board] = given.get(job.board, 0.0) + 1
+        for job in mirror.jobs.given:
+            given[job.board] = given.get(job.board, 0.0) + 1
         yield _by("eddy_pool_board_jobs", "Jobs of the pool that a board has.", "board", given)
         width = {board.name: float(board.width) for board in boards}
         yield _by("eddy_pool_board_width", "Jobs of the pool that a board runs at once.", "board", width)

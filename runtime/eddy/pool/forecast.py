@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 from eddy.api.estimates import ExpectedTimes
 from eddy.pool.estimates import P90, Estimates
-from eddy.pool.placing import PoolView, by_weight
+from eddy.pool.placing import PoolView
 from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+from eddy.pool.turns import by_weight
 
 LOOKED_AT = 2_000
 """Waiting jobs that are forecast: the first. Of the others nothing is told."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON
 from eddy.pool.ending import ended
-from eddy.pool.holding_back import Standing, standing
+from eddy.pool.forecast import LOOKED_AT
 from eddy.pool.lanes import in_lanes
 from eddy.pool.lease import LeaderLease
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
@@ -121,20 +121,19 @@ class Lead:
 
     async def _take_back(self) -> None:
         """From boards whose lease is over, and from those that do not work on what they have, or seem not to."""
-        given = [job for job in self.mirror.jobs.values() if job.board]
+        given = self.mirror.jobs.given
         held = [job for job in given if self.mirror.alive(job.board)]
         dropped = [(job, LEASE_ENDED) for job in given if not self.mirror.alive(job.board)]
         dropped += [(job, NOT_WORKED_ON) for job in self.mirror.drops.not_worked_on(held, self.mirror.boards)]
-        dropped += self._patience.ended(self._view(()), self.mirror.heard.s)
+        dropped += self._patience.ended(self._view(), self.mirror.heard.s)
         for job, why in dropped:
             await self._changed(job, lambda it, why=why: it.taken_back(why, self._table.now()))  # type: ignore[misc]
 
     async def _replan(self) -> None:
         """Move jobs from boards to others that would now end them sooner."""
         mirror, replans = self.mirror, self.replans
-        if not (cause := replans.cause(mirror.present, mirror.jobs.values(), mirror.estimates)):
+        if not (cause := replans.cause(mirror.present, mirror.jobs.given, mirror.estimates)):
             return
-        await self._measure([job for job in mirror.jobs.values() if job.board])
         view, now_s, interval_s = await self.view(), self._table.now(), replans.settings.interval_s
         moves = await asyncio.to_thread(moves_that_pay, view, now_s, interval_s)
         gives = await asyncio.to_thread(placed_again, view, moves, METHODS[self.policy])
@@ -148,36 +147,32 @@ class Lead:
 
     async def _end(self) -> None:
         """Jobs that are too late, or that come after one that failed."""
-        for job, error in self._standing().failing:
+        for job, error in self.mirror.jobs.failing(self._table.now()):
             await self._changed(job, lambda it, error=error: it.stopped(error, self._table.now()))  # type: ignore[misc]
 
     def seen(self) -> PoolView:
-        """The pool as it is now, without sizes of inputs."""
-        return self._view(self._standing().ready)
-
-    def _standing(self) -> Standing:
-        jobs = sorted(self.mirror.jobs.values(), key=lambda job: job.id)
-        return standing((job for job in jobs if not job.ended), self.mirror.failed, self._table.now())
+        """The pool as it is now, without sizes of inputs; of what waits, the first that are forecast."""
+        view = self._view()
+        return replace(view, waiting=self.mirror.jobs.in_turn(view.given, view.weights, LOOKED_AT))
 
     async def view(self) -> PoolView:
-        """The pool as a decision sees it now."""
-        waiting = self._standing().ready
-        await self._measure(waiting)
-        return self._view(waiting)
+        """The pool as it is now, with all that waits, and with sizes of the inputs of what boards have."""
+        await self._measure(self.mirror.jobs.given)
+        given = self.mirror.jobs.given
+        return replace(self._view(), waiting=self.mirror.jobs.ready, there=self.mirror.there.of(given))
 
     async def _next(self) -> PoolView:
-        """The same, where of the jobs that wait only those are left that the next decision plans."""
-        view = self.seen()
-        waiting = await asyncio.to_thread(planned_next, view) if view.boards else []
+        """The pool as the next decision sees it: of the jobs that wait, those that it plans."""
+        view = self._view()
+        waiting = planned_next(view, self.mirror.jobs.in_turn)
         await self._measure(waiting)
-        return replace(view, waiting=waiting)
+        return replace(view, waiting=waiting, there=self.mirror.there.of(waiting))
 
-    def _view(self, waiting: Sequence[PoolJob]) -> PoolView:
-        mirror = self.mirror
-        there = {name: frozenset(has) for name, has in mirror.there.items()}
-        given = [job for job in sorted(mirror.jobs.values(), key=lambda job: job.id) if job.board and not job.ended]
+    def _view(self) -> PoolView:
+        """What boards have."""
+        mirror, sizes = self.mirror, self._sizes
         return PoolView(
-            waiting, given, mirror.usable, mirror.estimates, self._sizes, there, self._egress_bps, mirror.weights
+            (), mirror.jobs.given, mirror.usable, mirror.estimates, sizes, {}, self._egress_bps, mirror.weights
         )
 
     async def _place(self) -> None:
@@ -211,7 +206,7 @@ class Lead:
             return None
         # The watch tells the same in a moment, unless it has told more meanwhile: that the job was cancelled, say.
         if self.mirror.jobs.get(job.id) == job:
-            self.mirror.jobs[job.id] = changed
+            self.mirror.jobs.take(changed)
         return changed
 
     async def _tell(self, job: PoolJob) -> None:
@@ -223,7 +218,7 @@ class Lead:
     async def _tell_again(self) -> None:
         """Placements that their boards do not name: the head that made them may have ended before it told the board."""
         now_s, boards = asyncio.get_running_loop().time(), {board.name: board.running for board in self.mirror.present}
-        placed = {(job.id, job.token): job for job in self.mirror.jobs.values() if job.state == PLACED}
+        placed = {(job.id, job.token): job for job in self.mirror.jobs.given if job.state == PLACED}
         self._told = {key: at for key, at in self._told.items() if key in placed}
         late = [job for key, job in placed.items() if now_s - self._told.setdefault(key, now_s) > AGAIN_S]
         unheard = [job for job in late if job.board in boards and job.id not in boards[job.board]]

@@ -14,9 +14,11 @@ import structlog
 from eddy.pool.drops import HELD_BACK, Drops
 from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
+from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
-from eddy.pool.records import SUCCEEDED, PoolBoard, PoolJob
+from eddy.pool.open_jobs import OpenJobs
+from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
@@ -93,8 +95,7 @@ class Mirror:
         estimates: What their parts say of times.
         drops: What boards dropped.
         tenants: Tenants of the pool, by name.
-        there: Blobs that boards were sent, by board.
-        failed: Jobs that have ended without success.
+        there: Inputs that boards were sent.
         index: All jobs, to be listed.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
         began_s: When this head began, by the clock of the machine that never jumps.
@@ -106,13 +107,13 @@ class Mirror:
     def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._link, self._table = link, PoolJobs(link)
         self._beat, self.heard = f"{BEATS}{head}", HeardTime(clock)
-        self.jobs: dict[int, PoolJob] = {}
+        self.jobs = OpenJobs()
         self.boards: dict[str, PoolBoard] = {}
+        self._kinds: dict[str, str] = {}
         self._heard: dict[str, float] = {}
         self.estimates, self.drops = Estimates(), Drops(clock)
         self.tenants: dict[str, PoolTenant] = {}
-        self.there: dict[str, set[tuple[str, str]]] = {}
-        self.failed: set[int] = set()
+        self.there = InputsThere()
         self.index = JobIndex()
         self._arrays: set[int] = set()
         self._incomplete: dict[int, dict[int, PoolJob]] = {}
@@ -147,7 +148,7 @@ class Mirror:
     async def on_board(self, name: str) -> list[int]:
         """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
         await self.whole.wait()
-        return sorted(job.id for job in self.jobs.values() if job.board == name)
+        return [job.id for job in self.jobs.on(name)]
 
     async def run(self) -> None:
         """Follow the pool until cancelled; begins again where it was away, or an entry could not be dealt with."""
@@ -177,7 +178,7 @@ class Mirror:
                     _log.warning("a board's record cannot be read", board=entry.key, error=str(wrong))
                     continue
                 known = self.boards.get(board.name, board)
-                self.boards[board.name] = replace(known, drained=board.drained)
+                self._board(replace(known, drained=board.drained))
                 self.changed.set()
 
     async def _leases(self) -> None:
@@ -198,12 +199,15 @@ class Mirror:
     def _renewed(self, board: PoolBoard) -> None:
         before = self.boards.get(board.name)
         if before is not None and before.session != board.session:
-            self.there.pop(board.name, None)  # its disk may be another; what it has, it is not sent again
+            self.there.forget(board.name)  # its disk may be another; what it has, it is not sent again
         drained = before.drained if before is not None else board.drained
-        self.boards[board.name] = replace(board, drained=drained)
+        self._board(replace(board, drained=drained))
         if not self.alive(board.name) or (before is not None and before.running != board.running):
             self.changed.set()
         self._heard[board.name] = self.heard.s
+
+    def _board(self, board: PoolBoard) -> None:
+        self.boards[board.name], self._kinds[board.name] = board, board.kind
 
     async def _jobs(self) -> None:
         async with contextlib.aclosing(self._table.following()) as following:
@@ -260,17 +264,13 @@ class Mirror:
     def _take(self, job: PoolJob) -> None:
         self.index.take(job)
         self.drops.learn(job)
-        self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})
+        self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:
-            self.there.setdefault(part.board, set()).update((job.tenant, sha) for sha in job.blobs)
+            self.there.sent(part.board, job)
+        known = self.jobs.get(job.id)
         if self.whole.is_set():
-            self.seen.take(self.jobs.get(job.id), job)
-        if job.ended:
-            known = self.jobs.pop(job.id, None)
-            if known is not None or not self.whole.is_set():
-                self.ended.append(job)
-            if job.state != SUCCEEDED:
-                self.failed.add(job.id)
-        else:
-            self.jobs[job.id] = job
+            self.seen.take(known, job)
+        if job.ended and (known is not None or not self.whole.is_set()):
+            self.ended.append(job)
+        self.jobs.take(job)
         self.changed.set()

@@ -122,14 +122,15 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         leader = ((await parts.link.leader.get("head")).value or b"").decode()
     except KeyNotFoundError:
         leader = ""
-    jobs = parts.lead.mirror.jobs.values()
+    jobs = parts.lead.mirror.jobs
+    on_boards = len(jobs.given)
     return {
         "leader": leader,
         "leads": parts.lead.lease.held,
         "policy": parts.lead.policy,
         "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
-        "waiting": sum(not job.board for job in jobs),
-        "on_boards": sum(bool(job.board) for job in jobs),
+        "waiting": len(jobs) - on_boards,
+        "on_boards": on_boards,
     }
 
 

@@ -7,10 +7,10 @@ rate it was told, and every board receives at the rate of its link, as measured.
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Placement
 from eddy.pool.estimates import Estimates
 from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.turns import InTurn, by_weight, priority
 
 Method = Callable[[Instance], Placement]
 
@@ -42,7 +43,7 @@ class PoolView:
         boards: Those whose lease holds.
         estimates: What is known of times.
         sizes: Bytes of each blob, by (tenant, sha256).
-        there: Blobs that a board has already, by board; (tenant, sha256).
+        there: Of the inputs of jobs in question, those that a board has already, by board; (tenant, sha256).
         egress_bps: What the pool's store can send in all.
         weights: Of tenants in the pool, by name; 1 where a name is missing.
     """
@@ -122,7 +123,9 @@ def _ready(has: Sequence[PoolJob], board: PoolBoard, estimates: Estimates) -> li
 def _missing_bits(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> list[float]:
     """Bits to be sent of each job: those no board that can run it has. [002] knows one size for all hosts, so what one
     of them has counts as there; `left_s` does not count sending."""
-    has = [(board, view.there[board.name]) for board in boards if view.there.get(board.name)]
+    # Of boards that have the same and can run the same, one is looked at.
+    alike = {(view.there.get(board.name), board.applications, board.kernels): board for board in boards}
+    has = [(board, there) for (there, _, _), board in alike.items() if there]
     found = []
     for job in jobs:
         needed = [(job.tenant, sha) for sha in job.blobs]
@@ -144,19 +147,27 @@ def _with_room(view: PoolView) -> tuple[list[PoolBoard], dict[str, int]]:
     return boards, room
 
 
-def planned_next(view: PoolView) -> list[PoolJob]:
+def planned_next(view: PoolView, in_turn: InTurn | None = None) -> list[PoolJob]:
     """The waiting jobs that `decide` plans, in its order; sizes of inputs are not needed. Of these alone it makes the
-    same of a view as of all."""
+    same of a view as of all.
+
+    A job that no board with room can run is not planned, and keeps nothing from those behind it.
+
+    Args:
+        view: The pool.
+        in_turn: Jobs that wait and are kept in turn, in place of those of the view.
+    """
     boards, room = _with_room(view)
-    with_room = sum(left > 0 for left in room.values())
-    if not with_room:
+    free = [board for board in boards if room[board.name] > 0]
+    if not free:
         return []
-    ways = {(board.applications, board.kernels): board for board in boards}.values()
+    ways = {(board.applications, board.kernels): board for board in free}.values()
 
     def fits(job: PoolJob) -> bool:
         return any(board.runs(job) for board in ways)
 
-    return by_weight(view.waiting, view.given, view.weights, max(HORIZON, AT_LEAST * with_room), fits)
+    in_turn = in_turn or partial(by_weight, view.waiting)
+    return in_turn(view.given, view.weights, max(HORIZON, AT_LEAST * len(free)), fits)
 
 
 def decide(view: PoolView, method: Method) -> list[Give]:
@@ -206,7 +217,7 @@ def _planned(
     times = _times_by_kind(boards, view.estimates)
     alike = _Alike(boards, room)
     gives = []
-    order = sorted(range(len(jobs)), key=lambda i: (-_priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
+    order = sorted(range(len(jobs)), key=lambda i: (-priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
     for i in order:
         board = boards[int(instance.host_of[placement.host[i]])]
         if elsewhere and room[board.name] <= 0:
@@ -237,52 +248,6 @@ class _Alike:
         while left and self._room[left[0].name] <= 0:
             left.popleft()
         return next((each for each in left if self._room[each.name] > 0 and each.runs(job)), board)
-
-
-def by_weight(
-    jobs: Sequence[PoolJob],
-    given: Sequence[PoolJob],
-    weights: Mapping[str, float],
-    most: int | None = None,
-    fits: Callable[[PoolJob], bool] = lambda _: True,
-) -> list[PoolJob]:
-    """Waiting jobs in the order in which they are planned: by priority, and of a priority each from the tenant that has
-    the least jobs on boards for its weight, these included; of a tenant by number.
-
-    So of a pool that is full, tenants have places in proportion to their weights, whatever number of jobs each has
-    waiting and of boards each reaches.
-
-    Args:
-        jobs: Those that wait.
-        given: Those that boards have.
-        weights: Of tenants; 1 where a name is missing.
-        most: How many of them are wanted, from the front; all if left out.
-        fits: Whether a job counts at all; asked for those that are looked at.
-    """
-    has = Counter(job.tenant for job in given)
-    queues: dict[tuple[int, str], deque[PoolJob]] = {}
-    for job in sorted(jobs, key=lambda job: job.id):
-        queues.setdefault((-_priority(job), job.tenant), deque()).append(job)
-    found: list[PoolJob] = []
-    for level in sorted({level for level, _ in queues}):
-        turns = [((has[name] + 1) / weights.get(name, 1.0), name) for at, name in queues if at == level]
-        heapq.heapify(turns)
-        while turns and (most is None or len(found) < most):
-            _, name = turns[0]
-            queue = queues[level, name]
-            job = queue.popleft()
-            if fits(job):
-                found.append(job)
-                has[name] += 1
-            if queue:
-                heapq.heapreplace(turns, ((has[name] + 1) / weights.get(name, 1.0), name))
-            else:
-                heapq.heappop(turns)
-    return found
-
-
-def _priority(job: PoolJob) -> int:
-    return int(job.request.get("priority", 1))
 
 
 def _why(job: PoolJob, item_s: Mapping[str, tuple[float, float]], placement: Placement, i: int) -> dict[str, Any]:

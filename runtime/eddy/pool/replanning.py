@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from eddy.pool.estimates import Estimates
 from eddy.pool.forecast import time_left
 from eddy.pool.moving import PAYS, TakenBack
-from eddy.pool.placing import AHEAD, LINK_BPS, Give, Method, PoolView, by_weight, decide, left_s
+from eddy.pool.placing import AHEAD, LINK_BPS, Give, Method, PoolView, decide, left_s
 from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+from eddy.pool.turns import by_weight
 
 GAIN_S = 0.5
 """A job is moved for more than this many seconds: as long as a part should take, which moving may have done again."""
@@ -64,7 +65,7 @@ class Replans:
 
         Args:
             boards: Those whose lease holds.
-            jobs: Jobs that have not ended.
+            jobs: Jobs that boards have.
             estimates: What is known of times.
         """
         usable = frozenset((board.name, board.session) for board in boards if not board.drained)

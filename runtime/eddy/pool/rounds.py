@@ -34,7 +34,7 @@ class WeightRounds:
     def reports(self) -> dict[str, Mapping[str, Any]]:
         """What boards that are there told of their cores, by name, and of tenants whose jobs they have."""
         whose: dict[str, set[str]] = {}
-        for job in self._mirror.jobs.values():
+        for job in self._mirror.jobs.given:
             whose.setdefault(job.board, set()).add(job.tenant)
         return {
             board.name: _of(board.market, whose.get(board.name, set()))
