@@ -31,6 +31,9 @@ async def test_a_browser_logs_in_once_and_out_again(server: Any) -> None:
         token = answer.json()["csrf_token"]
         assert (await browser.get("/v1/session")).json() == {"tenant": "ada", "operator": False, "csrf_token": token}
         assert (await browser.get("/v1/overview")).json()["viewer"] == "ada"
+        others = {"Authorization": f"Bearer {server.keys['grace']}"}  # a key decides; the token is not its owner's
+        shown = (await browser.get("/v1/session", headers=others)).json()
+        assert (shown["tenant"], shown["csrf_token"]) == ("grace", "")
         assert (await browser.delete("/v1/session")).status_code == 403
         assert (await browser.delete("/v1/session", headers={HEADER: token})).status_code == 204
         assert (await browser.get("/v1/overview")).status_code == 401

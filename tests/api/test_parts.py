@@ -61,8 +61,20 @@ async def test_what_is_known_is_not_sent_again(server: Any) -> None:
             assert (await client.get(address, headers={**part, "If-Range": etag})).status_code == 206
             for other in ('"other"', f"W/{etag}", "Sun, 22 Nov 2026 18:00:00 GMT"):
                 assert (await client.get(address, headers={**part, "If-Range": other})).status_code == 200
-            head = await client.head(address)
+            head = await client.head(address, headers=part)  # ranges are of GET alone
             assert (head.status_code, head.headers["etag"], head.headers["content-length"]) == (200, etag, "12")
+
+
+async def test_other_bytes_than_the_ones_meant_are_refused(server: Any) -> None:
+    async with server.client() as client:
+        for address in await addresses(server):
+            etag = (await client.get(address)).headers["etag"]
+            for meant in (etag, f'"other", {etag}', "*"):
+                assert (await client.get(address, headers={"If-Match": meant})).content == DATA
+            for other in ('"other"', f"W/{etag}", "", etag.strip('"')):
+                for more in ({}, {"Range": "bytes=0-1"}, {"If-None-Match": etag}):
+                    answer = await client.get(address, headers={"If-Match": other, **more})
+                    assert (answer.status_code, answer.json().get("allowed")) == (412, etag), (other, more, answer.text)
 
 
 async def test_tags_tell_outputs_apart(server: Any) -> None:

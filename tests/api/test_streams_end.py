@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import anyio
@@ -73,6 +76,51 @@ async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest
                 await anyio.sleep(0.002)
 
 
+async def test_a_wait_and_an_upload_end_with_their_key(server: Any) -> None:
+    """What ends or is told after a key was revoked is not told to whoever has it, and nothing more is taken."""
+    standing, job = server.app.state.context.standing, await server.submit("ada")
+    async with server.client("ada") as client:
+        made = (await client.post("/v1/keys", json={})).json()
+    server.keys["lost"] = made["key"]
+    answers: dict[str, Any] = {}
+    revoked = anyio.Event()
+    data = bytes(600)
+    name = hashlib.sha256(data).hexdigest()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for begin in range(0, len(data), 200):
+            yield data[begin : begin + 200]
+            await revoked.wait()
+
+    async def ask(what: str, method: str, path: str, **more: Any) -> None:
+        async with server.client("lost") as client:
+            answers[what] = await client.request(method, path, **more)
+
+    part = {"Upload-Offset": "0"}
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask, "wait", "GET", f"/v1/jobs/{job['id']}?wait={LONG_S}")
+        group.start_soon(partial(ask, "put", "PUT", f"/v1/blobs/{name}", content=pieces()))
+        group.start_soon(partial(ask, "part", "PATCH", f"/v1/blobs/{name}/upload", content=pieces(), headers=part))
+        with anyio.fail_after(LONG_S):
+            while not standing._open or server.app.state.context.uploads._of["ada"] != 2:
+                await anyio.sleep(0.002)
+            standing.look()
+            await anyio.sleep(0.02)
+            assert answers == {}
+            async with server.client("ada") as client:
+                assert (await client.delete(f"/v1/keys/{made['id']}")).status_code == 204
+            standing.look()
+            revoked.set()
+            while len(answers) < 3:
+                await anyio.sleep(0.002)
+    for what, answer in answers.items():
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized"), what
+    async with server.client("ada") as client:
+        assert (await client.get(f"/v1/blobs/{name}")).status_code == 404
+        assert (await client.get(f"/v1/jobs/{job['id']}")).json()["state"] == "queued"
+    assert not standing._open
+
+
 async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
     standing = server.app.state.context.standing
     async with server.client(None) as browser, anyio.create_task_group() as group:
@@ -80,7 +128,8 @@ async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
         statuses: list[int] = []
 
         async def follow() -> None:
-            statuses.append((await browser.get("/v1/events")).status_code)
+            headers = {"Authorization": "Basic b3RoZXI6"}  # as a proxy before us asks browsers for
+            statuses.append((await browser.get("/v1/events", headers=headers)).status_code)
 
         group.start_soon(follow)
         with anyio.fail_after(LONG_S):

@@ -11,7 +11,7 @@ from eddy.api.policy_choice import weight_of
 from eddy.api.rates import Rates
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
-from eddy.store.keys import MOST_KEYS
+from eddy.store.keys import KEPT_ENDED, MOST_KEYS, Keys
 
 pytestmark = pytest.mark.anyio
 
@@ -119,6 +119,39 @@ async def test_keys_expire_and_are_rotated_with_a_grace(server: Any, monkeypatch
     monkeypatch.setattr(time, "time", lambda: start + 100)
     async with using(server, other["key"]) as client:
         assert "expired" in (await client.get("/v1/jobs")).json()["detail"]
+
+
+async def test_a_revoked_key_stays_so_where_the_clock_goes_back(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    revoked, rotated = await made(server, "ada"), await made(server, "ada")
+    async with server.client("ada") as client:
+        assert (await client.delete(f"/v1/keys/{revoked['id']}")).status_code == 204
+        assert (await client.post("/v1/keys", json={"replaces": rotated["id"]})).status_code == 201
+    now = time.time()
+    for keys in (server.store.keys, Keys(server.store._db)):
+        monkeypatch.setattr(server.store, "keys", keys)  # also after a restart
+        for back_s in (0, 3600, now - 1000):
+            monkeypatch.setattr(time, "time", lambda at=now - back_s: at)
+            for key in (revoked["key"], rotated["key"]):
+                async with using(server, key) as client:
+                    answer = await client.get("/v1/jobs")
+                    assert (answer.status_code, "revoked" in answer.text) == (401, True)
+
+
+async def test_keys_that_ended_are_forgotten_in_the_end(server: Any) -> None:
+    """Whoever makes and revokes keys without end fills neither memory nor disk."""
+    first = await made(server, "ada")
+    async with server.client("ada") as client:
+        assert (await client.delete(f"/v1/keys/{first['id']}")).status_code == 204
+        for _ in range(KEPT_ENDED + 5):
+            other = (await client.post("/v1/keys", json={})).json()
+            assert (await client.delete(f"/v1/keys/{other['id']}")).status_code == 204
+        shown = [key["id"] for key in (await client.get("/v1/keys")).json()["keys"]]
+    assert len(shown) == KEPT_ENDED + 1
+    assert first["id"] not in shown
+    assert other["id"] in shown
+    assert len(Keys(server.store._db).all("ada")) == KEPT_ENDED + 1
+    async with using(server, first["key"]) as client:
+        assert (await client.get("/v1/jobs")).status_code == 401
 
 
 async def test_the_last_operators_key_stays(server: Any) -> None:

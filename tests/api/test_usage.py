@@ -6,17 +6,16 @@ import time
 from typing import Any
 
 import pytest
-from eddy.core.records import SlotStatus
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM, UsageRow
+from eddy.store.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, UsageRow
 
 pytestmark = pytest.mark.anyio
 DAYS = ("2026-11-21", "2026-11-22")
 
 
 def fill(server: Any) -> None:
-    server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", charged=True), SlotStatus(1, "other", "slot1"))
     rows = [UsageRow(day, who, 0, "slot", 40 if who else 20) for day in DAYS for who in ("ada", "grace", "")]
-    server.store.usage.add(rows, {ACCOUNTED: "300", ACCOUNTED_FROM: "100"})
+    board = {ACCOUNTED: "300", ACCOUNTED_FROM: "200", ACCOUNTED_SLOTS: "1", ACCOUNTED_BEFORE: "100"}
+    server.store.usage.add(rows, board)
 
 
 async def test_the_operators_accounts_add_up_to_the_boards_time(server: Any) -> None:
@@ -24,9 +23,9 @@ async def test_the_operators_accounts_add_up_to_the_boards_time(server: Any) -> 
     async with server.client("operator") as client:
         found = (await client.get("/v1/usage")).json()
         board = found["board"]
-        assert board == {"from_ns": 100, "to_ns": 300, "slots": 1}
+        assert board == {"from_ns": 200, "to_ns": 300, "slots": 1, "before_ns": 100}
         charged = sum(entry["slot_ns"] + entry["shared_ns"] for entry in found["entries"])
-        assert charged == board["slots"] * (board["to_ns"] - board["from_ns"])
+        assert charged == board["before_ns"] + board["slots"] * (board["to_ns"] - board["from_ns"])
         assert [(entry["day"], entry["tenant"]) for entry in found["entries"]] == [
             (day, who) for day in DAYS for who in ("", "ada", "grace")
         ]

@@ -394,6 +394,44 @@ def test_a_newer_backup_is_refused_before_anything_is_made(taken: Path, tmp_path
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"taken_unix_s": "yesterday"},
+        {"taken_unix_s": 1e300},
+        {"taken_unix_s": float("nan")},
+        {"jobs": "3"},
+        {"jobs": True},
+        {"files": -1},
+        {"damaged": [3]},
+        {"damaged": None},
+        {"eddy": None},
+        {"sums_sha256": 5},
+    ],
+)
+def test_a_note_that_was_changed_is_refused_before_anything_is_made(
+    taken: Path, tmp_path: Path, change: dict[str, object]
+) -> None:
+    note = json.loads((taken / NOTE).read_text())
+    (taken / NOTE).write_text(json.dumps({**note, **change}))
+    with pytest.raises(StorageDamaged, match="not what was written"):
+        restore(taken, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("left_out", ["eddy.sqlite3", "secret", ""])
+def test_a_list_that_was_changed_is_refused_before_anything_is_made(taken: Path, tmp_path: Path, left_out: str) -> None:
+    """A server that found no secret, or no data base, would begin a new one, and nobody's key would be good."""
+    lines = [line for line in (taken / SUMS).read_text().splitlines() if left_out and not line.endswith(left_out)]
+    sums = "\n".join([*lines, "" if left_out else "x"]).encode()
+    (taken / SUMS).write_bytes(sums)
+    note = json.loads((taken / NOTE).read_text())
+    (taken / NOTE).write_text(json.dumps({**note, "sums_sha256": hashlib.sha256(sums).hexdigest()}))
+    with pytest.raises(StorageDamaged, match=SUMS):
+        restore(taken, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
 def test_the_commands(data: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke
     again = str(tmp_path / "again")

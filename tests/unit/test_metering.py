@@ -15,7 +15,7 @@ from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM, UsageRow, day_of
+from eddy.store.usage import UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)
@@ -34,10 +34,10 @@ def check(engine: Engine, store: Store) -> dict[tuple[str, str], int]:
     for row in store.usage.rows(None):
         assert row.spent_ns > 0
         found[row.tenant, row.unit] = found.get((row.tenant, row.unit), 0) + row.spent_ns
-    passed_ns = int(store.meta(ACCOUNTED)) - int(store.meta(ACCOUNTED_FROM))
-    assert int(store.meta(ACCOUNTED)) == round(engine.now_s * 1e9)
+    board = store.usage.board()
+    assert (board.to_ns, board.slots) == (round(engine.now_s * 1e9), len(engine.machine.slots))
     whole = sum(ns for (_, unit), ns in found.items() if unit in ("slot", "shared"))
-    assert whole == passed_ns * len(engine.machine.slots)
+    assert whole == board.before_ns + board.slots * (board.to_ns - board.from_ns)
     return found
 
 
@@ -103,6 +103,15 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
     held_s = sum(job.running_s for job in jobs)
     assert had[TENANT, "slot"] / 1e9 >= held_s > 0
     assert had["", "slot"] > 0
+    assert store.usage.board().before_ns == 0
+    for slots in (5, 5, 2):  # another board takes its place
+        engine = engine_over(model_board(slots), store)
+        check(engine, store)
+        engine.intake.accept(request(store, batch=2, salt=slots))
+        while not engine.idle:
+            engine.step(1.0)
+        had = check(engine, store)
+    assert store.usage.board().before_ns > sum(had.values()) / 2
 
 
 def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
@@ -154,3 +163,17 @@ def test_accounts_of_today_are_known_after_a_restart(tmp_path: object) -> None:
     assert [row.day for row in store.usage.rows("a", first=today)] == [today]
     assert store.usage.rows("b") == ()
     store.close()
+
+
+def test_a_clock_that_jumps_and_comes_back_takes_back_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A board without a clock of its own starts in the past, and is set later."""
+    store, now = Store(":memory:"), time.time()
+    for jump, seconds in ((0, 5), (86400 * 400, 7), (0, 1), (-86400 * 9, 2), (0, 3)):
+        monkeypatch.setattr(time, "time", lambda at=now + jump: at)
+        store.usage.add([UsageRow(day_of(time.time()), "a", 1, "slot", seconds * 10**9)], {})
+    assert store.usage.today_s("a") == (9, 0)
+    with pytest.raises(QuotaExceeded):
+        store.usage.check("a", Quota(max_slot_s=9))
+    for jump, seconds in ((86400 * 400, 7), (-86400 * 9, 2), (0, 9)):
+        monkeypatch.setattr(time, "time", lambda at=now + jump: at)
+        assert store.usage.today_s("a") == (seconds, 0)

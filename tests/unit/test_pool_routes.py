@@ -49,8 +49,8 @@ ABSENT: Mapping[str, str] = {
     "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
 }
 PASSED_OVER: Mapping[str, str] = {
-    "GET /v1/blobs/{} if-none-match, if-range, range": "a head sends a blob whole",
-    "GET /v1/jobs/{}/outputs/{} if-none-match, if-range, range": "a head sends an output whole",
+    "GET /v1/blobs/{} if-match, if-none-match, if-range, range": "a head sends a blob whole",
+    "GET /v1/jobs/{}/outputs/{} if-match, if-none-match, if-range, range": "a head sends an output whole",
 }
 """Parameters that a head does not look at. Each is one without which the answer is right too."""
 HEADS_OWN = {

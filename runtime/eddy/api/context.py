@@ -17,7 +17,7 @@ from eddy.api.connections import ConnectionLimits
 from eddy.api.event_protocol import HEARTBEAT
 from eddy.api.events import words
 from eddy.api.in_flight import InFlight
-from eddy.api.keys import KeyHasher, caller_in_use, key_in_use
+from eddy.api.keys import KeyHasher, caller_in_use, cookie_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView
 from eddy.api.open_streams import OpenStreams
 from eddy.api.problems import KINDS, Forbidden
@@ -209,7 +209,8 @@ async def caller(
         tenant = identify(context, request.method, request.url.path, credentials.credentials)
     else:
         session = session_of(context.sessions, cookie, request.method, request.headers.get(HEADER, ""))
-        tenant = _noted(*_allowed(context, request.method, request.url.path, _valid(context, session.key_hash)))
+        key = _valid(context, session.key_hash)
+        tenant = _noted(*_allowed(context, request.method, request.url.path, key), cookie or "")
     charge(context, tenant, request.scope)
     return tenant
 
@@ -245,9 +246,10 @@ def _allowed(context: Context, method: str, path: str, key: ApiKey) -> tuple[Api
     return key, _tenant(context, key)
 
 
-def _noted(key: ApiKey, tenant: TenantRecord) -> TenantRecord:
-    """Have the log know who makes the request under way."""
+def _noted(key: ApiKey, tenant: TenantRecord, cookie: str = "") -> TenantRecord:
+    """Have others know who makes the request under way, and with what: the log, and what ends with it."""
     key_in_use.set(key.id)
+    cookie_in_use.set(cookie)
     caller_in_use.set(tenant)
     return tenant
 

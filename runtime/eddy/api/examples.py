@@ -164,7 +164,7 @@ USAGE: dict[str, Any] = {
         {"day": "2026-11-22", "tenant": "", "slot_ns": 44100000, "shared_ns": 14900000, "core_ns": 59600000},
         {"day": "2026-11-22", "tenant": "ada", "slot_ns": 15500000, "shared_ns": 0, "core_ns": 0},
     ],
-    "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5},
+    "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5, "before_ns": 0},
 }
 AUDIT: dict[str, Any] = {
     "entries": [

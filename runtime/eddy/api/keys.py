@@ -21,6 +21,8 @@ SECRET_BYTES = 32
 
 key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
 """Name of the key the request under way came with."""
+cookie_in_use: ContextVar[str] = ContextVar("cookie_in_use", default="")
+"""Cookie of the session it came with; "" where it came with the key itself, be there a cookie beside it or not."""
 caller_in_use: ContextVar[TenantRecord | None] = ContextVar("caller_in_use", default=None)
 """Who makes the request under way, once that is known."""
 

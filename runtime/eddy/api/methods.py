@@ -51,7 +51,9 @@ class Methods:
         if methods and method == "OPTIONS":
             await Response(status_code=204, headers={"Allow": ", ".join(methods)})(scope, receive, send)
         elif method == "HEAD" and "HEAD" in methods and not answers(app, "HEAD", path):
-            await self._app({**scope, "method": "GET"}, receive, _without_body(send))
+            # A range is of GET alone (RFC 9110, 14.2).
+            headers = [(name, value) for name, value in scope["headers"] if name != b"range"]
+            await self._app({**scope, "method": "GET", "headers": headers}, receive, _without_body(send))
         elif _takes_json(method, path) and not head.says_json and answers(app, method, path):
             request = Request(scope)
             detail = f"A body of type {request.headers.get('content-type') or '(none)'} is not understood."

@@ -1,6 +1,7 @@
 """Streams end with what opened them: a key that is revoked or expires, a session that is closed.
 
-A request is checked when it comes, and most are answered soon after. A feed of events may stay open for days.
+A request is checked when it comes, and most are answered soon after. A feed of events may stay open for days; a wait
+for the end of a job, and an upload, for long enough that somebody who took a key would still have something of it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import anyio
-from starlette.requests import Request
 
-from eddy.api.sessions import COOKIE, Sessions
-from eddy.core.errors import NotFound
+from eddy.api.keys import cookie_in_use, key_in_use
+from eddy.api.sessions import Sessions
+from eddy.core.errors import NotFound, Unauthorized
 from eddy.store.keys import Keys
 
 LOOK_S = 1.0
@@ -35,9 +36,9 @@ class Credential:
     cookie: str = ""
 
     @classmethod
-    def of(cls, request: Request, key: str) -> Credential:
-        """That of a request, which came with this key or with a session of it."""
-        return cls(key, "" if "authorization" in request.headers else request.cookies.get(COOKIE, ""))
+    def in_use(cls) -> Credential:
+        """That of the request under way."""
+        return cls(key_in_use.get(), cookie_in_use.get())
 
 
 @dataclass(slots=True)
@@ -78,6 +79,16 @@ class OpenStreams:
         if key.ended(self.clock()):
             return False
         return not credential.cookie or self.sessions.of(credential.cookie) is not None
+
+    def check(self, credential: Credential) -> None:
+        """See that a request that is under way may go on.
+
+        Raises:
+            Unauthorized: Its key, or its session, has ended meanwhile.
+        """
+        if not self.good(credential):
+            message = "The key or session this request came with has ended meanwhile; take another one."
+            raise Unauthorized(message, field="Authorization")
 
     def look(self) -> None:
         """End the streams that may not go on."""

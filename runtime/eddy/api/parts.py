@@ -11,12 +11,13 @@ from fastapi import Header, Response
 from fastapi.responses import StreamingResponse
 
 from eddy.api.openapi import Responses, content, refusals
-from eddy.api.problems import RangeNotSatisfiable
+from eddy.api.problems import PreconditionFailed, RangeNotSatisfiable
 from eddy.api.uploads import Uploads
 
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.IGNORECASE)
 _TAG = re.compile(r'(?:W/)?"[^"]*"')
 
+IfMatch = Annotated[str | None, Header(description="`ETag`s one of which it must be: 412 where it is none of them.")]
 IfNoneMatch = Annotated[str | None, Header(description="`ETag`s that are known: 304 where one of them is it.")]
 Range = Annotated[str | None, Header(description="One range, as `bytes=0-99`, `bytes=100-` or `bytes=-100`.")]
 IfRange = Annotated[str | None, Header(description="The `ETag` the range is of; with another, all is answered.")]
@@ -29,14 +30,26 @@ class PartAsked:
     """What a request says of the bytes it wants.
 
     Attributes:
+        if_match: `ETag`s it would have.
         if_none_match: `ETag`s it knows.
         range: Which part it wants.
         if_range: Of which `ETag` that is a part.
     """
 
+    if_match: str | None = None
     if_none_match: str | None = None
     range: str | None = None
     if_range: str | None = None
+
+    def check(self, etag: str) -> None:
+        """See that these are the bytes it would have.
+
+        Raises:
+            PreconditionFailed: They are others; a weak tag names none.
+        """
+        given = self.if_match
+        if given is not None and given.strip() != "*" and etag not in _TAG.findall(given):
+            raise PreconditionFailed(etag)
 
     def knows(self, etag: str) -> bool:
         """Whether it has the bytes already; weak tags count as strong ones here."""
@@ -75,7 +88,7 @@ def answers(description: str, *others: int) -> Responses:
         200: whole,
         206: {**part, "headers": {**_HEADERS, **place}},
         304: {"description": "You have it already.", "headers": dict(_HEADERS)},
-        **refusals(*others, 416),
+        **refusals(*others, 412, 416),
     }
 
 
@@ -99,6 +112,7 @@ async def respond(
         headers: Further ones.
 
     Raises:
+        PreconditionFailed: They are others than it asked for.
         RangeNotSatisfiable: There are no such bytes.
         DamagedFile: They are not what was stored.
     """
@@ -108,6 +122,7 @@ async def respond(
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",
     }
+    asked.check(etag)
     if asked.knows(etag):
         return Response(status_code=304, headers=shared)
     part = asked.part(etag, size_bytes)

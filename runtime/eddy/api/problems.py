@@ -64,6 +64,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "outputs-collected": Entry(
             410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
         ),
+        "precondition-failed": Entry(
+            412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed` tag."
+        ),
         "payload-too-large": Entry(413, "The body is too large", "Send at most `limit` bytes."),
         "range-not-satisfiable": Entry(
             416, "There are no such bytes", "Ask for a range within the `limit` bytes there are."
@@ -104,8 +107,8 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
 """Every code an answer of this API may carry."""
 
 _HTTP_CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
-               408: "request-timeout", 413: "payload-too-large", 415: "unsupported-media-type",
-               416: "range-not-satisfiable",
+               408: "request-timeout", 412: "precondition-failed", 413: "payload-too-large",
+               415: "unsupported-media-type", 416: "range-not-satisfiable",
                422: "invalid-request"}  # fmt: skip
 
 
@@ -125,6 +128,14 @@ class BodyTooLarge(HTTPException):
         detail = f"The body is larger than the {limit} bytes this address takes."
         super().__init__(413, detail, headers={"Connection": "close"})
         self.extra = {"limit": limit} if asked is None else {"limit": limit, "asked": asked}
+
+
+class PreconditionFailed(HTTPException):
+    """Bytes that are others than a request would have."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(412, f"These bytes have the tag {etag}; If-Match names others.")
+        self.extra = {"field": "If-Match", "allowed": etag}
 
 
 class RangeNotSatisfiable(HTTPException):
@@ -268,7 +279,8 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
         405: f"{request.method} does not fit {request.url.path}.",
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
-    extra = failure.extra if isinstance(failure, (BodyTooLarge, UnfitValue, RangeNotSatisfiable)) else {}
+    own = (BodyTooLarge, UnfitValue, PreconditionFailed, RangeNotSatisfiable)
+    extra = failure.extra if isinstance(failure, own) else {}
     headers = dict(failure.headers or {})
     if failure.status_code == 405:  # the router names the methods of the first route only that has the path
         headers["Allow"] = ", ".join(allowed(request.app, request.url.path))

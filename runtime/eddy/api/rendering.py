@@ -214,7 +214,8 @@ def tenant_answer(record: TenantRecord) -> Tenant:
 
 def key_answer(key: ApiKey, now_unix_s: float) -> Key:
     """A key without its hash."""
-    fields = {name: value for name, value in dataclasses.asdict(key).items() if name not in ("key_hash", "scope")}
+    left_out = ("key_hash", "scope", "revoked_for_good")
+    fields = {name: value for name, value in dataclasses.asdict(key).items() if name not in left_out}
     return Key(scope=key.scope.value, valid=not key.ended(now_unix_s), **fields)
 
 

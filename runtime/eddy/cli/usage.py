@@ -46,9 +46,11 @@ def usage(
     table("", columns, [_row(entry) for entry in found["entries"]])
     board = found["board"]
     if board and not (first or last or tenant):
-        passed_ns = board["slots"] * (board["to_ns"] - board["from_ns"])
+        passed_ns = board["before_ns"] + board["slots"] * (board["to_ns"] - board["from_ns"])
         charged_ns = sum(entry["slot_ns"] + entry["shared_ns"] for entry in found["entries"])
         said = f"{board['slots']} slots for {(board['to_ns'] - board['from_ns']) / _NS:.6f} s of board time"
+        if board["before_ns"]:
+            said += f", and {board['before_ns'] / _NS:.6f} slot-seconds of before with another number of slots"
         say(f"{said}: {'all of it is charged' if charged_ns == passed_ns else f'{passed_ns - charged_ns} ns are not'}")
 
 

@@ -119,14 +119,16 @@ class BlobPage(TypedDict):
 
 
 class BoardTime(TypedDict):
-    """What all entries of all days add up to."""
+    """What `slot_ns` and `shared_ns` of all entries of all days add up to: `before_ns + slots * (to_ns - from_ns)`."""
 
     from_ns: int
-    """Board time at which the accounts begin."""
+    """Board time since which so many slots are charged."""
     to_ns: int
     """Board time up to which everything is charged."""
     slots: int
-    """So many are charged: `slots * (to_ns - from_ns)` is all `slot_ns` and `shared_ns`."""
+    """So many are charged."""
+    before_ns: int
+    """Charged before, while the board had more slots or fewer; 0 where it never had."""
 
 
 class Buffer(TypedDict):

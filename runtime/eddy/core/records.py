@@ -288,7 +288,6 @@ class SlotStatus:
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
         drained: Why nothing new is placed in it; "" where it is.
-        charged: Whether its time is charged: jobs are given it.
     """
 
     slot: int
@@ -302,4 +301,3 @@ class SlotStatus:
     phase: str = "empty"
     since_s: float = 0.0
     drained: str = ""
-    charged: bool = False

@@ -58,6 +58,7 @@ class ApiKey:
         created_unix_s: When it was made.
         expires_unix_s: When it ends by itself, or None.
         revoked_unix_s: When it was, or will be, revoked, or None.
+        revoked_for_good: Whether it was revoked at once: it stays so where the wall clock goes back.
     """
 
     id: str
@@ -68,10 +69,12 @@ class ApiKey:
     created_unix_s: float = 0.0
     expires_unix_s: float | None = None
     revoked_unix_s: float | None = None
+    revoked_for_good: bool = False
 
     def ended(self, now_unix_s: float) -> str:
         """Why it is no good any more: `expired` or `revoked`; "" while it is."""
-        if self.revoked_unix_s is not None and self.revoked_unix_s <= now_unix_s:
+        at_unix_s = self.revoked_unix_s
+        if self.revoked_for_good or (at_unix_s is not None and at_unix_s <= now_unix_s):
             return "revoked"
         return "expired" if self.expires_unix_s is not None and self.expires_unix_s <= now_unix_s else ""
 

@@ -57,7 +57,7 @@ from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import Commit, StoredJob
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
+from eddy.store.usage import ACCOUNTED
 
 _log = logging.getLogger(__name__)
 DRAINED = "drained.{}"
@@ -167,11 +167,7 @@ def _machine(
 def _count_time(store: Store, machine: Machine, now_s: float) -> None:
     """Go on counting whose the slots' time is, from where the last life stopped: what passed since is theirs who have
     the slots now."""
-    now_ns = nanoseconds(now_s)
-    mark_ns = min(int(store.meta(ACCOUNTED, str(now_ns))), now_ns)
-    if not store.meta(ACCOUNTED):
-        store.remember(ACCOUNTED_FROM, str(mark_ns))
-        store.remember(ACCOUNTED, str(mark_ns))
+    mark_ns = store.usage.begin(nanoseconds(now_s), len(machine.slots))
     for slot in machine.slots.values():
         slot.meter.begin(mark_ns, slot.holder)
 

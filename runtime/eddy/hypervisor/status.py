@@ -33,7 +33,6 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
                 item=known.item,
                 phase=phase,
                 since_s=known.since_s,
-                charged=True,
             )
         )
     return tuple(found)
@@ -42,8 +41,7 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
 def while_away(statuses: Iterable[SlotStatus], now_s: float) -> tuple[SlotStatus, ...]:
     """The slots of a board that does not answer: nobody knows what they do."""
     return tuple(
-        SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=now_s, charged=status.charged)
-        for status in statuses
+        SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=now_s) for status in statuses
     )
 
 

@@ -59,7 +59,7 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
         label = body.label or (old.label if old is not None else "")
         secret, made = await parts.keys.make(owner.id, scope, label, expires_s)
         if old is not None:
-            await parts.keys.keep(revoked(old, now_s + body.grace_s))
+            await parts.keys.keep(revoked(old, now_s, body.grace_s))
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now_s).model_dump(), key=secret)
 

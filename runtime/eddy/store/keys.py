@@ -14,6 +14,8 @@ from eddy.store.database import Database
 
 MOST_KEYS = 64
 """Keys of a tenant that are neither revoked nor expired."""
+KEPT_ENDED = 64
+"""Keys of a tenant that are, and are still known; beyond them, those that were made first are forgotten."""
 
 
 def new_key_id() -> str:
@@ -38,6 +40,12 @@ class Keyring:
         for key in keys:
             self.by_id[key.id] = key
             self.by_hash[key.key_hash] = key
+
+    def drop(self, keys: Iterable[ApiKey]) -> None:
+        """Forget some."""
+        for key in keys:
+            self.by_id.pop(key.id, None)
+            self.by_hash.pop(key.key_hash, None)
 
 
 class Keys:
@@ -72,10 +80,22 @@ class Keys:
         return tuple(sorted(found, key=lambda key: (key.created_unix_s, key.id)))
 
     def put(self, *keys: ApiKey) -> None:
-        """Add keys, or replace what is known of them; all or none."""
+        """Add keys, or replace what is known of them; all or none. Of those that ended, few stay known."""
         with self._db.transaction() as db:
             write_keys(db, keys)
+            old = self._forgotten(keys)
+            db.executemany("DELETE FROM api_key WHERE id = ?", [(key.id,) for key in old])
             self._db.after_commit(lambda: self.known(*keys))
+            self._db.after_commit(lambda: self._keyring.drop(old))
+
+    def _forgotten(self, changed: Iterable[ApiKey]) -> list[ApiKey]:
+        """Of the tenants whose keys change: keys that ended, beyond those that stay known."""
+        now, new = time.time(), {key.id: key for key in changed}
+        found: list[ApiKey] = []
+        for tenant in {key.tenant for key in new.values()}:
+            ended = [key for key in self.all(tenant) if new.get(key.id, key).ended(now)]
+            found += ended[: max(len(ended) - KEPT_ENDED, 0)]
+        return found
 
     def known(self, *keys: ApiKey) -> None:
         """Keys were written, in a transaction that is committed."""
@@ -87,22 +107,23 @@ def first_key(tenant: str, key_hash: str, scope: KeyScope) -> ApiKey:
     return ApiKey(new_key_id(), tenant, key_hash, scope, "first", time.time())
 
 
-def revoked(key: ApiKey, at_unix_s: float) -> ApiKey:
-    """The key, which is no good from a moment on; one that was revoked before stays so."""
-    if key.revoked_unix_s is not None and key.revoked_unix_s <= at_unix_s:
-        return key
-    return dataclasses.replace(key, revoked_unix_s=at_unix_s)
+def revoked(key: ApiKey, now_unix_s: float, grace_s: float = 0.0) -> ApiKey:
+    """The key, which is no good once so many seconds have passed; one that was revoked before stays so."""
+    at_unix_s = now_unix_s + grace_s
+    if key.revoked_unix_s is not None:
+        at_unix_s = min(at_unix_s, key.revoked_unix_s)
+    return dataclasses.replace(key, revoked_unix_s=at_unix_s, revoked_for_good=key.revoked_for_good or grace_s <= 0)
 
 
 def write_keys(db: sqlite3.Connection, keys: Iterable[ApiKey]) -> None:
     """Add keys, or replace them, in a transaction."""
     for key in keys:
         values = (key.id, key.tenant, key.key_hash, key.scope.value, key.label)
-        times = (key.created_unix_s, key.expires_unix_s, key.revoked_unix_s)
-        db.execute("INSERT OR REPLACE INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, *times))
+        times = (key.created_unix_s, key.expires_unix_s, key.revoked_unix_s, key.revoked_for_good)
+        db.execute("INSERT OR REPLACE INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *times))
 
 
 def _key(row: sqlite3.Row) -> ApiKey:
     scope = KeyScope(row["scope"])
-    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"])
+    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"], bool(row["revoked_for_good"]))
     return ApiKey(row["id"], row["tenant"], row["hash"], scope, row["label"], *times)

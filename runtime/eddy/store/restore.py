@@ -22,7 +22,11 @@ from eddy.store.schema import MIGRATIONS, SchemaTooNew
 _PLAIN = ("eddy.sqlite3", "secret", "operator.key", "audit.head")
 _FOLDERS = {APPLICATIONS: 2, BLOBS: 3, OUTPUTS: 2}
 """What a backup may hold: files by name, and folders with how many parts a path in them has."""
+_NEEDED = frozenset(_PLAIN[:2])
+"""What every backup has."""
 _ANOTHER = "restore from another backup"
+LATEST_UNIX_S = 2.0**38
+"""What a backup is taken before; what comes later can be told as no day."""
 
 
 def read_note(backup: Path) -> BackupNote:
@@ -43,8 +47,8 @@ def read_note(backup: Path) -> BackupNote:
     try:
         found = json.loads(text)
         note = BackupNote(**{**{name: found[name] for name in FIELDS}, "damaged": tuple(found["damaged"])})
-        whole = all(isinstance(value, int) for value in (note.format, note.schema, note.files, note.size_bytes))
-    except (ValueError, KeyError, TypeError):
+        whole = _whole(note)
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged(path, "is not what was written", _ANOTHER) from None
     if not whole:
         raise damaged(path, "is not what was written", _ANOTHER)
@@ -56,6 +60,19 @@ def read_note(backup: Path) -> BackupNote:
             known=len(MIGRATIONS),
         )
     return note
+
+
+def _whole(note: BackupNote) -> bool:
+    """Whether a note has what a note has: it alone is compared with no hash."""
+    counts = note.format, note.schema, note.files, note.size_bytes, note.jobs
+    texts = note.eddy, note.sums_sha256, *note.damaged
+    taken = note.taken_unix_s
+    return (
+        all(type(count) is int and count >= 0 for count in counts)
+        and all(type(text) is str for text in texts)
+        and type(taken) in (int, float)
+        and 0 <= taken <= LATEST_UNIX_S
+    )
 
 
 def restore(backup: Path, data: Path) -> BackupNote:
@@ -94,17 +111,23 @@ def _read_sums(backup: Path, note: BackupNote) -> list[tuple[str, str]]:
         text = path.read_bytes()
     if hashlib.sha256(text).hexdigest() != note.sums_sha256:
         raise damaged(path, "is not what was written", _ANOTHER)
-    pairs = [line.split("  ", 1) for line in text.decode().splitlines()]
-    found = [(pair[0], pair[1]) for pair in pairs]
+    found = [_line(line) for line in text.decode(errors="replace").splitlines()]
     if not all(_belongs(name) for _, name in found):
         raise damaged(path, "names a file that no backup holds", _ANOTHER)
+    if not {name for _, name in found} >= _NEEDED:
+        raise damaged(path, f"does not name {' and '.join(sorted(_NEEDED))}", _ANOTHER)
     return found
+
+
+def _line(line: str) -> tuple[str, str]:
+    sha256, _, name = line.partition("  ")
+    return sha256, name
 
 
 def _belongs(name: str) -> bool:
     """Whether a data folder has such a file: nothing else is written, and nothing outside."""
     parts = PurePosixPath(name).parts
-    if len(parts) == 1:
+    if len(parts) < 2:
         return name in _PLAIN
     return ".." not in parts and _FOLDERS.get(parts[0]) == len(parts)
 

@@ -162,6 +162,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         bytes INTEGER NOT NULL
     );
     """,
+    """
+    ALTER TABLE api_key ADD COLUMN revoked_for_good INTEGER NOT NULL DEFAULT 0;
+    UPDATE api_key SET revoked_for_good = 1 WHERE revoked_unix_s <= strftime('%s', 'now') + 0.0;
+    """,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
@@ -13,6 +13,8 @@ from eddy.store.database import Database
 
 ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"
 """Names of values: up to which board time, and from which on, everything is charged."""
+ACCOUNTED_SLOTS, ACCOUNTED_BEFORE = "accounted_slots", "accounted_before_ns"
+"""The same: how many slots are charged since, and what was charged before, while there were more slots or fewer."""
 DAY_S = 86400
 BOUNDS = (("slot", "max_slot_s", "slots"), ("core", "max_core_s", "GPU cores"))
 
@@ -36,13 +38,38 @@ class UsageRow:
     spent_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class BoardAccount:
+    """What all accounts add up to: `before_ns + slots * (to_ns - from_ns)`.
+
+    Attributes:
+        from_ns: Board time since which there are so many slots.
+        to_ns: Board time up to which everything is charged.
+        slots: How many.
+        before_ns: What was charged before.
+    """
+
+    from_ns: int = 0
+    to_ns: int = 0
+    slots: int = 0
+    before_ns: int = 0
+
+
+@dataclass(slots=True)
+class _Day:
+    """What was used on a day: nanoseconds by tenant and unit."""
+
+    day: str = ""
+    spent: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
 def day_of(unix_s: float) -> str:
     """The day a wall time is in, by UTC."""
     return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
 
 
 class Usage:
-    """The accounts. What was used today is kept in memory as well, for bounds.
+    """The accounts. What was used on the day that was written to last is kept in memory as well, for bounds.
 
     Args:
         db: Where they are kept.
@@ -50,12 +77,37 @@ class Usage:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._today = self._read_today()
+        self._latest = _Day()
 
-    def _read_today(self) -> Today:
-        day = day_of(time.time())
+    def begin(self, now_ns: int, slots: int) -> int:
+        """Go on counting, with a board of so many slots; answers from which board time on: where the accounts end."""
+        found = self._values()
+        mark_ns = min(found.get(ACCOUNTED, now_ns), now_ns)
+        before_ns, known = found.get(ACCOUNTED_BEFORE, 0), found.get(ACCOUNTED_SLOTS, slots)
+        if ACCOUNTED in found and known == slots:
+            values = {ACCOUNTED_SLOTS: slots}
+        else:
+            before_ns += known * (mark_ns - found.get(ACCOUNTED_FROM, mark_ns))
+            places = {ACCOUNTED: mark_ns, ACCOUNTED_FROM: mark_ns}
+            values = {**places, ACCOUNTED_SLOTS: slots, ACCOUNTED_BEFORE: before_ns}
+        self.add((), {name: str(value) for name, value in values.items()})
+        return mark_ns
+
+    def board(self) -> BoardAccount:
+        """What all accounts add up to."""
+        found = self._values()
+        names = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
+        return BoardAccount(*(found.get(name, 0) for name in names))
+
+    def _values(self) -> dict[str, int]:
+        names = ACCOUNTED, ACCOUNTED_FROM, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
+        rows = self._db.rows("SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?)", *names)
+        return {row["key"]: int(row["value"]) for row in rows}
+
+    def _of_day(self, day: str) -> _Day:
         query = "SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? GROUP BY tenant, unit"
-        return Today(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in self._db.rows(query, day)}))
+        rows = self._db.fresh_rows(query, day)
+        return _Day(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in rows}))
 
     def add(self, rows: Iterable[UsageRow], values: Mapping[str, str]) -> None:
         """Add to the accounts, and keep values by name; both or neither.
@@ -64,13 +116,22 @@ class Usage:
         """
         found = [(row.day, row.tenant, row.slot, row.unit, row.spent_ns) for row in rows]
         with self._db.transaction(durable=False) as db:
+            # Of a day that was not the last, too: where the wall clock jumps, days come out of order, and come again.
+            day = found[-1][0] if found else self._latest.day
+            latest = self._latest if day == self._latest.day else self._of_day(day)
             db.executemany(
                 "INSERT INTO usage (day, tenant, slot, unit, ns) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (day, tenant, slot, unit) DO UPDATE SET ns = ns + excluded.ns",
                 found,
             )
             db.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", list(values.items()))
-            self._db.after_commit(lambda: self._today.add(found))
+            self._db.after_commit(lambda: self._added(latest, found))
+
+    def _added(self, latest: _Day, rows: Iterable[tuple[str, str, int, str, int]]) -> None:
+        for day, tenant, _, unit, spent_ns in rows:
+            if day == latest.day:
+                latest.spent[tenant, unit] += spent_ns
+        self._latest = latest
 
     def rows(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
         """Accounts, by day, tenant, slot and unit.
@@ -87,8 +148,13 @@ class Usage:
 
     def today_s(self, tenant: str) -> tuple[float, float]:
         """Seconds of slots and of cores a tenant had today."""
-        slot, core = (self._today.of(tenant, unit) / 1e9 for unit, _, _ in BOUNDS)
+        today = self._today()
+        slot, core = (today.spent[tenant, unit] / 1e9 for unit, _, _ in BOUNDS)
         return slot, core
+
+    def _today(self) -> _Day:
+        latest, day = self._latest, day_of(time.time())
+        return latest if latest.day == day else self._of_day(day)
 
     def check(self, tenant: str, quota: Quota) -> None:
         """Check that a tenant has not used up what it may in a day.
@@ -99,32 +165,8 @@ class Usage:
         bounds = {"max_slot_s": quota.max_slot_s, "max_core_s": quota.max_core_s}
         for unit, name, what in BOUNDS:
             limit = bounds[name]
-            used_s = self._today.of(tenant, unit) / 1e9 if limit is not None else 0.0
+            used_s = self._today().spent[tenant, unit] / 1e9 if limit is not None else 0.0
             if limit is not None and used_s >= limit:
                 left_s = DAY_S - int(time.time()) % DAY_S
                 message = f"tenant {tenant} had {used_s:.6g} s of {what} today and may have {limit:g}: wait for the day"
                 raise QuotaExceeded(f"{message} to end (UTC)", limit=limit, asked=used_s, retry_after_s=left_s)
-
-
-class Today:
-    """What was used today, by tenant and unit.
-
-    Args:
-        day: Today.
-        spent: Nanoseconds.
-    """
-
-    def __init__(self, day: str, spent: Counter[tuple[str, str]]) -> None:
-        self._day, self._spent = day, spent
-
-    def add(self, rows: Iterable[tuple[str, str, int, str, int]]) -> None:
-        """Rows were added; those of a new day begin it."""
-        for day, tenant, _, unit, spent_ns in rows:
-            if day > self._day:
-                self._day, self._spent = day, Counter()
-            if day == self._day:
-                self._spent[tenant, unit] += spent_ns
-
-    def of(self, tenant: str, unit: str) -> int:
-        """Nanoseconds a tenant had; none where the day is over."""
-        return self._spent[tenant, unit] if self._day == day_of(time.time()) else 0

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from eddy.api.context import Caller, Ctx
+from eddy.api.context import Caller, Context, Ctx
 from eddy.api.limits import drain
 from eddy.api.numbers import Decimal
+from eddy.api.open_streams import Credential
 from eddy.api.openapi import refusals
-from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.problems import BodyTooLarge
 from eddy.api.routes.jobs import read
 from eddy.api.schemas import SHA256, Blob, BlobPage
@@ -46,7 +47,7 @@ _Limit = Annotated[Decimal, Query(ge=1, le=1000, description="Blobs in a page.")
 async def put(sha256: Sha256, request: Request, response: Response, context: Ctx, tenant: Caller) -> Blob:
     """Store bytes under their sha256; refused before anything is kept where the hash differs. Safe to repeat."""
     limit, declared = context.settings.max_blob_bytes, declared_bytes(request)
-    body = Body(request, limit)
+    body = Body(request, limit, context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with context.store.blobs.upload(tenant.id, sha256, declared) as upload:
@@ -71,24 +72,32 @@ def declared_bytes(request: Request) -> int | None:
 
 
 class Body:
-    """A body as it comes.
+    """A body as it comes, for as long as the key is good that it came with.
 
     Args:
         request: Whose.
         limit: Most bytes it may have.
+        context: The server's.
 
     Attributes:
         whole: Whether all of it has come.
     """
 
-    def __init__(self, request: Request, limit: int) -> None:
-        self._request, self._limit = request, limit
+    def __init__(self, request: Request, limit: int, context: Context) -> None:
+        self._request, self._limit, self._standing = request, limit, context.standing
+        self._credential = Credential.in_use()
         self.whole = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Its bytes, in pieces that are worth a thread's turn."""
+        """Its bytes, in pieces that are worth a thread's turn.
+
+        Raises:
+            BodyTooLarge: There are more.
+            Unauthorized: The key or the session has ended meanwhile.
+        """
         waiting, taken = bytearray(), 0
         async for chunk in self._request.stream():
+            self._standing.check(self._credential)
             taken += len(chunk)
             if taken > self._limit:
                 raise BodyTooLarge(self._limit)
@@ -120,13 +129,14 @@ async def fetch(
     sha256: Sha256,
     context: Ctx,
     tenant: Caller,
+    if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
     range: Range = None,
     if_range: IfRange = None,
 ) -> Response:
     """The bytes you stored under this hash."""
     file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, sha256)
-    asked = PartAsked(if_none_match, range, if_range)
+    asked = PartAsked(if_match, if_none_match, range, if_range)
     read = partial(context.store.blobs.read, file)
     return await respond(context.uploads, asked, f'"{sha256}"', file.size_bytes, read, {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import anyio.to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from eddy.api import examples
 from eddy.api.context import Caller, Ctx
@@ -24,7 +24,6 @@ router = APIRouter(prefix="/v1/events", tags=["jobs"])
     responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
 )
 async def events(
-    http: Request,
     context: Ctx,
     viewer: Caller,
     last: PastEvents = 0,
@@ -41,4 +40,4 @@ async def events(
     followed = Followed(
         whose, None, after, lambda seq, limit: store.events.of(whose, None, seq, limit), lambda: not follow
     )
-    return following(context, http, followed)
+    return following(context, followed)

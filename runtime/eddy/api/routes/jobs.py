@@ -19,12 +19,12 @@ from eddy.api.estimates import DryRun, dry_run_answer
 from eddy.api.event_protocol import LastEventId
 from eddy.api.events import EventStream, Followed
 from eddy.api.expected import estimates_of
-from eddy.api.following import following
+from eddy.api.following import following, waited_for
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
-from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.progress import check_asked, slowdown_of
 from eddy.api.quick import quick_list_route
 from eddy.api.rendering import job_answer
@@ -209,8 +209,7 @@ async def show(
         def good(record: JobRecord) -> bool:
             return record.state.is_final or while_state not in (None, record.state)
 
-        call = partial(context.hypervisor.following.until, owner, job, good, wait, context.ending)
-        record = await while_connected(http, call)
+        record = await waited_for(context, http, owner, job, good, wait)
     estimates = await estimates_of(context, [record], need=job)
     shown = answer(context, record, estimates.get(job), viewer.admin)
     shown.slowdown = slowdown_of(context.store, context.hypervisor.price, record)
@@ -234,8 +233,7 @@ async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: 
     context.require_running()
     record = await context.hypervisor.cancel(owner, job)
     if wait:
-        call = partial(context.hypervisor.following.until, owner, job, _has_ended, wait, context.ending)
-        record = await while_connected(http, call)
+        record = await waited_for(context, http, owner, job, _has_ended, wait)
     return answer(context, record)
 
 
@@ -257,7 +255,6 @@ def _has_ended(record: JobRecord) -> bool:
 )
 async def events(
     job: JobId,
-    http: Request,
     context: Ctx,
     viewer: Caller,
     last_event_id: LastEventId = None,
@@ -275,7 +272,7 @@ async def events(
         lambda seq, limit: context.store.events.of(owner, job, seq, limit),
         lambda: context.store.jobs.get(owner, job).state.is_final,
     )
-    return following(context, http, followed)
+    return following(context, followed)
 
 
 @router.get(
@@ -290,6 +287,7 @@ async def output(
     name: Output,
     context: Ctx,
     viewer: Caller,
+    if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
     range: Range = None,
     if_range: IfRange = None,
@@ -297,7 +295,7 @@ async def output(
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
     file = await context.uploads.on_disk(_output, context, viewer, job, name)
     headers = {"Content-Disposition": f'attachment; filename="{context.store.numbers.job.told(job)}-{quote(name)}.bin"'}
-    asked = PartAsked(if_none_match, range, if_range)
+    asked = PartAsked(if_match, if_none_match, range, if_range)
     return await respond(context.uploads, asked, f'"{file.tag}"', file.size_bytes, file.read, headers)
 
 

@@ -65,7 +65,7 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         expires = _expiry(context, owner, None if body.expires_in_s is None else now + body.expires_in_s)
         label = body.label or (old.label if old is not None else "")
         made = ApiKey(new_key_id(), owner.id, context.hasher.hash(secret), scope, label, now, expires)
-        ends = () if old is None else (revoked(old, now + body.grace_s),)
+        ends = () if old is None else (revoked(old, now, body.grace_s),)
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
         note(context, viewer, "make-key", **facts, expires_unix_s=expires)

@@ -66,7 +66,7 @@ async def append(
     if upload_offset + (declared or 0) > limit:
         await drain(request.scope, request.receive)
         raise BodyTooLarge(limit)
-    body = Body(request, max(limit - upload_offset, 0))
+    body = Body(request, max(limit - upload_offset, 0), context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with ExitStack() as stack:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Ctx, tenant_of_key
+from eddy.api.keys import cookie_in_use
 from eddy.api.openapi import Responses, refusals
 from eddy.api.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
 from eddy.api.sessions import Session
@@ -27,10 +28,10 @@ def log_in(body: Login, http: Request, response: Response, context: Ctx, old: Se
 
 
 @router.get("", operation_id="show_session", response_model=SessionAnswer, summary="Who am I?")
-def show(context: Ctx, viewer: Caller, response: Response, cookie: SessionCookie = "") -> SessionAnswer:
+def show(context: Ctx, viewer: Caller, response: Response) -> SessionAnswer:
     """Who asks; the token is empty where a key asks, which needs none."""
     response.headers["Cache-Control"] = "no-store"
-    return _answer(viewer, context.sessions.of(cookie))
+    return _answer(viewer, context.sessions.of(cookie_in_use.get()))
 
 
 @router.delete("", operation_id="log_out", status_code=204, summary="Log out", response_class=Response, responses=_NONE)

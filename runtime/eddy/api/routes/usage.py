@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date
 from functools import partial
 from typing import Annotated
@@ -18,7 +19,6 @@ from eddy.api.rendering import tenant_answer
 from eddy.api.routes.jobs import read
 from eddy.api.schemas import Answer, TenantQuota
 from eddy.core.errors import InvalidRequest
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
 
 router = APIRouter(prefix="/v1", tags=["usage"])
 _First = Annotated[
@@ -39,11 +39,12 @@ class UsageEntry(Answer):
 
 
 class BoardTime(Answer):
-    """What all entries of all days add up to."""
+    """What `slot_ns` and `shared_ns` of all entries of all days add up to: `before_ns + slots * (to_ns - from_ns)`."""
 
-    from_ns: int = Field(description="Board time at which the accounts begin.")
+    from_ns: int = Field(description="Board time since which so many slots are charged.")
     to_ns: int = Field(description="Board time up to which everything is charged.")
-    slots: int = Field(description="So many are charged: `slots * (to_ns - from_ns)` is all `slot_ns` and `shared_ns`.")
+    slots: int = Field(description="So many are charged.")
+    before_ns: int = Field(description="Charged before, while the board had more slots or fewer; 0 where it never had.")
 
 
 class UsageReport(Answer):
@@ -111,9 +112,7 @@ def _report(context: Context, whose: str | None, first: str, last: str, board: b
     ]
     if not board:
         return UsageReport(entries=entries, board=None)
-    begin, end = int(store.meta(ACCOUNTED_FROM, "0")), int(store.meta(ACCOUNTED, "0"))
-    slots = sum(status.charged for status in context.hypervisor.slots())
-    return UsageReport(entries=entries, board=BoardTime(from_ns=begin, to_ns=end, slots=slots))
+    return UsageReport(entries=entries, board=BoardTime(**dataclasses.asdict(store.usage.board())))
 
 
 @router.get("/quota", operation_id="show_quota", response_model=QuotaAnswer, summary="Your bounds, and what is used")
