@@ -186,7 +186,7 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     # With several tenants, those whose turn it is go first, and the rest gets what they leave.
     turn = sum(left for left in room.values() if left > 0)
     gives = _planned(view, jobs[:turn], boards, room, method, elsewhere=True)
-    if any(left > 0 for left in room.values()):
+    if len(jobs) > turn and any(left > 0 for left in room.values()):
         on = {give.job: give.board for give in gives}
         placed = [replace(job, board=on[job.id]) for job in jobs[:turn] if job.id in on]
         view = replace(view, given=[*view.given, *placed])

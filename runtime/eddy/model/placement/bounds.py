@@ -27,13 +27,17 @@ def single_job(time_s: Floats, ready_s: Floats) -> float:
     return float(ends.min(axis=1).max()) * (1 - 4 * float(np.finfo(ends.dtype).eps))
 
 
-def pigeonholes(time_s: Floats) -> float:
+def pigeonholes(time_s: Floats, accelerators: int = 0) -> float:
     """What indivisible jobs cost: of m q + 1 jobs some accelerator of m computes q + 1 or more, for every q.
 
     Of the m q + 1 jobs with the largest shortest times it has at least the sum of the q + 1 least. Where all jobs are
     alike, this is how long the accelerator with one job more than others takes.
+
+    Args:
+        time_s: (jobs, accelerators), or a column for each kind of them.
+        accelerators: How many there are, where a column stands for several.
     """
-    jobs, accelerators = time_s.shape
+    jobs, accelerators = len(time_s), accelerators or time_s.shape[1]
     shortest = np.sort(time_s.min(axis=1).astype(np.float64))[::-1]
     sums = np.r_[0.0, np.cumsum(shortest)]
     q = np.arange((jobs - 1) // accelerators + 1)

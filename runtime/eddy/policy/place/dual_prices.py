@@ -17,6 +17,7 @@ import numpy as np
 
 from eddy.model.placement.bounds import from_prices
 from eddy.model.placement.instance import Floats
+from eddy.policy.place.alike import Kinds
 
 COARSE, FINE = 0.3, 0.0015
 """First and last `tau`: relative differences of cost over which a job spreads."""
@@ -62,7 +63,9 @@ def normal(price: Floats) -> Floats:
     return scaled
 
 
-def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, patience: int = 1) -> Prices:
+def search(
+    time_s: Floats, ready_s: Floats, rounds: int | None = None, patience: int = 1, kinds: Kinds | None = None
+) -> Prices:
     """Prices at which the loads level out, and their bound; the best bound of all rounds is kept.
 
     Args:
@@ -70,6 +73,7 @@ def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, patience:
         ready_s: (accelerators,).
         rounds: How many, from coarse to fine; each reads the table a few times. None: as many as the table needs.
         patience: Times as many, where accelerators differ much.
+        kinds: Where it is given, `time_s` is its table, and prices are of its columns; `ready_s` is as ever.
     """
     now = starting_price(time_s)
     finite = np.nan_to_num(time_s, posinf=0.0) if np.isinf(time_s.max()) else time_s
@@ -79,10 +83,12 @@ def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, patience:
         weight = now.astype(time_s.dtype)
         np.multiply(time_s, weight, out=cost)
         least = cost.min(axis=1)
-        bound = lowered(from_prices(weight, float(least.sum(dtype=np.float64)), ready_s), time_s)
+        of_each = weight if kinds is None else weight[kinds.kind_of]
+        bound = lowered(from_prices(of_each, float(least.sum(dtype=np.float64)), ready_s), time_s)
         if bound > best.bound_s:
             best = Prices(now, bound)
-        load = _divided(finite, cost, least, float(tau)) + ready_s
+        work_s = _divided(finite, cost, least, float(tau))
+        load = work_s + ready_s if kinds is None else kinds.levels(work_s, ready_s)
         level = max(bound, 1e-300)
         now = now * np.exp(np.clip(tau * np.log(np.maximum(load / level, 1e-30)), -0.5, 0.5))
         now /= now.sum()

@@ -7,6 +7,7 @@ import numpy as np
 from eddy.model.placement.bounds import pigeonholes, single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place import sjf_ljf_computing, streaming_prices
+from eddy.policy.place.alike import Kinds, kinds_of, pack_alike
 from eddy.policy.place.branch_and_bound import JOBS, branch_and_bound
 from eddy.policy.place.dual_prices import search
 from eddy.policy.place.local_search import improve
@@ -33,16 +34,22 @@ def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     """An assignment and a lower bound on its makespan."""
     if streaming_prices.many(time_s):
         return streaming_prices.balance(time_s, ready_s)
-    table, scale = _compact(time_s)
-    ready = ready_s / scale
-    found = search(table, ready)
-    single = single_job(time_s, ready_s)
-    bound = max(found.bound_s * scale, single, pigeonholes(time_s))
+    if (kinds := kinds_of(time_s)) is None:
+        table, scale = _compact(time_s)
+        ready = ready_s / scale
+        found = search(table, ready)
+        price, single, holes_s = found.price, single_job(time_s, ready_s), pigeonholes(time_s)
+    else:
+        table, scale, ready = time_s, 1.0, ready_s
+        found = search(kinds.time_s, ready_s, kinds=kinds)
+        price = kinds.of_each(found.price)
+        single, holes_s = single_job(kinds.time_s, kinds.first_ready_s(ready_s)), pigeonholes(*kinds.counted)
+    bound = max(found.bound_s * scale, single, holes_s)
     # Where one long job decides there is room for all others, and nothing need be given away.
     slacks = (0.0, *SLACKS) if single > 1.01 * found.bound_s * scale else SLACKS
     best_host, best = None, np.inf
     for slack in slacks[: MANY_TRIES if time_s.size <= SMALL else FEW_TRIES]:
-        host = _filled(table, ready, found.price, bound / scale, slack)
+        host = _filled(table, ready, kinds, found.price, bound / scale, slack)
         makespan = makespan_of(time_s, host, ready_s)
         if best_host is None or makespan < best:
             best_host, best = host, makespan
@@ -50,7 +57,7 @@ def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
             break
     assert best_host is not None
     if len(time_s) <= JOBS and best > bound * (1 + 1e-9):
-        best_host, proven = branch_and_bound(time_s, ready_s, found.price, best_host, bound)
+        best_host, proven = branch_and_bound(time_s, ready_s, price, best_host, bound)
         bound = makespan_of(time_s, best_host, ready_s) if proven else bound
     return best_host, bound
 
@@ -64,10 +71,13 @@ def _compact(time_s: Floats) -> tuple[Floats, float]:
         return (time_s / scale).astype(np.float32), scale
 
 
-def _filled(time_s: Floats, ready_s: Floats, price: Floats, bound_s: float, slack: float) -> Ints:
+def _filled(time_s: Floats, ready_s: Floats, kinds: Kinds | None, price: Floats, bound_s: float, slack: float) -> Ints:
     """Pack for a makespan, put what does not fit where it ends first, then move and swap."""
     room = np.maximum(bound_s * (1 + slack) - ready_s, 0.0)
-    host, left = pack(time_s, price, room, time_s.min(axis=1))
+    if kinds is None:
+        host, left = pack(time_s, price, room, time_s.min(axis=1))
+    else:
+        host, left = pack_alike(kinds, price, room, kinds.time_s.min(axis=1))
     loads = bound_s * (1 + slack) - room
     for i in left:
         there = int((loads + time_s[i]).argmin())
