@@ -4,15 +4,19 @@
     python tools/pool_scale.py batch --boards 20 --jobs 10000
 
 `plan` times one decision for jobs that have just arrived, in processor time of this process (least of several), and
-says how far the plan may be from the best there is. `batch` runs jobs to their end: records, estimates, decision and
-parts are the code of a live pool; boards, links and the store are numbers. A decision takes the processor time that it
-took here; what a placement and a commit take (5 ms and 20 ms) is assumed.
+says how far the plan may be from the best there is. `batch` runs jobs to their end: records, their files, estimates,
+decision and parts are the code of a live pool; boards, links and the store are numbers. A head is one processor that
+does one thing after another: the leader decides, which takes the processor time that it took here, and places; a
+commit goes to the head that is free first. What these two take is given. So boards wait for heads that have too much
+to do.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import heapq
+import itertools
 import json
 import random
 import resource
@@ -25,7 +29,7 @@ from typing import Any
 
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import Estimates
-from eddy.pool.lead import GATHER_S
+from eddy.pool.lead import gather_s
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import PoolView, decide, instance_of, planned_next
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
@@ -101,30 +105,40 @@ class Batch:
     Args:
         world: Boards and jobs.
         policy: Which places.
-        place_s: A placement, in which the head does nothing else.
-        commit_s: A part's commit, in which its accelerator waits.
+        place_s: Time of the head for a placement.
+        commit_s: The same for a part's commit, for which its accelerator waits.
+        heads: How many; the first leads.
     """
 
-    def __init__(self, world: World, policy: str, place_s: float, commit_s: float) -> None:
+    def __init__(self, world: World, policy: str, place_s: float, commit_s: float, heads: int = 1) -> None:
         self.world, self.policy, self.place_s, self.commit_s = world, policy, place_s, commit_s
         self.jobs = OpenJobs(world.jobs.values())
         self.queues: dict[str, deque[int]] = {board.name: deque() for board in world.boards}
         self.free = {board.name: board.width for board in world.boards}
         self.kinds = {board.name: board.kind for board in world.boards}
         self.now_s = self.busy_s = self.planning_s = 0.0
+        self.heads_s, self.heads_free_s = [0.0] * heads, [0.0] * heads
+        self.last_s = 0.0
         self.decisions = self.ended = 0
         self.events: list[tuple[float, int, Callable[[], None]]] = []
+        self.numbers = itertools.count()
         self.planned = False
 
     def at(self, when_s: float, what: Callable[[], None]) -> None:
         """Have something happen."""
-        heapq.heappush(self.events, (when_s, len(self.events) + self.decisions, what))
+        heapq.heappush(self.events, (when_s, next(self.numbers), what))
+
+    def head(self, takes_s: float, which: int = 0) -> float:
+        """Have a head do something; answers when it has."""
+        self.heads_s[which] += takes_s
+        self.heads_free_s[which] = max(self.heads_free_s[which], self.now_s) + takes_s
+        return self.heads_free_s[which]
 
     def changed(self) -> None:
         """Have the head decide, once it has gathered what arrives."""
         if not self.planned and len(self.jobs):
             self.planned = True
-            self.at(self.now_s + GATHER_S, self.decide)
+            self.at(max(self.now_s + gather_s(self.last_s), self.heads_free_s[0]), self.decide)
 
     def decide(self) -> None:
         """One decision, and the placements it makes one after another."""
@@ -134,10 +148,11 @@ class Batch:
         gives = decide(view, METHODS[self.policy])
         took_s = time.process_time() - began
         self.planning_s += took_s
+        self.last_s = took_s
         self.decisions += 1
-        when_s = self.now_s + took_s
+        self.head(took_s)
         for give in gives:
-            when_s += self.place_s
+            when_s = self.head(self.place_s)
             job = self.jobs[give.job].placed(give.board, give.bps, give.why)
             self.jobs.take(job)
             sent_s = 8 * sum(self.world.sizes[job.tenant, sha] for sha in job.blobs) / 1e9
@@ -165,7 +180,12 @@ class Batch:
         items = min(items, job.batch - job.done)
         took_s = items * self.world.item_s[job.work, self.kinds[job.board]]
         self.busy_s += took_s
-        self.at(self.now_s + took_s + self.commit_s, lambda: self.committed(number, items, took_s))
+        self.at(self.now_s + took_s, lambda: self.computed(number, items, took_s))
+
+    def computed(self, number: int, items: int, took_s: float) -> None:
+        """A part has been computed, and is to be committed."""
+        free = self.heads_free_s.index(min(self.heads_free_s))
+        self.at(self.head(self.commit_s, free), lambda: self.committed(number, items, took_s))
 
     def committed(self, number: int, items: int, took_s: float) -> None:
         """A part has ended."""
@@ -184,6 +204,7 @@ class Batch:
 
     def run(self) -> dict[str, Any]:
         """All of them."""
+        began = time.process_time()
         self.changed()
         while self.events:
             self.now_s, _, what = heapq.heappop(self.events)
@@ -195,8 +216,11 @@ class Batch:
             "busy": round(self.busy_s / (places * self.now_s), 4),
             "decisions": self.decisions,
             "decision_ms": round(1e3 * self.planning_s / max(self.decisions, 1), 1),
-            "head_busy": round((self.planning_s + self.ended * self.place_s) / self.now_s, 3),
-            "placements_per_s": round(self.ended / self.now_s, 1),
+            "leader_busy": round(self.heads_s[0] / self.now_s, 3),
+            "heads_busy": round(sum(self.heads_s) / len(self.heads_s) / self.now_s, 3),
+            "leader_decides": round(self.planning_s / self.now_s, 3),
+            "jobs_per_s": round(self.ended / self.now_s, 1),
+            "processor_s": round(time.process_time() - began, 1),
         }
 
 
@@ -211,15 +235,17 @@ def main() -> int:
     parser.add_argument("--size-bytes", type=int, default=100_000)
     parser.add_argument("--policy", choices=sorted(METHODS), default="prompt")
     parser.add_argument("--place-s", type=float, default=0.005, help="what the head takes for a placement")
-    parser.add_argument("--commit-s", type=float, default=0.02, help="what a part waits for its commit")
+    parser.add_argument("--commit-s", type=float, default=0.012, help="what the head takes for a commit")
+    parser.add_argument("--heads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    gc.disable()  # nothing here is in circles, and walking over a million jobs takes longer than running them
     world = World(given.boards, given.jobs, given.width, given.job_s, given.size_bytes, given.seed)
     if given.what == "plan":
         found = plan(world, given.policy, given.runs)
     else:
-        found = Batch(world, given.policy, given.place_s, given.commit_s).run()
+        found = Batch(world, given.policy, given.place_s, given.commit_s, given.heads).run()
     found["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(json.dumps({"boards": given.boards, "jobs": given.jobs, **found}, indent=2))
     return 0

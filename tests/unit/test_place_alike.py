@@ -81,7 +81,7 @@ def test_work_fills_a_kind_like_water(seed: int) -> None:
     kinds = kinds_of(time_s)
     assert kinds is not None
     work_s = rng.uniform(0.0, 30.0, 3) * (rng.random(3) < 0.8)
-    for members, work, level in zip(kinds.members, work_s, kinds.levels(work_s, ready_s), strict=True):
+    for members, work, level in zip(kinds.members, work_s, kinds.levels(ready_s)(work_s), strict=True):
         assert np.maximum(level - ready_s[members], 0.0).sum() == pytest.approx(work, abs=1e-9)
         assert level >= ready_s[members].min() - 1e-12
 

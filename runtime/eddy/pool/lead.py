@@ -27,17 +27,30 @@ from eddy.pool.lease import LeaderLease
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.patience import LEAST_S, Patience
-from eddy.pool.placing import LINK_BPS, Give, PoolView, decide, planned_next
+from eddy.pool.placing import LINK_BPS, Give, Method, PoolView, decide, planned_next
 from eddy.pool.records import PLACED, Fenced, PoolJob
 from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
 from eddy.pool.table import PoolJobs
 
-GATHER_S = 0.05
-"""Wall seconds in which arrivals become one batch."""
+GATHER_S, GATHER_TIMES = 0.05, 4.0
+"""Wall seconds in which arrivals become one batch, at least; and how many times as long as the last decision took, so
+that deciding takes a fifth of a head's time at most. Boards have a job more than they run, and do not wait for it."""
 AGAIN_S = 2.0
 """A placement that its board has not named for so long is told again."""
 
 _log = structlog.get_logger("eddy.pool")
+
+
+def gather_s(decision_s: float) -> float:
+    """Seconds until the next decision, where the last one took so much processor time."""
+    return max(GATHER_S, GATHER_TIMES * decision_s)
+
+
+def _timed(view: PoolView, method: Method) -> tuple[list[Give], float]:
+    """A decision, and the processor time it took, seconds."""
+    began_s = time.thread_time()
+    gives = decide(view, method)
+    return gives, time.thread_time() - began_s
 
 
 class Lead:
@@ -72,6 +85,7 @@ class Lead:
         self._sizes: dict[tuple[str, str], int] = {}
         self._told: dict[tuple[int, int], float] = {}
         self._led_s = float("inf")
+        self._last_s = 0.0
         self.decisions, self.deciding_s = 0, 0.0
 
     async def run(self) -> None:
@@ -97,7 +111,7 @@ class Lead:
     async def _turn(self) -> None:
         try:
             await asyncio.wait_for(self.mirror.changed.wait(), RENEW_S)
-            await asyncio.sleep(GATHER_S)
+            await asyncio.sleep(gather_s(self._last_s))
         except asyncio.TimeoutError:
             pass
         self.mirror.changed.clear()
@@ -180,7 +194,7 @@ class Lead:
         if not view.waiting:
             return
         began_s = time.monotonic()
-        gives = await asyncio.to_thread(decide, view, METHODS[self.policy])
+        gives, self._last_s = await asyncio.to_thread(_timed, view, METHODS[self.policy])
         self.decisions += 1
         self.deciding_s += time.monotonic() - began_s
         await in_lanes((give.board, partial(self._give, self.mirror.jobs.get(give.job), give)) for give in gives)

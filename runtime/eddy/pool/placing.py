@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -92,32 +92,72 @@ def _times_s(jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], estimates: Es
     return found
 
 
-def instance_of(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> Instance:
-    """The batch as [002] has it."""
+def instance_of(
+    view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], ready: _Ready | None = None
+) -> Instance:
+    """The batch as [002] has it.
+
+    Args:
+        view: The pool.
+        jobs: Those of the batch.
+        boards: Those they may go to.
+        ready: When these are ready, where that is known.
+    """
     host_of = np.repeat(np.arange(len(boards)), [board.width for board in boards])
     by_board = _times_s(jobs, boards, view.estimates)
-    on_board: dict[str, list[PoolJob]] = {}
-    for job in view.given:
-        on_board.setdefault(job.board, []).append(job)
-    ready = [time for board in boards for time in _ready(on_board.get(board.name, []), board, view.estimates)]
+    ready = ready or _Ready(view, boards)
     return Instance(
-        time_s=by_board[:, host_of],
+        time_s=by_board if len(host_of) == len(boards) else by_board[:, host_of],
         size_bits=np.array(_missing_bits(view, jobs, boards)),
         requester=np.zeros(len(jobs), np.int64),
         egress_bps=np.array([view.egress_bps]),
         ingress_bps=np.array([board.link_bps or LINK_BPS for board in boards]),
         host_of=host_of,
-        ready_s=np.array(ready),
+        ready_s=np.array([time for board in boards for time in ready.of(board)]),
     )
 
 
-def _ready(has: Sequence[PoolJob], board: PoolBoard, estimates: Estimates) -> list[float]:
-    """When each of a board's accelerators ends what it has: longest first onto the one that is free first."""
-    times = [left_s(job, board, estimates) for job in has]
-    free = [0.0] * board.width
-    for time in sorted((time for time in times if np.isfinite(time)), reverse=True):
-        free[free.index(min(free))] += time
-    return free
+class _Ready:
+    """When accelerators of boards end what they have: longest first onto the one that is free first.
+
+    Args:
+        view: The pool.
+        boards: Those that are asked for.
+    """
+
+    def __init__(self, view: PoolView, boards: Sequence[PoolBoard]) -> None:
+        self._estimates = view.estimates
+        ways: dict[object, int] = {}
+        self._way = {
+            board.name: ways.setdefault((board.kind, board.applications, board.kernels), len(ways)) for board in boards
+        }
+        self._item_s: dict[tuple[int, bool, str], float] = {}
+        self._times: dict[str, list[float]] = {}
+        self._known: dict[str, list[float]] = {}
+        at = {board.name: board for board in boards}
+        for job in view.given:
+            if job.board in at:
+                self.add(job, at[job.board])
+
+    def add(self, job: PoolJob, board: PoolBoard) -> None:
+        """A board has a job more."""
+        key = self._way[board.name], bool(job.request.get("kernel")), job.work
+        item_s = self._item_s.get(key)
+        if item_s is None:
+            runs = board.runs(job)
+            item_s = self._item_s[key] = self._estimates.item_s(job.work, board.kind)[0] if runs else float("inf")
+        if item_s < float("inf"):
+            self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, LEAST_S))
+            self._known.pop(board.name, None)
+
+    def of(self, board: PoolBoard) -> list[float]:
+        """Seconds from now, of each of its accelerators."""
+        if board.name not in self._known:
+            free = [0.0] * board.width
+            for time in sorted(self._times.get(board.name, ()), reverse=True):
+                free[free.index(min(free))] += time
+            self._known[board.name] = free
+        return self._known[board.name]
 
 
 def _missing_bits(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> list[float]:
@@ -181,16 +221,18 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     jobs = planned_next(view)
     if not jobs:
         return []
+    ready = _Ready(view, boards)
     if len({job.tenant for job in jobs}) == 1:
-        return _planned(view, jobs, boards, room, method)
+        return _planned(view, jobs, boards, room, ready, method)
     # With several tenants, those whose turn it is go first, and the rest gets what they leave.
     turn = sum(left for left in room.values() if left > 0)
-    gives = _planned(view, jobs[:turn], boards, room, method, elsewhere=True)
+    gives = _planned(view, jobs[:turn], boards, room, ready, method, elsewhere=True)
     if len(jobs) > turn and any(left > 0 for left in room.values()):
-        on = {give.job: give.board for give in gives}
-        placed = [replace(job, board=on[job.id]) for job in jobs[:turn] if job.id in on]
-        view = replace(view, given=[*view.given, *placed])
-        gives += _planned(view, jobs[turn:], boards, room, method)
+        on, at = {give.job: give.board for give in gives}, {board.name: board for board in boards}
+        for job in jobs[:turn]:
+            if job.id in on:
+                ready.add(job, at[on[job.id]])
+        gives += _planned(view, jobs[turn:], boards, room, ready, method)
     return gives
 
 
@@ -199,6 +241,7 @@ def _planned(
     jobs: Sequence[PoolJob],
     boards: Sequence[PoolBoard],
     room: dict[str, int],
+    ready: _Ready,
     method: Method,
     elsewhere: bool = False,
 ) -> list[Give]:
@@ -209,7 +252,7 @@ def _planned(
     """
     if not jobs:
         return []
-    instance = instance_of(view, jobs, boards)
+    instance = instance_of(view, jobs, boards, ready)
     placement = method(instance)
     rates: dict[int, float] = {}
     for rate in placement.rates:

@@ -53,6 +53,8 @@ class JobPart:
 
     def repeats(self, kept: JobPart) -> bool:
         """Whether this is a part that was committed before, said again."""
+        if self.first != kept.first:
+            return False
         same = replace(kept, started_unix_s=self.started_unix_s, ended_unix_s=self.ended_unix_s)
         return self == same
 

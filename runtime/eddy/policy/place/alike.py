@@ -7,12 +7,12 @@ and packing cost what kinds and jobs are, and not what accelerators are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from eddy.model.placement.bounds import from_prices
 from eddy.model.placement.instance import Floats, Ints
 
 FEWEST = 4
@@ -50,15 +50,19 @@ class Kinds:
         found: Floats = price[self.kind_of] / price[self.kind_of].sum()
         return found
 
-    def levels(self, work_s: Floats, ready_s: Floats) -> Floats:
-        """(kinds,) when each kind ends seconds of work that may be divided, of members that are ready at `ready_s`."""
-        if not ready_s.any():
-            return work_s / np.bincount(self.kind_of)
-        found = [
-            max(from_prices(np.ones(len(ready)), float(work), ready), float(ready.min()))
-            for work, ready in zip(work_s, (ready_s[each] for each in self.members), strict=True)
-        ]
-        return np.array(found)
+    def levels(self, ready_s: Floats) -> Callable[[Floats], Floats]:
+        """From (kinds,) seconds of work that may be divided to (kinds,) when each kind ends it, of members that are
+        ready at `ready_s`."""
+        each = [np.sort(ready_s[members]) for members in self.members]
+        sums = [np.cumsum(ready) for ready in each]
+        # Work at which the first k members are under water, and the next begins.
+        begins = [ready[1:] * np.arange(1, len(ready)) - so_far[:-1] for ready, so_far in zip(each, sums, strict=True)]
+
+        def level(work_s: Floats) -> Floats:
+            under = [int(np.searchsorted(begin, work)) for begin, work in zip(begins, work_s, strict=True)]
+            return np.array([(work + so_far[k]) / (k + 1) for work, so_far, k in zip(work_s, sums, under, strict=True)])
+
+        return level
 
     def first_ready_s(self, ready_s: Floats) -> Floats:
         """(kinds,) when the first member of each kind is ready."""

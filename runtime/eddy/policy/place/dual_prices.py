@@ -78,6 +78,7 @@ def search(
     now = starting_price(time_s)
     finite = np.nan_to_num(time_s, posinf=0.0) if np.isinf(time_s.max()) else time_s
     cost = np.empty_like(time_s)
+    level_of = None if kinds is None else kinds.levels(ready_s)
     best = Prices(now, 0.0)
     for tau in _schedule(time_s, now, rounds, patience):
         weight = now.astype(time_s.dtype)
@@ -88,7 +89,7 @@ def search(
         if bound > best.bound_s:
             best = Prices(now, bound)
         work_s = _divided(finite, cost, least, float(tau))
-        load = work_s + ready_s if kinds is None else kinds.levels(work_s, ready_s)
+        load = work_s + ready_s if level_of is None else level_of(work_s)
         level = max(bound, 1e-300)
         now = now * np.exp(np.clip(tau * np.log(np.maximum(load / level, 1e-30)), -0.5, 0.5))
         now /= now.sum()
