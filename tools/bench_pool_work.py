@@ -6,14 +6,15 @@
 A NATS server, a head and the boards are processes of this machine; boards are agents as they are, behind which nothing
 is computed (`service_bench.timed_boards`), so that this machine's processors are left to the head. Jobs of one item are
 submitted over HTTP by `--clients` while boards work. `busy` is the time that items take over the time that boards had,
-from the first submission to the last end. With `--against DIR` the head is in turns that of another checkout. With
-`--json`, one object on standard output.
+from the first submission to the last end. With `--against DIR` head and boards are in turns those of another checkout.
+With `--json`, one object on standard output.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -29,7 +30,7 @@ from bench_pool import cpu_s, head, memory_mb
 from bench_service import prepare, submission
 from eddy.pool.nats_server import NatsServer
 from service_bench.clients import ask, request, some
-from service_bench.servers import ROOT, Running
+from service_bench.servers import ROOT, Running, python_path
 
 ENDED = re.compile(r'^eddy_pool_jobs_ended_total\{state="(\w+)"\} (\S+)$', re.MULTILINE)
 PRESENT = re.compile(r"^eddy_pool_board_present\{.*\} 1(?:\.0)?$", re.MULTILINE)
@@ -47,11 +48,12 @@ def ended(server: Running) -> Mapping[str, int]:
 
 
 @contextmanager
-def boards(nats: NatsServer, count: int, item_s: float) -> Iterator[None]:
-    """So many, while the block runs."""
+def boards(nats: NatsServer, count: int, item_s: float, root: Path) -> Iterator[None]:
+    """So many, of a checkout, while the block runs."""
     files = [str(nats.admission.admit(f"b{number:02}")) for number in range(count)]
     command = [sys.executable, "-m", "service_bench.timed_boards", "--item-s", str(item_s), *files]
-    process = subprocess.Popen(command, cwd=ROOT / "tools", stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "PYTHONPATH": python_path(root)}
+    process = subprocess.Popen(command, cwd=root / "tools", stdout=subprocess.DEVNULL, env=environment)
     try:
         yield
     finally:
@@ -60,10 +62,10 @@ def boards(nats: NatsServer, count: int, item_s: float) -> Iterator[None]:
 
 
 def measure(root: Path, jobs: int, count: int, item_s: float, clients: int) -> dict[str, float]:
-    """Jobs from their submission to the last end, at a head of a checkout."""
+    """Jobs from their submission to the last end, at a head and on boards of a checkout."""
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
         nats = NatsServer(Path(name) / "nats")
-        with nats.running(), head(Path(name), nats, root) as server, boards(nats, count, item_s):
+        with nats.running(), head(Path(name), nats, root) as server, boards(nats, count, item_s, root):
             prepare(server)
             while len(PRESENT.findall(metrics(server))) < count:
                 time.sleep(LOOK_S)
@@ -104,7 +106,7 @@ def main() -> int:
     parser.add_argument("--item-s", type=float, default=0.5, help="wall seconds of a job")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--against", type=Path, help="another checkout, whose head is measured in turns")
+    parser.add_argument("--against", type=Path, help="another checkout, which is measured in turns")
     parser.add_argument("--json", action="store_true", dest="as_json")
     given = parser.parse_args()
     roots = {"head": ROOT, **({"against": given.against.resolve()} if given.against else {})}

@@ -1,15 +1,22 @@
-"""One job of the pool on one board: inputs fetched, parts run one after another, each committed under the token."""
+"""One job of the pool on one board: inputs fetched, parts run one after another, each committed under the token.
+
+The board computes while the pool is told: the next part while the one before is committed, and the next job while the
+last part is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from eddy.client.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError
 from eddy.pool.asking import AskingBoard
+from eddy.pool.ending import ended
 from eddy.pool.link import AWAY, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.records import RUNNING, PoolJob
@@ -18,6 +25,28 @@ PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""
 LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A part that the board has computed.
+
+    Attributes:
+        first: Its first item.
+        items: How many.
+        number: Of the board's job.
+        shown: That job.
+        took_s: Wall seconds.
+    """
+
+    first: int
+    items: int
+    number: int
+    shown: dict[str, Any]
+    took_s: float
 
 
 class JobRun:
@@ -44,15 +73,16 @@ class JobRun:
             Fenced: It was placed elsewhere, or cancelled; nothing more of it runs here.
         """
         try:
-            ran = self.job.state == RUNNING  # before this agent was started again: it has its turn before what is new
-            if not ran:
-                await self._send()
-            async with self._turn:
-                self.job = await steadily(lambda: self._pool.taken_up(self.job))
-                if ran:
+            if self.job.state == RUNNING:  # before this agent was started again: it has its turn before what is new
+                async with self._turn:
+                    await self._taken_up()
                     await self._send()
-                while not self.job.ended:
-                    await self._part()
+                    telling = await self._parts(asyncio.ensure_future(asyncio.sleep(0)))
+            else:
+                await self._send()
+                async with self._turn:
+                    telling = await self._parts(asyncio.ensure_future(self._taken_up()))
+            await telling
         except JobFailed as failure:
             code = f"job-{failure.details.get('state', 'failed')}"
             error = {"code": code, "cause": str(failure.details.get("cause") or ""), "message": failure.message}
@@ -76,41 +106,63 @@ class JobRun:
             with suppress(*AWAY):
                 await self._pool.sent(self.job, len(fetched.data), fetched.took_s)
 
-    async def _part(self) -> None:
-        began_s, first = time.monotonic(), self.job.done
-        items = min(self._items, self.job.batch - first)
-        outputs, ended = await self._computed(first, items)
-        took_s = time.monotonic() - began_s
-        part = {
-            "first": first,
-            "items": items,
+    async def _taken_up(self) -> None:
+        self.job = await steadily(lambda: self._pool.taken_up(self.job))
+
+    async def _parts(self, telling: asyncio.Future[None]) -> asyncio.Future[None]:
+        """Compute what is left; answers with the commit of the last part under way.
+
+        Args:
+            telling: What the pool is told before the first part is committed; it goes on while that is computed.
+        """
+        first = self.job.done
+        try:
+            while first < self.job.batch:
+                part = await _beside(telling, self._computed(first, min(self._items, self.job.batch - first)))
+                await telling
+                telling = asyncio.ensure_future(self._commit(part))
+                first += part.items
+                if part.took_s < PART_S:
+                    self._items *= 2
+        except BaseException as failure:
+            if isinstance(failure, EddyError) and not isinstance(failure, Conflict):
+                await telling  # what the board had computed before counts
+            await ended((telling,))
+            raise
+        return telling
+
+    async def _commit(self, part: Computed) -> None:
+        """Bring the outputs into the pool, and have the part count."""
+        client = await self._board.client(self.job.tenant)
+        kernel = part.shown.get("kernel")
+        outputs = {}
+        for name in kernel["outputs"] if kernel else part.shown["outputs"]:
+            data = await client.output_bytes(part.number, name)
+            outputs[name] = await steadily(lambda data=data: self._pool.put(self.job, data))  # type: ignore[misc]
+        said = {
+            "first": part.first,
+            "items": part.items,
             "outputs": outputs,
-            "computed": bool(ended.get("computed", True)),
+            "computed": bool(part.shown.get("computed", True)),
             "sent_bytes": self._sent_bytes,
         }
-        kernel = ended.get("kernel")
-        self.job = await steadily(lambda: self._pool.committed(self.job, part, took_s, kernel))
         self._sent_bytes = 0
-        if took_s < PART_S:
-            self._items *= 2
+        self.job = await steadily(lambda: self._pool.committed(self.job, said, part.took_s, kernel))
 
-    async def _computed(self, first: int, items: int) -> tuple[dict[str, str], dict[str, Any]]:
-        """Run items on the board; answers their outputs, which are in the pool by then, and the board's job."""
+    async def _computed(self, first: int, items: int) -> Computed:
+        """Run items on the board."""
+        began_s = time.monotonic()
         client = await self._board.client(self.job.tenant)
         # Numbers begin again where the pool's store was emptied; the time tells those jobs apart.
         key = f"pool-{self.job.id}-{self.job.submitted_unix_s:.6f}-{self.token}-{first}-{items}"
-        number = await self._board.submit(client, self.job, first, items, key)
+        submitting = asyncio.ensure_future(self._board.submit(client, self.job, first, items, key))
         try:
-            ended = await self._ended(client, number)
+            shown = await self._ended(client, await asyncio.shield(submitting))
         except (Conflict, asyncio.CancelledError):
-            await self._board.cancel(client, number)
+            await self._board.cancel(client, await submitting)
             raise
-        names = ended["kernel"]["outputs"] if ended.get("kernel") else ended["outputs"]
-        outputs = {}
-        for name in names:
-            data = await client.output_bytes(number, name)
-            outputs[name] = await steadily(lambda data=data: self._pool.put(self.job, data))  # type: ignore[misc]
-        return outputs, ended
+        number = submitting.result()
+        return Computed(first, items, number, shown, time.monotonic() - began_s)
 
     async def _ended(self, client: Any, number: int) -> dict[str, Any]:
         """The board's job once it has succeeded.
@@ -134,3 +186,17 @@ class JobRun:
             await asyncio.wait_for(self._pool.job(self.job.id, self.token), LOOK_S)
         except AWAY:
             return  # the board works on; the commit will tell
+
+
+async def _beside(telling: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:
+    """Work while the pool is told; where that fails, the work is ended and this raises what that raised."""
+    task = asyncio.ensure_future(work)
+    try:
+        either: set[asyncio.Future[Any]] = {task, telling}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            telling.result()
+        return await task
+    except BaseException:
+        await ended((task,))
+        raise
