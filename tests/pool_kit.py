@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from unittest.mock import patch
 
+import httpx
 from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client
 from eddy.pool.admission import PoolAdmission
@@ -22,6 +23,27 @@ from eddy.pool.serving import Head, HeadSettings
 HELD = Path(__file__).parent / "held_board.py"
 WAIT_S = 180.0
 """Most wall seconds anything may take that a test waits for: a machine with twenty things to do at once is slow."""
+
+
+class AskingAgain(httpx.HTTPTransport):
+    """Asks again where a head says that the pool's servers do not answer, as clients do."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            response = super().handle_request(request)
+            if response.status_code != 503 or time.monotonic() > deadline:
+                return response
+            if b"pool-unreachable" not in response.read():
+                return response
+            response.close()
+            time.sleep(0.2)
+
+
+def asking(url: str, key: str = "") -> httpx.Client:
+    """Requests to a head without a client's meaning: what is asked is asked, and what is answered is seen."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx.Client(base_url=url, headers=headers, timeout=WAIT_S, transport=AskingAgain())
 
 
 class Servers(Protocol):

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from eddy.cli.demo_plan import Order, photograph
@@ -28,7 +27,7 @@ from eddy.pool.replanning import ReplanSettings
 from eddy.pool.serving import Head
 from kernel_kit import STEP, step_arrays
 from pool_boards import unhurried
-from pool_kit import WAIT_S, Pool, until
+from pool_kit import WAIT_S, Pool, asking, until
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
@@ -259,7 +258,7 @@ def test_the_operators_commands(pool: Pool) -> None:
 
 def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool: Pool) -> None:
     head = pool.head("a")
-    api = httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S)
+    api = asking(head.url, pool.key)
     wrong: tuple[tuple[str, str, Any], ...] = (
         ("POST", "/v1/admin/tenants", {"id": "eve", "admin": "false"}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "operator": True}),
@@ -324,7 +323,8 @@ def test_jobs_after_others_and_deadlines(pool: Pool) -> None:
         ada.transport.request("GET", "/metrics")
 
     def figures() -> dict[str, float]:
-        text = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S).text
+        with asking(head.url, pool.key) as api:
+            text = api.get("/metrics").text
         return {s.name + str(s.labels): s.value for f in text_string_to_metric_families(text) for s in f.samples}
 
     wanted = {
@@ -471,8 +471,8 @@ def test_what_waits_on_a_board_moves_by_itself_when_another_joins(pool: Pool) ->
     assert re.fullmatch(rf"({causes}); b2 would end it \d\S* s sooner", move["because"]), move
     told = CliRunner().invoke(app, ["pool", "explain", str(waits.id), "--url", head.url, "--key", pool.keys["ada"]])
     assert f"taken from b1 with 0 items committed: {move['because']}" in told.output
-    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"}, timeout=WAIT_S)
-    assert "eddy_pool_replanned_total 1.0" in answer.text
+    with asking(head.url, pool.key) as api:
+        assert "eddy_pool_replanned_total 1.0" in api.get("/metrics").text
 
 
 def test_numbers_tell_nothing_of_what_others_do(pool: Pool) -> None:

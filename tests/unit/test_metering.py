@@ -15,7 +15,7 @@ from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.usage import UsageRow, day_of
+from eddy.store.usage import DAY_S, UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)
@@ -131,7 +131,15 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     assert cores == 4 * had["", "shared"]
 
 
-def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch) -> float:
+    """It is noon, by UTC, for as long as a test takes: no day ends in it by itself."""
+    at = time.time() // DAY_S * DAY_S + DAY_S / 2
+    monkeypatch.setattr(time, "time", lambda: at)
+    return at
+
+
+def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pytest.MonkeyPatch, noon: float) -> None:
     store = Store(":memory:")
     engine = engine_over(model_board(), store)
     store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
@@ -144,15 +152,14 @@ def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pyt
         engine.intake.accept(request(store, salt=1))
     assert 0 < refused.value.details["retry_after_s"] <= 86400
     assert "UTC" in refused.value.message
-    tomorrow = time.time() + 86400
-    monkeypatch.setattr(time, "time", lambda: tomorrow)
+    monkeypatch.setattr(time, "time", lambda: noon + DAY_S)
     assert store.usage.today_s(TENANT) == (0, 0)
     engine.intake.accept(request(store, salt=1))
 
 
-def test_accounts_of_today_are_known_after_a_restart(tmp_path: object) -> None:
+def test_accounts_of_today_are_known_after_a_restart(tmp_path: object, noon: float) -> None:
     path = f"{tmp_path}/eddy.sqlite3"
-    store, today = Store(path), day_of(time.time())
+    store, today = Store(path), day_of(noon)
     for _ in range(2):
         store.usage.add([UsageRow(today, "a", 1, "slot", 5), UsageRow("2020-01-01", "a", 1, "slot", 7)], {})
     assert store.usage.today_s("a")[0] == 10e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import selectors
 import socket
 import threading
@@ -16,6 +17,7 @@ from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
 from eddy.core.errors import Conflict
 from eddy.pool import link, serving
+from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings
 from nats.errors import TimeoutError as NatsTimeout
 
@@ -142,3 +144,36 @@ def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:
         server.should_exit = True
         thread.join(180)
         listener.close()
+
+
+def test_servers_that_are_slow_to_begin_with_are_given_more_time_at_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same time at each, a machine that is slow for a while would be cut off for as long."""
+    monkeypatch.setattr(link, "CONNECT_S", 0.05)
+    tried = list[asyncio.StreamWriter]()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tried.append(writer)
+        await asyncio.sleep(0.08)
+        info = {"server_id": "s", "version": "2.11.0", "max_payload": 1 << 20, "proto": 1, "headers": True}
+        writer.write(f"INFO {json.dumps(info)}\r\n".encode())
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    async def go() -> None:
+        server = await asyncio.start_server(served, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with link.connected(PoolAccess(f"nats://127.0.0.1:{port}", "", "", ""), "a head", 180.0) as client:
+            assert client.options["connect_timeout"] == 0.05, "the next server that stands still is left as soon"
+            before = len(tried)
+            assert before > 1
+            tried[-1].transport.abort()
+            while client.stats["reconnects"] == 0:
+                await asyncio.sleep(0.01)
+            assert len(tried) > before + 1
+            while client.options["connect_timeout"] != 0.05:
+                await asyncio.sleep(0.01)
+        server.close()
+
+    asyncio.run(asyncio.wait_for(go(), 180))

@@ -52,6 +52,9 @@ AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
 CALL_S = 5.0
 """Wall seconds that the servers have for the answer to a call."""
+CONNECT_S, MOST_CONNECT_S = 2, 16
+"""Wall seconds that each step of a connection may take; twice as many after each time that it took longer, up to so
+many: where all is slow, no attempt would come to its end otherwise."""
 PING_S = 2
 """Wall seconds between two pings; after two that are not answered a server is left for another."""
 HANG_UP_S = 5.0
@@ -160,6 +163,11 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
         """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
         if "authorization" in str(failure).lower():
             refused.append(failure)
+        if isinstance(failure, asyncio.TimeoutError) and not client.is_connected:
+            client.options["connect_timeout"] = min(2 * client.options["connect_timeout"], MOST_CONNECT_S)
+
+    async def again() -> None:
+        client.options["connect_timeout"] = CONNECT_S
 
     options: dict[str, Any] = {}
     if access.seed:
@@ -177,9 +185,10 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
                 [each.strip() for each in access.urls.split(",")],
                 name=name,
                 error_cb=heard,
+                reconnected_cb=again,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
-                connect_timeout=2,
+                connect_timeout=CONNECT_S,
                 # A server that stands still, or is cut off, is left for another after so long.
                 ping_interval=PING_S,
                 max_outstanding_pings=2,
@@ -187,6 +196,7 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
             ),
             patience_s,
         )
+        await again()
     except (*AWAY, NoServersError) as failure:
         await client.hang_up()
         if refused:
