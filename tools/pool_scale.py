@@ -106,7 +106,7 @@ class Batch:
         world: Boards and jobs.
         policy: Which places.
         place_s: Time of the head for a placement.
-        commit_s: The same for a part's commit, for which its accelerator waits.
+        commit_s: The same for a part's commit; no more than one part of a job waits for it.
         heads: How many; the first leads.
     """
 
@@ -122,6 +122,7 @@ class Batch:
         self.decisions = self.ended = 0
         self.events: list[tuple[float, int, Callable[[], None]]] = []
         self.numbers = itertools.count()
+        self.computed, self.committing, self.waits = dict[int, int](), set[int](), dict[int, JobPart]()
         self.planned = False
 
     def at(self, when_s: float, what: Callable[[], None]) -> None:
@@ -172,35 +173,51 @@ class Batch:
             self.free[board] -= 1
             number = self.queues[board].popleft()
             self.jobs.take(self.jobs[number].taken_up(self.jobs[number].token, self.now_s))
+            self.computed[number] = 0
             self.part(number, 1)
 
     def part(self, number: int, items: int) -> None:
         """The next part of a job."""
-        job = self.jobs[number]
-        items = min(items, job.batch - job.done)
+        job, first = self.jobs[number], self.computed[number]
+        items = min(items, job.batch - first)
         took_s = items * self.world.item_s[job.work, self.kinds[job.board]]
         self.busy_s += took_s
-        self.at(self.now_s + took_s, lambda: self.computed(number, items, took_s))
+        self.at(
+            self.now_s + took_s, lambda: self.ends(number, JobPart(first, items, {}, job.board, job.token, 0.0, took_s))
+        )
 
-    def computed(self, number: int, items: int, took_s: float) -> None:
-        """A part has been computed, and is to be committed."""
-        free = self.heads_free_s.index(min(self.heads_free_s))
-        self.at(self.head(self.commit_s, free), lambda: self.committed(number, items, took_s))
+    def ends(self, number: int, part: JobPart) -> None:
+        """A part has been computed; it is committed once the part before it is."""
+        self.computed[number] += part.items
+        if number in self.committing:
+            self.waits[number] = part
+        else:
+            self.commit(number, part)
 
-    def committed(self, number: int, items: int, took_s: float) -> None:
-        """A part has ended."""
+    def commit(self, number: int, part: JobPart) -> None:
+        """Have a head commit a part; its accelerator goes on with the next, or with another job."""
         job = self.jobs[number]
-        part = JobPart(job.done, items, {}, job.board, job.token, self.now_s - took_s, self.now_s)
-        job = job.committed(part)
+        self.committing.add(number)
+        free = self.heads_free_s.index(min(self.heads_free_s))
+        self.at(self.head(self.commit_s, free), lambda: self.committed(number, part))
+        if self.computed[number] < job.batch:
+            self.part(number, 2 * part.items if part.ended_unix_s < PART_S else part.items)
+        else:
+            self.free[job.board] += 1
+            self.begin(job.board)
+
+    def committed(self, number: int, part: JobPart) -> None:
+        """A part counts."""
+        self.committing.discard(number)
+        job = self.jobs[number].committed(part)
         self.jobs.take(job)
         self.world.estimates.learn(job, self.kinds)
-        if not job.ended:
-            self.part(number, 2 * items if took_s < PART_S else items)
-            return
-        self.ended += 1
-        self.free[job.board] += 1
-        self.begin(job.board)
-        self.changed()
+        if number in self.waits:
+            self.commit(number, self.waits.pop(number))
+        elif job.ended:
+            del self.computed[number]
+            self.ended += 1
+            self.changed()
 
     def run(self) -> dict[str, Any]:
         """All of them."""
