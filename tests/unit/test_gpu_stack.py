@@ -10,8 +10,19 @@ import pytest
 from eddy.core.errors import CompilationFailed, ModuleFault, QuotaExceeded
 from eddy.gpu.executor import Execution
 from eddy.gpu.launch import launch
-from eddy.gpu.layout import BLOCK, MAX_STACK_BYTES, REGION_BASE, STACK_BYTES, stack_stride
-from eddy.gpu.ndrange import arrange
+from eddy.gpu.layout import (
+    BLOCK,
+    LINE_BYTES,
+    LOCAL_BASE,
+    MAX_STACK_BYTES,
+    REGION_BASE,
+    ROW_BYTES,
+    STACK_BYTES,
+    align,
+    rows_bytes,
+    stack_stride,
+)
+from eddy.gpu.ndrange import Local, arrange
 from eddy.gpu.packing import Packing
 from eddy.gpu.program import Program, flat_image, symbols
 from eddy.gpu.rv32 import decode
@@ -299,3 +310,87 @@ def test_what_the_bound_would_miss_the_cores_catch(shape: ClusterShape) -> None:
         launch(cluster(shape), replace(program, kernels={"f": less}), "f", (64,), [x, y, untouched])
     assert (untouched == FILL).all()
     assert not y.any()
+
+
+WAITS = """
+kernel void f(global const int *x, global int *y, local int *shared, local int *more) {
+  volatile int mine[WORDS];
+  local int fixed[32];
+  const int l = get_local_id(0), n = get_local_size(0);
+  for (int k = 0; k < WORDS; k++) mine[k] = x[get_global_id(0)] + k;
+  if (KIND && l == 0) more[0] = 1;
+  if (KIND) barrier(CLK_LOCAL_MEM_FENCE);
+  if (KIND == 2 && x[get_global_id(0)] == 1 << 30) return;
+  shared[l] = mine[WORDS - 1];
+  fixed[l % 32] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  y[get_global_id(0)] = shared[n - 1 - l] - mine[0];
+}
+"""
+IN_LOCAL = [
+    *((words, kind, group, shape) for words in (3, 40) for kind in (0, 1, 2) for group in (8, 32) for shape in SHAPES),
+    *((words, 1, 16, SHAPES[1]) for words in range(216, 232, 4)),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "group", "shape"), IN_LOCAL)
+def test_stacks_in_local_memory_lie_apart_from_all_else(words: int, kind: int, group: int, shape: ClusterShape) -> None:
+    """With loops over items, fibers and one item a lane; sizes around the largest for which there is room, too."""
+    program = compiler().compile(WAITS, defines={"WORDS": words, "KIND": kind})
+    kernel, x, locals_ = program.kernels["f"], np.arange(96, dtype="i4"), [Local(4 * group), Local(20)]
+    extents = [as_extent(x), as_extent(x), *locals_]
+    arrangement = arrange(shape, program, "f", x.shape, extents, local_size=(group,))
+    packing = Packing(shape, program, "f", arrangement, extents)
+    word = dict(zip(BLOCK, struct.unpack_from(f"<{len(BLOCK)}I", packing.block(0, 1)[1]), strict=True))
+    fibers = arrangement.lane_items if arrangement.lane_items > 1 and not arrangement.lane_grid else 1
+    stacks = word["lane_stack"] * shape.lanes
+    assert word["lane_stack"] == word["stack_stride"] * fibers >= kernel.frame_bytes
+    rows = rows_bytes(shape.lanes, 1) // ROW_BYTES
+    taken = [
+        (LOCAL_BASE, program.local_bytes),
+        (
+            LOCAL_BASE,
+            (0 if kernel.local_each else program.local_bytes) + word["local_stride"] * arrangement.core_groups,
+        ),
+        (word["rounds"], LINE_BYTES),
+        (word["context_base"], word["context_rows"] * rows),
+        (word["fiber_base"], word["fiber_stride"] * arrangement.lane_items),
+    ]
+    inside = [(at, at + size) for at, size in taken if at >= LOCAL_BASE and size]
+    free = word["stack_base"] if word["stack_base"] >= LOCAL_BASE else min(at for at, _ in inside if at > LOCAL_BASE)
+    low = max(end for at, end in inside if at == LOCAL_BASE)
+    if word["stack_base"] >= LOCAL_BASE:
+        assert packing.stack_bytes == word["stack_core"] == 0
+        assert all(end <= free or at >= free + stacks for at, end in inside)
+        assert low <= free
+        assert free + stacks <= LOCAL_BASE + shape.local_bytes
+    else:
+        assert packing.stack_bytes == shape.cores * word["stack_core"] > 0
+        assert free - align(low) < stacks
+    y = np.zeros_like(x)
+    launch(cluster(shape), program, "f", x.shape, [x, y, *locals_], local_size=(group,))
+    np.testing.assert_array_equal(y, x.reshape(-1, group)[:, ::-1].ravel() + words - 1 - x)
+
+
+class Compared:
+    """A cluster that tells which bytes of the region a run changed."""
+
+    def __init__(self, shape: ClusterShape) -> None:
+        self.shape, self.changed = shape, np.zeros(0, bool)
+
+    def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
+        before = np.frombuffer(bytes(region), "u1")
+        run = cluster(self.shape).execute(region, entry, argument, limit)
+        self.changed = before != np.frombuffer(region, "u1")
+        return run
+
+
+def test_what_registers_have_no_room_for_is_written_to_memory_only_where_local_memory_is_full() -> None:
+    """A store to a stack in the region is one request to memory for each lane."""
+    program, changed = compiled(PRIVATE.replace("WORDS", "50")), {}
+    for least in (0, STACK_BYTES):
+        x, y, untouched = np.arange(16, dtype="i4"), np.zeros(16, "i4"), np.zeros(4, "i4")
+        compared = Compared(ClusterShape(1, 4, 4))
+        launch(compared, program, "f", x.shape, [x, y, untouched], stack_bytes=least)
+        changed[least] = int(compared.changed.sum())
+    assert changed[0] <= y.nbytes < 16 * 50 < changed[STACK_BYTES]

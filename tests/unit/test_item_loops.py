@@ -132,6 +132,27 @@ def test_what_an_item_keeps_is_of_any_kind() -> None:
         np.testing.assert_array_equal(row, wanted.astype("u4"))
 
 
+def test_what_an_item_keeps_may_be_written_through_a_pointer() -> None:
+    """Behind a barrier the variable itself is not named."""
+    through = f"""{IDS} uint a = 5, b = 7; uint *p = l & 1 ? &a : &b; *p += l; t[l] = a * 100 + b; {LOCAL}
+    uint other = t[(l + 1) % n]; *p -= 1; {LOCAL} out[i] = other + a * 10000 + b;"""
+    items = np.arange(48, dtype="u4")
+    a, b = np.where(items & 1, 5 + items, 5), np.where(items & 1, 7, 7 + items)
+    other = np.roll(a * 100 + b, -1)
+    a, b = np.where(items & 1, a - 1, a), np.where(items & 1, b, b - 1)
+    np.testing.assert_array_equal(run(through), np.tile(other + a * 10000 + b, (3, 1)))
+    swapped = f"""{IDS} uint A[4], B[4], *from = A, *to = B; for (uint k = 0; k < 4; k++) {{ A[k] = v + k; B[k] = 9; }}
+    for (uint r = 0; r < 3; r++) {{
+      t[l] = from[r]; {LOCAL} for (uint k = 0; k < 4; k++) to[k] = from[3 - k] + t[(l + k) % n]; {LOCAL}
+      uint *last = from; from = to; to = last;
+    }}
+    out[i] = from[0] + 3 * from[1] + 5 * from[2] + 7 * from[3] + to[1];"""
+    one, two = np.stack([X + k for k in range(4)]).astype("u4"), np.full((4, 3, 48), 9, "u4")
+    for r in range(3):
+        one, two = np.stack([one[3 - k] + np.roll(one[r], -k, axis=1) for k in range(4)]), one
+    np.testing.assert_array_equal(run(swapped), one[0] + 3 * one[1] + 5 * one[2] + 7 * one[3] + two[1])
+
+
 def test_each_group_of_a_core_has_local_variables_of_its_own() -> None:
     source = f"""{IDS} local uint own[48], first; local struct {{ uint a[2]; }} pair[48];
     if (l == 0) {{ first = v; own[0] = 1000; }} else own[l] = v;

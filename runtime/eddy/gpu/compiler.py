@@ -20,7 +20,7 @@ from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.files import os_errors
-from eddy.gpu import item_pairs, library, sandbox, toolchain
+from eddy.gpu import inner_loops, item_pairs, library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
 from eddy.gpu.item_loops import crowded, with_item_loops
@@ -134,6 +134,10 @@ class Compiler:
                 looped.ir, [name for name in paired.kernels if not item_pairs.crowded(generated, name)]
             )
             generated = self._generate(code, paired.ir)
+        entries = [f"{STUB}{name}" for name in kernels] + [f"{LOOP_STUB}{name}" for name in looped.words]
+        if inner_loops.crowded(generated, entries):
+            other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir)
+            generated = other if inner_loops.shorter(generated, other, entries) else generated
         waiting = [name for name in waiting if name not in looped.words]
         ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")

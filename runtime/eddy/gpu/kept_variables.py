@@ -9,6 +9,8 @@ from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
 MAX_AGAIN = 16
 """Instructions that are rather repeated than have their result kept."""
+_WRITES = re.compile(r"^\s+store (.*), ptr %[\w.$-]+,")
+_READS = re.compile(r" = (?:load|getelementptr|atomicrmw|cmpxchg) ")
 _CHEAP = re.compile(
     r" = (?:(?:add|sub|mul|shl|lshr|ashr|and|or|xor|zext|sext|trunc|icmp|getelementptr|select) "
     r"|u(?:div|rem) i32 %[\w.$-]+, (?:2|4|8|16|32|64|128|256)$)"
@@ -51,6 +53,36 @@ class LiveVariables:
             elif what == "end" and name not in self._direct:
                 needed.add(name)
         return needed, gone
+
+
+def pointed_to(function: Function, direct: set[str]) -> set[str]:
+    """Variables that may be written to where they are not named, since their address is kept or given to a function.
+
+    Args:
+        function: Whose.
+        direct: Those that are only read and written as a whole.
+    """
+    lines = [line for block in function.blocks.values() for line in block.lines]
+    parts = [line for line in lines if " = getelementptr " in line]
+    found = set()
+    for name in set(function.variables) - direct:
+        addresses, before = {name}, 0
+        while before != len(addresses):
+            before = len(addresses)
+            addresses |= {defined(line) for line in parts if not addresses.isdisjoint(TOKEN.findall(line))}
+        if any(_leaks(line, addresses) for line in lines):
+            found.add(name)
+    return found
+
+
+def _leaks(line: str, addresses: set[str]) -> bool:
+    """Whether an instruction does something else with one of some addresses than to read, to write or to add to it."""
+    if addresses.isdisjoint(TOKEN.findall(line)):
+        return False
+    written = _WRITES.match(line)
+    if written:
+        return not addresses.isdisjoint(TOKEN.findall(written[1]))
+    return not (_READS.search(line) or called(line).startswith(("llvm.lifetime.", "llvm.mem")))
 
 
 class Again:

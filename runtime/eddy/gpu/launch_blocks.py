@@ -68,7 +68,7 @@ class LaunchBlocks:
             **plain,
             **cut_words(self._arrangement, self._arrangement.core_groups, self._goes_along),
             **{"core_stride": 0, "place_stride": 1, **self._range(first, count)},
-            "stack_base": plain["stack_base"] + core * lanes * plain["lane_stack"],
+            "stack_base": plain["stack_base"] + core * plain["stack_core"],
             "context_base": plain["context_base"] + core * plain["context_core"],
             "fiber_base": plain["fiber_base"] + core * plain["fiber_core"],
             "log_base": plain["log_base"] + core * lanes * self._log_bytes if plain["log_base"] else 0,

@@ -61,7 +61,8 @@ BLOCK: tuple[str, ...] = (
     "fold",  # rows from a work-item to the second that it does, where the second dimension is folded; or 0
     "fiber_way",  # which of the program's ways of keeping a fiber's registers
     "local_stride",  # bytes of __local arguments of one work-group
-    "stack_base",  # lowest address of the stacks
+    "stack_base",  # of the first core's stacks, the lowest address
+    "stack_core",  # bytes from one core's to the next one's; 0 in local memory
     "stack_stride",  # bytes from one work-item's stack to the next
     "lane_stack",  # the same from lane to lane
     "log_base",  # logs of all lanes; 0 where the kernel prints nothing

@@ -25,6 +25,7 @@ _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h
 _CODE = (
     "compiler.py",
     "fibers.py",
+    "inner_loops.py",
     "ir_function.py",
     "ir_pieces.py",
     "ir_types.py",

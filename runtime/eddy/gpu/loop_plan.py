@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from eddy.gpu.ir_function import Irregular, defined, parse
 from eddy.gpu.ir_types import bytes_of
 from eddy.gpu.item_region import ItemRegion
-from eddy.gpu.kept_variables import Again, LiveVariables
+from eddy.gpu.kept_variables import Again, LiveVariables, pointed_to
 from eddy.gpu.local_places import Placed
 from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
@@ -67,6 +67,7 @@ class LoopPlan:
         self.direct = self._uniform.direct
         self.again = Again(self.function, self._uniform, module)
         self.live = LiveVariables(self.function, self.direct)
+        self._pointed_to = pointed_to(self.function, self.direct)
         self.rows = self._places(named)
         self.values = set(blocks) | {defined(line) for block in blocks.values() for line in block.lines} - {""}
         for region in self.regions:
@@ -89,6 +90,10 @@ class LoopPlan:
     def is_uniform(self, name: str) -> bool:
         """Whether a variable is the same in all items."""
         return name in self.direct and name not in self._uniform.variables
+
+    def changes(self, region: ItemRegion, name: str) -> bool:
+        """Whether a variable may have another value behind a region than before it."""
+        return name in self._pointed_to or name in (region.written if name in self.direct else region.named)
 
     def _check(self) -> int:
         """Refuse what reads ids otherwise; the number of dimensions the kernel looks at."""

@@ -78,14 +78,9 @@ class Packing:
         self._space.take(len(self._image))
         self.block_address = self._space.take(4 * len(BLOCK))
         self._arguments = PackedArguments(found, arguments, self._space, program.local_bytes)
-        fibers = found.waits and arrangement.lane_items > 1 and not arrangement.lane_grid
-        frame = max(found.frame_bytes, LINE_BYTES) if fibers else found.stack_bytes
-        stride = stack_stride(max(stack_bytes, frame))
-        self._items = self._harts * (arrangement.lane_items if fibers else 1)
-        self.stack_bytes = self._items * stride
-        stacks = self._space.take(self.stack_bytes)
         self._group_bytes = group_bytes(program, found, arrangement.local_bytes)
-        rows = self._rows(found, program)
+        rows, room = self._rows(found, program)
+        stacks = self._stacks(found, stack_bytes, room)
         self._log_base = self._space.take(self._harts * LOG_BYTES) if program.prints else 0
         self._core_blocks = self._space.take(shape.cores * sliced_on * BLOCK_BYTES)
         self.bytes = self._space.bytes
@@ -104,14 +99,37 @@ class Packing:
             "place_lanes": arrangement.group_warps * shape.threads,
             "local_step": local_step(arrangement, arrangement.group_warps * shape.threads),
             **rows,
-            **{"local_stride": self._group_bytes, "stack_base": stacks, "stack_stride": stride},
-            "lane_stack": stride * (arrangement.lane_items if fibers else 1),
+            **stacks,
+            "local_stride": self._group_bytes,
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
         self._blocks = LaunchBlocks(shape, arrangement, found.goes_along, words, LOG_BYTES)
 
-    def _rows(self, kernel: Kernel, program: Program) -> dict[str, int]:
-        """Where contexts lie, and what items keep while others run: in local memory, as far as there is room."""
+    def _stacks(self, kernel: Kernel, least: int, room: range) -> dict[str, int]:
+        """Where stacks lie: in local memory where there is room for what the kernel needs and nobody asks for more.
+
+        Args:
+            kernel: Whose.
+            least: Bytes of each lane's that were asked for.
+            room: Addresses of local memory that nothing else takes.
+        """
+        arrangement = self.arrangement
+        fibers = kernel.waits and arrangement.lane_items > 1 and not arrangement.lane_grid
+        each = arrangement.lane_items if fibers else 1
+        stride, core = align(max(kernel.frame_bytes, LINE_BYTES), 16), 0
+        base = room.stop - self._shape.lanes * each * stride
+        self._items, self.stack_bytes = self._harts * each, 0
+        if least or base < room.start:
+            frame = max(kernel.frame_bytes, LINE_BYTES) if fibers else kernel.stack_bytes
+            stride = stack_stride(max(least, frame))
+            core = self._shape.lanes * each * stride
+            self.stack_bytes = self._items * stride
+            base = self._space.take(self.stack_bytes)
+        return {"stack_base": base, "stack_core": core, "stack_stride": stride, "lane_stack": stride * each}
+
+    def _rows(self, kernel: Kernel, program: Program) -> tuple[dict[str, int], range]:
+        """Where contexts lie, and what items keep while others run: in local memory, as far as there is room; and the
+        room that is left."""
         shape, arrangement = self._shape, self.arrangement
         top = LOCAL_BASE + shape.local_bytes - LINE_BYTES
         first = 0 if kernel.local_each else align(program.local_bytes, 16)
@@ -127,7 +145,7 @@ class Packing:
             top -= size if local else 0
             words[f"{name}_base"] = top if local else self._space.take(self._cores * size)
             words[f"{name}_core"] = 0 if local else size
-        return words
+        return words, range(end, top)
 
     @property
     def stacks(self) -> str:

@@ -100,8 +100,7 @@ class RegionLoop:
     def _kept(self, end: str) -> Iterator[str]:
         """An item's variables that may have changed and that are needed again."""
         for name in self._plan.rows:
-            touched = name in (self._region.written if name in self._plan.direct else self._region.named)
-            if name in self._plan.live.at[end] and touched:
+            if name in self._plan.live.at[end] and self._plan.changes(self._region, name):
                 yield from self._copy(name, f"{self._label}.keep{self._region.ends.index(end)}", False)
 
     def _copy(self, name: str, label: str, take: bool) -> Iterator[str]:

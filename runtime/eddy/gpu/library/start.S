@@ -75,15 +75,14 @@ partial:
   mul   t3, t3, t1
   add   tp, tp, t3
   add   tp, tp, t2
-  // Stack: by the lane's number in the cluster.
-  csrr  t2, 0xfc1
-  mul   t2, t2, t4
-  mul   t1, t1, t2
-  add   t1, t1, a2
-  addi  t1, t1, 1
-  lw    t2, EDDY_LANE_STACK(gp)
-  mul   t1, t1, t2
+  // Stack: by core, then by the lane's number in it.
+  lw    t3, EDDY_STACK_CORE(gp)
+  mul   t1, t1, t3
   lw    t3, EDDY_STACK_BASE(gp)
+  add   t1, t1, t3
+  lw    t2, EDDY_LANE_STACK(gp)
+  addi  t3, a2, 1
+  mul   t3, t3, t2
   add   t1, t1, t3
   sub   t3, t1, t2
   csrw  0x7c1, t3                       // from here on a stack pointer below or above the lane's stack is a fault
