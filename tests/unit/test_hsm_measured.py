@@ -37,7 +37,7 @@ def test_programs_are_as_diverse_as_the_papers() -> None:
     found = rtl_table.behaviours(KEPT)
     rates = [each.row_hit_rate for each in found]
     assert len(found) == 15
-    assert min(rates) < 0.37, "alone; [001] has programs below 0.3, and ours are beside others"
+    assert min(rates) < 0.42, "alone; [001] has programs below 0.3, and ours are beside others"
     assert min(each.least for each in rtl_table.row_hits(KEPT)) < 0.3
     assert max(rates) > 0.7
     assert {each.bound for each in found} == {"memory", "cores"}
@@ -115,3 +115,16 @@ def test_what_a_request_waited_for_is_what_came_before_it() -> None:
     assert data == [0, 1, 0, 1, 0], "answers come at 191, 199 and 291"
     assert program == [0, 0, 0, 0, 0]
     assert after == [0, 0, 2, 0, 110]
+    asked["cycle"] += np.array([0, 0, 0, 0, 90_000], "u8")
+    _, gap, _, _, after, _, _ = rtl_traces.stream(asked, 90, 80).tolist()
+    assert (gap[-1], after[-1]) == (90_197, 90_110), "however long a core computes"
+
+
+def test_streams_are_as_long_as_their_cores_computed() -> None:
+    """A core of DXTC computes for 100,000 cycles without a request; none of it is cut off."""
+    for cores, name in product(rtl_traces.COUNTS, ("DXTC", "BINO")):
+        for latency in rtl_traces.LATENCIES:
+            found = rtl_traces.kept(cores)[name, latency]
+            for core in range(cores):
+                own = slice(found.start[core], found.start[core + 1])
+                assert 0.9 < found.gap[own].sum() / found.cycles[core] < 1.01, (name, cores, core)

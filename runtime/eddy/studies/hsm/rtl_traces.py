@@ -39,7 +39,7 @@ class Streams:
 
     Attributes:
         line: 64-byte lines, counted from the tenant's region on.
-        gap: Core cycles since the core's request before; 65535 means so many or more.
+        gap: Core cycles since the core's request before.
         kind: `DATA`, `PROGRAM` or `WRITE`.
         bytes: Of the request.
         after: Cycles since the last answer, and 1 more, where one came since the core's request before; else 0.
@@ -50,10 +50,10 @@ class Streams:
     """
 
     line: npt.NDArray[np.uint32]
-    gap: npt.NDArray[np.uint16]
+    gap: npt.NDArray[np.uint32]
     kind: npt.NDArray[np.uint8]
     bytes: npt.NDArray[np.uint8]
-    after: npt.NDArray[np.uint16]
+    after: npt.NDArray[np.uint32]
     data: npt.NDArray[np.uint8]
     program: npt.NDArray[np.uint8]
     start: npt.NDArray[np.uint32]
@@ -104,8 +104,8 @@ def traced(name: str, cores: int, latency: int, seed: int = 1) -> Streams:
     line, gap, kind, size, after, data, program = np.concatenate(cut, axis=1)
     start = np.cumsum([0, *(each.shape[1] for each in cut)])
     return Streams(
-        *(line.astype(np.uint32), gap.astype(np.uint16), kind.astype(np.uint8), size.astype(np.uint8)),
-        *(after.astype(np.uint16), data.astype(np.uint8), program.astype(np.uint8)),
+        *(line.astype(np.uint32), gap.astype(np.uint32), kind.astype(np.uint8), size.astype(np.uint8)),
+        *(after.astype(np.uint32), data.astype(np.uint8), program.astype(np.uint8)),
         *(start.astype(np.uint32), counted[0].astype(np.uint32), counted[1].astype(np.uint32)),
     )
 
@@ -126,13 +126,19 @@ def stream(asked: npt.NDArray[np.void], began: int, latency: int) -> npt.NDArray
     came = np.searchsorted(answered, at, side="right")  # answers until each request
     asked_for = np.cumsum(reads) - reads
     last = np.concatenate([[began - 1], answered])[came]
-    after = np.where(last > before, np.minimum(at - last + 1, 65535), 0)
+    after = np.where(last > before, at - last + 1, 0)
     on_their_way = []
     for each in (DATA, PROGRAM):
         of_kind = np.concatenate([[0], np.cumsum(kind[reads] == each)])
         on_their_way.append(of_kind[asked_for] - of_kind[came])
-    gap = np.minimum(at - before, 65535)
-    rows = (asked["address"].astype(np.int64) // 64, gap, kind, asked["bytes"].astype(np.int64), after, *on_their_way)
+    rows = (
+        asked["address"].astype(np.int64) // 64,
+        at - before,
+        kind,
+        asked["bytes"].astype(np.int64),
+        after,
+        *on_their_way,
+    )
     return np.stack(rows)
 
 
