@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -21,6 +21,8 @@ from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.requests import KindQueue
 from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView
 from unit.plain_dispatch import PLAIN
 
@@ -86,7 +88,13 @@ def jobs(rng: random.Random, count: int, spread_s: float, due: float, memory: fl
     return found
 
 
-def play(policy: DispatchPolicy, specs: list[JobSpec], rng: random.Random, arena_jobs: int | None) -> VirtualRun:
+def play(
+    policy: DispatchPolicy,
+    specs: list[JobSpec],
+    rng: random.Random,
+    arena_jobs: int | None,
+    items_s: tuple[float, float] = (1e-3, 3e-1),
+) -> VirtualRun:
     slots = rng.randint(2, 6)
     described = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1000, 1e8) for i in range(slots))
     board = BoardDescription("model", "test", SHELL, 1e8, described, 1 << 20, 1e6, False)
@@ -94,7 +102,7 @@ def play(policy: DispatchPolicy, specs: list[JobSpec], rng: random.Random, arena
     model = ModelBoard(
         board,
         images,
-        {module: rng.uniform(1e-3, 3e-1) for module in MODULES},
+        {module: rng.uniform(*items_s) for module in MODULES},
         load_times={i: LoadTime(rng.uniform(0, 0.01), rng.uniform(0.01, 0.1)) for i in range(slots)},
         blocking=rng.random() < 0.5,
         cache_bytes=3000,
@@ -122,6 +130,48 @@ def test_a_policy_decides_as_its_independent_model(name: str, seed: int) -> None
     run = play(both, specs, rng, rng.choice([None, 2, 8]))
     assert {record.state for record in run.jobs.values()} == {JobState.SUCCEEDED}
     assert sum(both.decisions) >= len(specs)
+
+
+def short_jobs(rng: random.Random, count: int) -> list[JobSpec]:
+    """Bursts of jobs alike whose items are far shorter than loads, so that dozens wait for one slot in turn."""
+    apps = [
+        dataclasses.replace(each, tasks=tuple(dataclasses.replace(task, estimate_s=1e-4) for task in each.tasks))
+        for each in (application(rng, number) for number in range(rng.randint(1, 2)))
+    ]
+    bursts, batches, memory = rng.randint(1, 3), rng.choice([(1,), (1,), (1, 2)]), rng.random() < 0.7
+    return [
+        JobSpec(
+            id=number + 1,
+            tenant=rng.choice("ab"),
+            application=rng.choice(apps),
+            batch=rng.choice(batches),
+            priority=rng.choice(PRIORITIES[:2]),
+            arrival_s=0.02 * (number * bursts // count),
+            deadline_s=None,
+            needs_memory=memory,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_jobs_that_wait_for_a_slot_in_turn_are_decided_about_one_by_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined, behind = list[int](), KindQueue.behind
+
+    def counted(*arguments: Any) -> Iterator[JobView]:
+        for job in behind(*arguments):
+            yield job
+            joined.append(job.id)
+
+    monkeypatch.setattr(KindQueue, "behind", counted)
+    rng = random.Random(f"short {seed}")
+    specs = short_jobs(rng, 60)
+    both = Both(POLICIES["eddy"](), PLAIN["eddy"]())
+    run = play(both, specs, rng, rng.choice([None, 8, 20]), items_s=(5e-5, 2e-4))
+    assert {record.state for record in run.jobs.values()} == {JobState.SUCCEEDED}
+    assert len(joined) > len(specs), "many join at once"
 
 
 class Calls:

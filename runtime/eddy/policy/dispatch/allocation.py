@@ -13,7 +13,7 @@ from eddy.policy.dispatch.kept_slots import KeptSlots
 from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import Outlook, items_ready
 from eddy.policy.dispatch.rank import Constants, Ranks
-from eddy.policy.dispatch.requests import KindQueue, RequestQueue, SlotRequest
+from eddy.policy.dispatch.requests import KindQueue, LaterRequests, RequestQueue, SlotRequest
 from eddy.policy.dispatch.taking import Takings
 from eddy.policy.dispatch.view import Configure, Decision, DispatchView, Preempt, SlotView
 
@@ -88,6 +88,7 @@ class SlotAllocation:
             job, outlook = request.job, request.outlook
             offer = self._offers(outlook, request.given)
             assert offer is not None
+            joined = self.joining.count
             if not self._serve(job, outlook, offer[0], request.rank):
                 if self.takings.settled and not self.free.slots:
                     return
@@ -97,7 +98,37 @@ class SlotAllocation:
             held = self.takings.served(job, outlook)
             following = self._offers(outlook, request.given + 1)
             rank = None if following is None else self.rank(job, outlook, held) * following[1]
+            if self.joining.count > joined:
+                self._join_alike(queue, request, offer[0], rank, following)
             queue.served(request, rank)
+
+    def _join_alike(
+        self,
+        queue: RequestQueue,
+        request: SlotRequest,
+        task: TaskView,
+        rank: float | None,
+        following: tuple[TaskView, float] | None,
+    ) -> None:
+        """Have those that come next join as a request did that is like theirs. Hundreds may, at every decision: what is
+        decided is what it would be, had each been asked in turn."""
+        outlook, joined = request.outlook, list[JobView]()
+        latency_s = outlook.latency_s[task.id]
+        for job in queue.run(request, rank):
+            fitting, ready = self.free.fitting(job, task)
+            if not fitting or ready is not None or not self.joining.join(job, task, latency_s):
+                break
+            joined.append(job)
+        if not joined:
+            return
+        self.outlooks.update(dict.fromkeys([job.id for job in joined], outlook))
+        self.takings.served_first(joined, outlook)
+        later = None
+        if following is not None:
+            held, factor = outlook.held + 1, following[1]
+            later = LaterRequests(joined, lambda job: self.rank(job, outlook, held) * factor, 1, outlook)
+        last = joined[-1]
+        queue.served_too((self.rank(last, outlook, outlook.held), last.id), later)
 
     def _requests(self) -> Iterator[SlotRequest]:
         """Of the jobs that were begun."""

@@ -47,6 +47,8 @@ class Joining:
         """By module, the slots it fits, and tenant, for jobs that hold nothing: the slots with it that will be given
         back, each with the seconds until then but for those of who was promised it. Hundreds of jobs ask in turn."""
         self._leaving_before = len(leaving)
+        self.count = 0
+        """How many tasks wait for one."""
 
     def given(self, slot: SlotView, job: JobView, task: TaskView, latency_s: float) -> None:
         """Note that this decision gives a slot to a task that needs no load there: others may wait for it now."""
@@ -74,6 +76,7 @@ class Joining:
         left = job.batch - task.items_done
         own_s = left * latency_s if items_ready(job, task) >= left else inf
         promised_s[found[1]] = promised_s.get(found[1], 0.0) + own_s
+        self.count += 1
         return True
 
     def _candidates(self, job: JobView, task: TaskView) -> list[tuple[float, int]]:

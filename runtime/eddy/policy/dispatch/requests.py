@@ -8,8 +8,9 @@ rank has another reason (a long path, a deadline) the jobs concerned are looked 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ Rank = Callable[[JobView, Outlook], float]
 """The rank of a job; grows with the work it has and falls with its age."""
 Ranked = tuple[float, int]
 """A rank, and the id of the job that has it: the less, the sooner."""
+Place = tuple[float, int, int]
+"""The same, and how many of its tasks were offered a slot before."""
 
 
 class SlotRequest(NamedTuple):
@@ -148,6 +151,29 @@ class KindQueue:
         self._passed[batch] = low
         return line.at(low) if low < len(line) else None
 
+    def behind(self, job: JobView, limit: Place) -> Iterator[JobView]:
+        """Those behind one that was offered last, in order of rank, as far as they come before a limit. Few of them are
+        ranked: they differ in their age alone, which gives their order. None where batches or deadlines count.
+
+        Args:
+            job: Who was offered last.
+            limit: Who comes next of all others.
+        """
+        place = self._passed.get(job.batch, 0)
+        line = self.kind.lines.get(job.batch)
+        if self.kind.due or len(self.kind.lines) > 1 or line is None or line.at(place).id != job.id:
+            return
+        sure, step = place, 1
+        for each in islice(line.values(), place + 1, None):
+            place += 1
+            if place > sure:
+                sure, step = min(place + step, len(line) - 1), 2 * step
+                if (*self._ranked(line.at(sure)), 0) >= limit:
+                    sure, step = place, 0
+                    if (*self._ranked(each), 0) >= limit:
+                        return
+            yield each
+
     def refused(self, task: int, after: Ranked) -> SlotRequest | None:
         """The first request after a rank of those who ask for another task than this, and those refused before."""
         self._refused.add(task)
@@ -165,6 +191,29 @@ class KindQueue:
         return self.offered
 
 
+class LaterRequests:
+    """One more slot for each of several jobs alike, made when it is their turn.
+
+    Args:
+        jobs: In order of their ranks for it.
+        rank: The rank of one for it.
+        given: How many of their tasks were offered one before.
+        outlook: What lies before each.
+    """
+
+    def __init__(self, jobs: Sequence[JobView], rank: Callable[[JobView], float], given: int, outlook: Outlook) -> None:
+        self._jobs, self._rank, self._given, self._outlook = jobs, rank, given, outlook
+        self._next = 0
+
+    def request(self) -> SlotRequest | None:
+        """The first of those that are left, which it is no more then; or None."""
+        if self._next == len(self._jobs):
+            return None
+        job = self._jobs[self._next]
+        self._next += 1
+        return SlotRequest(self._rank(job), job, self._given, self._outlook)
+
+
 class RequestQueue:
     """Jobs in order of rank, as far as somebody asks.
 
@@ -179,6 +228,8 @@ class RequestQueue:
 
     def __init__(self, requests: Iterable[SlotRequest], kinds: Iterable[KindQueue]) -> None:
         self._heap: list[tuple[float, int, int, SlotRequest | KindQueue]] = []
+        self._later: dict[int, LaterRequests] = {}
+        """By job whose request, as the first of those, is in the heap."""
         self._resting: set[KindQueue] = set()
         self._here: Ranked = (-inf, -1)
         for request in requests:
@@ -199,9 +250,40 @@ class RequestQueue:
                 if request.kind_queue is not None and request.kind_queue.offered is not request:
                     continue
                 self._here = max(self._here, (request.rank, request.job.id))
+                if self._later and request.given:
+                    self._push_later(self._later.pop(request.job.id, None))
                 return request
             self._push(request.request())
         return None
+
+    def _push_later(self, later: LaterRequests | None) -> None:
+        request = None if later is None else later.request()
+        if later is not None and request is not None:
+            self._later[request.job.id] = later
+            self._push(request)
+
+    def run(self, request: SlotRequest, rank: float | None) -> Iterator[JobView]:
+        """Those that come next, one after another, of the kind and batch of a request that will have a slot.
+
+        Args:
+            request: The last that `next` answered; `served` is not told of it yet.
+            rank: At which it asks for its next slot; None where it does not.
+        """
+        if request.kind_queue is None or request.given or not self._resting <= {request.kind_queue}:
+            return
+        limits: list[Place] = [] if rank is None else [(rank, request.job.id, 1)]
+        limits += [self._heap[0][:3]] if self._heap else []
+        yield from request.kind_queue.behind(request.job, min(limits, default=(inf, 0, 0)))
+
+    def served_too(self, ranked: Ranked, later: LaterRequests | None) -> None:
+        """The first of a `run` will have slots as well; `served` is told of the one before them afterwards.
+
+        Args:
+            ranked: The rank of the last of them.
+            later: Their next requests, if they have any.
+        """
+        self._here = max(self._here, ranked)
+        self._push_later(later)
 
     def passed_over(self, request: SlotRequest) -> None:
         """There was nothing for it."""

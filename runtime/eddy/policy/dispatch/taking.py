@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from eddy.policy.dispatch.choice import can_start, fits
@@ -122,6 +122,10 @@ class Takings:
         held = self.held[job.id] = self.held.get(job.id, outlook.held) + 1
         self._takeable, self.settled = None, False
         return held
+
+    def served_first(self, jobs: Iterable[JobView], outlook: Outlook) -> None:
+        """The same of jobs alike for which nothing was done before."""
+        self.held.update(dict.fromkeys([job.id for job in jobs], outlook.held + 1))
 
     def _works(self, job: JobView, task: TaskView, outlook: Outlook) -> bool:
         """Whether a task does an item in its slot, or will within a load: as it was asked for, so that slots in which
