@@ -12,7 +12,7 @@ import pytest
 from eddy.api.connections import ConnectionLimits
 
 pytestmark = pytest.mark.anyio
-LONG_S = 60
+LONG_S = 180
 
 
 async def _feeds(server: Any, group: Any, who: str, count: int = 1, **more: Any) -> list[int]:
@@ -76,13 +76,18 @@ async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest
                 await anyio.sleep(0.002)
 
 
-async def test_a_wait_and_an_upload_end_with_their_key(server: Any) -> None:
+async def test_a_wait_and_an_upload_end_with_their_key(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ends or is told after a key was revoked is not told to whoever has it, and nothing more is taken."""
     standing, job = server.app.state.context.standing, await server.submit("ada")
     async with server.client("ada") as client:
         made = (await client.post("/v1/keys", json={})).json()
     server.keys["lost"] = made["key"]
     answers: dict[str, Any] = {}
+
+    async def for_ever(*_: object) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(server.hypervisor.following, "until", for_ever)
     revoked = anyio.Event()
     data = bytes(600)
     name = hashlib.sha256(data).hexdigest()
@@ -98,7 +103,7 @@ async def test_a_wait_and_an_upload_end_with_their_key(server: Any) -> None:
 
     part = {"Upload-Offset": "0"}
     async with anyio.create_task_group() as group:
-        group.start_soon(ask, "wait", "GET", f"/v1/jobs/{job['id']}?wait={LONG_S}")
+        group.start_soon(ask, "wait", "GET", f"/v1/jobs/{job['id']}?wait=60")
         group.start_soon(partial(ask, "put", "PUT", f"/v1/blobs/{name}", content=pieces()))
         group.start_soon(partial(ask, "part", "PATCH", f"/v1/blobs/{name}/upload", content=pieces(), headers=part))
         with anyio.fail_after(LONG_S):
