@@ -43,6 +43,9 @@ _RESTING = ("slot_path", "ctrl_xbar")
 """Modules of the shell that may come to rest: kept apart, so that their state can be told from the rest."""
 
 _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
+FAST = "-O3"
+OPTIMISATION = FAST
+"""How modules are compiled. Without optimising one is built sooner, and simulates several times slower."""
 REGISTERS = ("lite_port.hpp", "hls_registers.hpp", "module_abi.hpp")
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
 
@@ -211,14 +214,15 @@ def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
 
     def make(work: Path) -> None:
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
-        _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress)
+        _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
 
     return product(_module_product(rtl), make, progress), build_hash
 
 
 def _module_product(rtl: _Rtl) -> str:
     """Name of the file a module's model is in."""
-    parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"))
+    other = () if OPTIMISATION == FAST else (OPTIMISATION,)
+    parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"), *other)
     return f"{rtl.top}-{parts}.so"
 
 
@@ -267,7 +271,9 @@ def _write_headers(work: Path, copies: str = "") -> None:
     (work / "eddy_copies.h").write_text('#pragma once\n#include "eddy_boundary.h"\n' + copies, encoding="utf-8")
 
 
-def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Progress, *flags: str) -> None:
+def _compile_model(
+    rtl: _Rtl, shim: str, copies: str, work: Path, progress: Progress, *flags: str, optimisation: str = FAST
+) -> None:
     """Verilate, and compile all of the output with its shim as one unit (so that calls can be inlined)."""
     runtime = verilator_runtime(progress)
     generated = work / "verilated"
@@ -283,7 +289,7 @@ def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Prog
     unit = work / "unit.cpp"
     parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / shim)), encoding="utf-8")
-    includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}", *verilated_headers(progress=progress))
+    includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}", optimisation, *verilated_headers(optimisation, progress))
     compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)
 
 

@@ -80,6 +80,7 @@ class Round:
 
     def __init__(self, numbers: Constants, view: DispatchView, past: Past) -> None:
         self.numbers, self.view = numbers, view
+        self.jobs = tuple(view.jobs)
         self.made: list[Decision] = []
         self.slots = unheld(view)
         self.port_free = not view.port_busy
@@ -282,10 +283,12 @@ class Round:
         def stands(other: JobView) -> bool:
             return other.deadline_s is None and other.shown_s is None and not _begun(other)
 
+        # Cheapest first: with many jobs, most of the time goes here.
+        key, kind = (job.arrival_s, job.id), like(job)
         return not stands(job) or not any(
-            stands(other) and like(other) == like(job) and other.batch <= job.batch
-            for other in self.view.jobs
-            if (other.arrival_s, other.id) < (job.arrival_s, job.id)
+            other.batch <= job.batch and like(other) == kind and stands(other)
+            for other in self.jobs
+            if (other.arrival_s, other.id) < key
         )
 
     # Taking ---------------------------------------------------------------------------------------------------------
