@@ -219,3 +219,27 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
             assert await answered(mine) == [boards.job.id]
 
     with_boards(tmp_path, check)
+
+
+def test_a_board_that_sends_without_end_is_refused_and_others_are_heard(tmp_path: Path) -> None:
+    """What it sent beyond what a disk takes would stand before what others send, for minutes."""
+
+    async def check(boards: Boards) -> None:
+        limits = json.loads(boards.server.config.read_text())["jetstream"]
+        assert limits["max_buffered_msgs"] == 50
+        lease = json.dumps({**dataclasses.asdict(FACTS), "name": "b2"}).encode()
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, _):
+            await steadily(lambda: mine.join(FACTS))
+            for number in range(3000):
+                await nats.publish("$KV.eddy_leases.b2", lease)
+                if number % 100 == 0:
+                    await nats.flush()
+            await steadily(lambda: mine.renew(FACTS))
+            deadline = asyncio.get_running_loop().time() + WAIT_S
+            while not boards.lead.mirror.alive("b1"):
+                assert asyncio.get_running_loop().time() < deadline
+                await asyncio.sleep(0.05)
+            assert await mine.mine() == [boards.job.id]
+
+    with patch("eddy.pool.admission.MOST_BUFFERED", 50):
+        with_boards(tmp_path, check)

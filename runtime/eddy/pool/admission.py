@@ -29,6 +29,9 @@ from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey, made_cer
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 READ_AGAIN_S = 60.0
 """Wall seconds a server may take to read its configuration again: one that is stopped, or has no processor, is slow."""
+MOST_BUFFERED = 1000
+"""Messages that a server takes for a stream before they are on its disk; it refuses those beyond, and who sent them
+tries again. One board that sends without end would keep the others' waiting for as long as the disk needs for its."""
 MAX_PAYLOAD_BYTES = 8 << 20
 """Largest message: the record of a job with many inputs is one."""
 
@@ -225,7 +228,7 @@ class PoolAdmission:
             },
             "authorization": {"timeout": 10},
             # Acknowledged means on the disk, here as on a single board.
-            "jetstream": {"store_dir": str(place.store), "sync_interval": "always"},
+            "jetstream": {"store_dir": str(place.store), "sync_interval": "always", "max_buffered_msgs": MOST_BUFFERED},
         }
         if place.cluster_port:
             parts["cluster"] = {
