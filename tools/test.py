@@ -19,11 +19,16 @@ STATIC: list[Step] = [
     ("lint", [str(BIN / "ruff"), "check", "."]),
     ("format", [str(BIN / "ruff"), "format", "--check", "."]),
     ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "tests", "tools"]),
+    # Whoever runs tests needs what this leaves behind: their byte code, with assertions that say what they compared.
+    ("collection", [sys.executable, "-m", "pytest", "--collect-only", "-qqq"]),
     ("layering", [str(BIN / "lint-imports")]),
     ("import cycles", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_import_cycles.py"]),
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
     ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_words.py"]),
 ]
+LONGEST = ("types", "collection")
+SILENT = ("collection",)
+"""What these say, a line for each of hundreds of files, is of interest when they fail."""
 TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"])]
 CHOICES = {
     "static": STATIC,
@@ -51,7 +56,8 @@ def run(step: Step, *, whole: bool = False) -> bool:
     done = subprocess.run(command, cwd=ROOT, env=environment(), check=False, text=True, **said)  # type: ignore[call-overload]
     ok = bool(done.returncode == 0)
     took = f"── {name}: {'ok' if ok else 'FAILED'} in {time.monotonic() - start:.0f} s"
-    print(f"{head}\n{done.stdout}{took}" if whole else took, flush=True)
+    output = "" if ok and name in SILENT else done.stdout
+    print(f"{head}\n{output}{took}" if whole else took, flush=True)
     return ok
 
 
@@ -60,7 +66,7 @@ def failures(steps: Sequence[Step]) -> list[str]:
     static = [step for step in steps if step in STATIC]
     with ThreadPoolExecutor(2) as pool:
         # The longest first.
-        static.sort(key=lambda step: step[0] != "types")
+        static.sort(key=lambda step: step[0] not in LONGEST)
         ok = list(pool.map(lambda step: run(step, whole=True), static))
     found = [name for (name, _), good in zip(static, ok, strict=True) if not good]
     return found + [step[0] for step in steps if step not in static and not run(step)]
