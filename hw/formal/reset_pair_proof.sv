@@ -40,11 +40,12 @@ module reset_pair_proof (
     if (up_q) StaysUp_M : assume (rst_ni);
   end
 
-  // One reset of this side, and whether the far side has had an edge in reset since; and one of the far side.
+  // One reset asked of this side, be it while the last one still goes around, and whether the far side has had an edge in
+  // reset since; and one of the far side.
   logic near_q = 1'b0, far_saw_q = 1'b0, far_q = 1'b0, near_saw_q = 1'b0;
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && near_up && clear_i && follow_near_i) near_q <= 1'b1;
+    if (rst_ni && clear_i && follow_near_i) near_q <= 1'b1;
     if (far_q && !near_up && !far_up) near_saw_q <= 1'b1;
   end
 
@@ -59,7 +60,7 @@ module reset_pair_proof (
       if (!up_q) AsksInReset_A : assert (dut.request_q && !near_up);
       HeldWhileAsked_A : assert (ring == '0 || !near_up);
       FarOnlyWithNear_A : assert (far_up || !near_up);
-      if (near_q && !far_saw_q) FarIsAsked_A : assert (dut.far_reset_q || (dut.request_q && ring[1:0] == '0));
+      if (near_q && !far_saw_q) FarIsAsked_A : assert (dut.far_reset_q || dut.wanted_q || (dut.request_q && ring[1:0] == '0));
       if (near_q && near_up) FarWasReset_A : assert (far_saw_q);
       if (far_q && !near_saw_q) NearHasNotSeen_A : assert (ring == 6'b111100);
       if (far_q && far_up) NearWasReset_A : assert (near_saw_q);

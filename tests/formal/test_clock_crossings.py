@@ -19,6 +19,7 @@ def fifo(depth: int) -> Proof:
 
 WRITING, READING = "write_up_q && write_gray_q != (read_gray_sync_q ^ LapMask)", "read_gray_q != write_gray_sync_q"
 ANSWERED = "!acknowledge && (clear_i || wanted_q)"
+WANTED = "acknowledge && (clear_i || wanted_q)"
 MISTAKES = [
     (fifo(2), Mutation("overwritten", "async_fifo.sv", WRITING, "write_up_q")),
     (fifo(2), Mutation("made up", "async_fifo.sv", f"valid_o = {READING}", "valid_o = 1'b1")),
@@ -27,6 +28,7 @@ MISTAKES = [
     (fifo(2), Mutation("before reset ends", "async_fifo.sv", "write_up_q <= 1'b0;", "write_up_q <= 1'b1;")),
     (RESETS, Mutation("not waited for", "reset_pair.sv", "clear_i || !acknowledge", "clear_i")),
     (RESETS, Mutation("left early", "reset_pair.sv", "request_q || acknowledge", "request_q")),
+    (RESETS, Mutation("lost within a reset", "reset_pair.sv", f"wanted_q <= {WANTED}", "wanted_q <= 1'b0")),
     (RESETS, Mutation("asked again", "reset_pair.sv", f"request_q <= {ANSWERED}", "request_q <= clear_i || wanted_q")),
 ]
 
