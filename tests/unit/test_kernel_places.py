@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from eddy.policy.price.kernel_places import (
+    LEAST_PART,
     MOST_QUANTA,
     SAVED_QUANTA,
     SLICES_AHEAD,
@@ -16,6 +17,7 @@ from eddy.policy.price.kernel_places import (
     ClusterOffer,
     affords_trial,
     choose_cluster,
+    entitled_cores,
     is_stranded,
     trial_ends,
     tried,
@@ -44,6 +46,14 @@ def test_the_first_kernel_goes_where_money_gets_it_furthest() -> None:
     assert choose_cluster([slow, fast], first=True) == 2
     assert choose_cluster([slow, fast], first=False) == 1
     assert choose_cluster([slow, replace(fast, price=0.0)], first=True) == 1, "no price: shares stay where they are"
+
+
+def test_who_has_next_to_nothing_counts_on_all_of_an_idle_cluster() -> None:
+    assert entitled_cores(0.5, 4, idle=False) == 2.0 == entitled_cores(0.5, 4, idle=True)
+    tiny = LEAST_PART / 8
+    assert entitled_cores(tiny, 4, idle=False) == 4 * tiny
+    assert entitled_cores(tiny, 4, idle=True) == 4.0
+    assert entitled_cores(LEAST_PART / 4, 4, idle=True) == LEAST_PART, "so much is worth a wait"
 
 
 def test_nothing_is_bound_far_ahead() -> None:

@@ -141,3 +141,13 @@ def test_fewer_epochs_than_are_kept_all_stay_and_with_more_tenants_than_room_the
     assert retained([["a"], ["b"]], 2) == [0, 1]
     assert retained([], 0) == []
     assert retained([[str(n)] for n in range(9)], 4) == [5, 6, 7, 8]
+
+
+def test_what_tenants_had_in_the_latest_epoch_goes_by_name_and_slot() -> None:
+    history = EpochHistory()
+    clusters = [ClusterView(slot, "any", 4) for slot in (2, 7, 0)]
+    assert history.delivered_last(["tenant 1", "new"], clusters).tolist() == [[0.0] * 3] * 2
+    history.add(epoch(0))
+    history.add(last := epoch(1))
+    had = last.delivered_s[1]
+    assert history.delivered_last(["new", "tenant 1"], clusters).tolist() == [[0.0] * 3, [had[2], 0.0, had[0]]]

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from eddy.hypervisor.cluster_binding import ClusterBinding
+from eddy.hypervisor.cluster_loads import ClusterLoads
+from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.job import Job
+from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.market_report import market_of
 from eddy.hypervisor.messages import Spread, Variant
@@ -72,11 +80,36 @@ def test_a_cluster_that_is_there_no_more_binds_nobody() -> None:
     assert (shares[0] > 0).all()
 
 
+def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: int) -> int:
+    """The slot that a tenant's first kernel is bound to while somebody else has one on the cluster `busy`."""
+    queues = SimpleNamespace(
+        idle=lambda _: True,
+        claimed=lambda slot, _: slot == busy,
+        left=lambda slot, _: 0,
+        wants=lambda slot: {"other": 1} if slot == busy else {},
+    )
+    loads = SimpleNamespace(target=lambda slot: slot.module, wanted=lambda slot: slot.module)
+    binding = ClusterBinding(
+        cast(MachineState, SimpleNamespace(slots={slot.index: slot for slot in slots}, now_s=0.0)),
+        loop,
+        cast(KernelQueues, queues),
+        cast(ClusterLoads, loads),
+        ClusterTrials(loop, cast(KernelQueues, queues)),
+        [slot.index for slot in slots],
+    )
+    found = binding.place(cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant=tenant, spread=WORK))))
+    assert found is not None
+    return found.index
+
+
 def test_the_first_kernel_goes_where_its_part_gets_it_furthest_and_a_tiny_one_where_nobody_is() -> None:
     loop, slots = made({"a": 1e-6, "b": 1.0})
     shared(loop, slots, 0.0, {})
-    assert loop.entitled_speed("b", WORK, "large", False) > loop.entitled_speed("b", WORK, "small", True)
-    assert loop.entitled_speed("a", WORK, "small", True) > 1 > loop.entitled_speed("a", WORK, "large", False)
+    assert loop.part("b") == pytest.approx(1.0, abs=1e-5)
+    assert loop.part("nobody") == 0.0
+    assert first_place(loop, slots, "b", busy=2) == 2, "nearly all of it, wherever others are"
+    assert first_place(loop, slots, "a", busy=2) == 1
+    assert first_place(loop, slots, "a", busy=1) == 2
 
 
 def test_no_promise_is_called_broken_in_an_epoch_without_work() -> None:

@@ -18,7 +18,7 @@ from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Free, Spread
 from eddy.hypervisor.slot import MachineSlot, Phase
-from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster
+from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster, entitled_cores
 
 MOST_RESTARTS = 3
 """Times a kernel restarts because its slot failed, before its job fails."""
@@ -95,8 +95,13 @@ class ClusterBinding:
             self._loop.price(slot.index),
             alone,
             wanted=share <= 0 and bool(self._queues.wants(slot.index)),
-            speed=self._loop.entitled_speed(tenant, spread, module, alone) if first else 0.0,
+            speed=self._entitled_speed(spread, module, tenant, alone) if first else 0.0,
         )
+
+    def _entitled_speed(self, spread: Spread, module: str, tenant: str, idle: bool) -> float:
+        """What a tenant's part by weight of one cluster of a kind would do of a kernel, over one base PE."""
+        cores = entitled_cores(self._loop.part(tenant), self._loop.kinds[module].cores, idle)
+        return self._loop.estimates.speed_on(spread, module, cores)
 
     def bind_to(self, job: Job, slot: MachineSlot, trial: bool = False) -> None:
         """Bind a kernel to a cluster, with memory of its own where it has none; for a slice on trial, or to stay."""

@@ -90,7 +90,7 @@ class ClusterMoves:
 
     def _whole_speed(self, spread: Spread, slot: MachineSlot) -> float:
         module = self._loads.target(slot)
-        return self._loop.speed_on(spread, module, float(self._loop.kinds[module].cores))
+        return self._loop.estimates.speed_on(spread, module, float(self._loop.kinds[module].cores))
 
     def _is_idle(self, slot: MachineSlot) -> bool:
         """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""

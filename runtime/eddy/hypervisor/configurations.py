@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -106,6 +107,25 @@ class ConfigurationOffers:
         """Named configurations of these slots that have all their images."""
         named = (dict(each) for each in self.named.values() if set(each) == set(slots))
         return [h for h in named if all(m in self._kinds and s in fits.get(m, {}) for s, m in h.items())]
+
+
+def within_reach(whole: Configuration, tenants: Iterable[str], reach: Mapping[str, Collection[int]]) -> Configuration:
+    """A configuration whose throughput is 0 where none of a tenant's kernels can run.
+
+    Args:
+        whole: The configuration, could every tenant's kernels run on every cluster.
+        tenants: Its rows.
+        reach: Slots a tenant's kernels can run on; any, of tenants that are not named or reach none of these.
+    """
+    slots = [cluster.slot for cluster in whole.clusters]
+    rows = [
+        [float(slot in reached) for slot in slots] for reached in (_reached(reach.get(t, ()), slots) for t in tenants)
+    ]
+    return replace(whole, throughput=whole.throughput * np.array(rows).reshape(whole.throughput.shape))
+
+
+def _reached(reach: Collection[int], slots: Collection[int]) -> Collection[int]:
+    return set(reach).intersection(slots) or slots
 
 
 def _combinations(choices: Mapping[int, list[str]], now: Mapping[int, str]) -> list[dict[int, str]]:

@@ -121,6 +121,19 @@ class EpochHistory:
         with self._lock:
             return self._ended[-1] if self._ended else None
 
+    def delivered_last(self, tenants: Sequence[str], clusters: Sequence[ClusterView]) -> Floats:
+        """Core-seconds each tenant had on each cluster in the latest epoch, (n, m); 0 where either was not there."""
+        found, last = np.zeros((len(tenants), len(clusters))), self.last
+        if last is None:
+            return found
+        row_of = {tenant: row for row, tenant in enumerate(last.view.tenants)}
+        column_of = {cluster.slot: column for column, cluster in enumerate(last.view.present.clusters)}
+        for row, tenant in enumerate(tenants):
+            for column, cluster in enumerate(clusters):
+                if tenant in row_of and cluster.slot in column_of:
+                    found[row, column] = last.delivered_s[row_of[tenant], column_of[cluster.slot]]
+        return found
+
     def restore(self, bodies: Iterable[str]) -> int:
         """Begin with what an earlier life wrote, oldest first; answers the number of the next epoch."""
         found = [epoch for epoch in map(_read, bodies) if epoch is not None]

@@ -6,34 +6,22 @@ added to the history with what had been promised; the policy sees it and shares 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from eddy.hypervisor.configurations import ConfigurationOffers
+from eddy.hypervisor.configurations import ConfigurationOffers, within_reach
 from eddy.hypervisor.core_accounts import CoreAccount
 from eddy.hypervisor.epoch_totals import EpochTotals, SliceMeasured
 from eddy.hypervisor.guarded_policy import GuardedPolicy
-from eddy.hypervisor.learning import LEAST_S, LearnedKernel
 from eddy.hypervisor.market_history import Epoch, EpochHistory
 from eddy.hypervisor.messages import Spread
-from eddy.hypervisor.progress_watch import EARLY, EpochProgress, ProgressWatch, TenantRunning, of_present
+from eddy.hypervisor.predictor_inputs import PredictorInputs
+from eddy.hypervisor.progress_watch import EARLY, ProgressWatch, TenantRunning
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
-from eddy.policy.price.view import (
-    Configuration,
-    Floats,
-    PricePolicy,
-    PriceView,
-    entitled,
-)
-
-_log = logging.getLogger(__name__)
-LEAST_PART = 0.05
-"""PEs of a cluster by weight below which a kernel goes to one that stands idle instead, however slow."""
+from eddy.policy.price.view import PricePolicy, PriceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +78,7 @@ class PriceLoop:
         self._lags: dict[int, Mapping[str, float]] = {}
         """What was owed on each cluster when the machine began."""
         self._absent_s: dict[str, float] = {}
-        self._waiting_s: Mapping[str, float] = {}
-        self._reach: Mapping[str, frozenset[int]] = {}
-        self._running: dict[str, TenantRunning] = {}
-        self._progress: EpochProgress | None = None
+        self._inputs = PredictorInputs(self.watch)
         self._prices: dict[int, float] = {}
         self._totals = EpochTotals()
         self._number = 0
@@ -137,18 +122,13 @@ class PriceLoop:
 
     def measured(self, tenant: str, spread: Spread, of: SliceMeasured) -> None:
         """A slice of a tenant's kernel ended well."""
-        known = self.estimates.learned.of(spread.kernel, of.module)
-        known.take(of.groups, of.took_s, of.counters, self.settings.quantum_s, of.cores)
-        work_s = of.groups / spread.variants[of.module].groups * self.estimates.base_s(spread)
-        self._totals.ended(tenant, of, self._alone_s(known, of), work_s)
+        self.estimates.measured(spread, of, self.settings.quantum_s)
+        alone_s, work_s = self.estimates.alone_s(spread, of.module), self.estimates.work_s(spread, of)
+        self._totals.ended(tenant, of, alone_s, work_s)
 
-    def _alone_s(self, known: LearnedKernel, of: SliceMeasured) -> float | None:
-        """Seconds a work-group of a kernel takes alone, after one more slice of it."""
-        if of.alone:
-            known.alone.take(of.groups, max(of.took_s, LEAST_S), of.cores)
-        else:
-            known.alone.passed(of.took_s)
-        return known.alone.group_s
+    def part(self, tenant: str) -> float:
+        """Of all weights of the epoch that lasts, a tenant's, 0 to 1; 0 of one that is not in it."""
+        return self.weights.get(tenant, 0.0) / (sum(self.weights.values()) or 1.0)
 
     def price(self, slot: int) -> float:
         """Of a PE of a cluster in the epoch that lasts; 0 under policies without prices."""
@@ -181,13 +161,8 @@ class PriceLoop:
             self.now = None
             self.watch.forget()
             return
-        for tenant in tenants:
-            self._absent_s.pop(tenant, None)
         known = set(self.now.view.tenants) if self.now is not None else set()
-        for tenant in known.difference(tenants):
-            self._absent_s.setdefault(tenant, now_s + self.settings.epoch_s)
-        gone = {tenant for tenant, at_s in self._absent_s.items() if at_s <= now_s}
-        present = sorted((known | set(tenants)) - gone)
+        present = self._present(known, tenants, now_s)
         held = tuple(slot for slot in slots if slot.index in self.accounts)
         self.offers.begin(held, fits)
         changed = set(present) != known or self._clusters_changed(held, fits)
@@ -195,8 +170,11 @@ class PriceLoop:
         if not (changed or now_s >= self.next_s):
             return
         self._end(now_s)
-        self._waiting_s, self._reach = waiting(), reach()
-        self._begin(now_s, present, held, fits)
+        waiting_s, reached = waiting(), reach()
+        self.weights = {tenant: self.weight_of(tenant) for tenant in present}
+        view = self._view(now_s, present, held, fits, waiting_s, reached)
+        if view is not None:
+            self._begin(view)
 
     @property
     def wake_s(self) -> float | None:
@@ -205,72 +183,65 @@ class PriceLoop:
 
     # An epoch -----------------------------------------------------------------------------------------------------
 
-    def _begin(
-        self, now_s: float, tenants: list[str], slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]
-    ) -> None:
-        self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
+    def _present(self, known: set[str], tenants: Collection[str], now_s: float) -> list[str]:
+        """Tenants of the epoch: those with work, and of those it had before the ones away for less than an epoch."""
+        for tenant in tenants:
+            self._absent_s.pop(tenant, None)
+        for tenant in known.difference(tenants):
+            self._absent_s.setdefault(tenant, now_s + self.settings.epoch_s)
+        gone = {tenant for tenant, at_s in self._absent_s.items() if at_s <= now_s}
+        return sorted((known | set(tenants)) - gone)
+
+    def _begin(self, view: PriceView) -> None:
+        """Have the policy decide, and put in force what it says."""
+        name, decision = self.decider.decide(view)
+        clusters = view.present.clusters
+        slots = [cluster.slot for cluster in clusters]
+        self._prices = dict(zip(slots, map(float, decision.prices), strict=True))
+        for column, slot in enumerate(slots):
+            shares = zip(view.tenants, decision.shares[:, column], strict=True)
+            self.accounts[slot].shares = {tenant: float(share) for tenant, share in shares if share > 0}
+        if decision.configuration:
+            chosen = next(c for c in view.alternatives if c.name == decision.configuration)
+            self.offers.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
+        nothing, work = np.zeros(view.present.throughput.shape), np.zeros(len(view.tenants))
+        sure = np.array([[self.estimates.sure(t, c.module) for c in clusters] for t in view.tenants], np.float64)
+        kept = replace(view, memory=None)
+        self.now = Epoch(self._number, view.now_s, None, name, kept, decision, sure, nothing, work)
+        self._totals.begin(self.accounts, view.tenants, view.now_s)
+        self._number += 1
+        self.next_s = view.now_s + self.settings.epoch_s
+        self.watch.begin(slots)
+
+    def _view(
+        self,
+        now_s: float,
+        tenants: list[str],
+        slots: tuple[MachineSlot, ...],
+        fits: Mapping[str, Mapping[int, str]],
+        waiting_s: Mapping[str, float],
+        reach: Mapping[str, frozenset[int]],
+    ) -> PriceView | None:
+        """What the policy is shown; None where there is no cluster. Arguments as `refresh` has them."""
         modules = {slot.index: self.offers.module_of(slot, fits) for slot in slots}
         whole = self.offers.configuration(tenants, {slot: module for slot, module in modules.items() if module})
-        if not whole.clusters:
-            return
-        here = replace(whole, throughput=whole.throughput * self._reached(tenants, whole))
-        last = self.history.last
-        view = PriceView(
+        clusters = whole.clusters
+        if not clusters:
+            return None
+        return PriceView(
             now_s=now_s,
             epoch=self._number,
             tenants=tuple(tenants),
             weights=np.array([self.weights[tenant] for tenant in tenants]),
-            present=here,
-            waiting_s=np.array([self._waiting_s.get(tenant, 0.0) for tenant in tenants]),
-            delivered_s=_of_last(last, tenants, here),
-            counters=tuple(tuple(self._totals.activity(t, c.slot) for c in here.clusters) for t in tenants),
+            present=within_reach(whole, tenants, reach),
+            waiting_s=np.array([waiting_s.get(tenant, 0.0) for tenant in tenants]),
+            delivered_s=self.history.delivered_last(tenants, clusters),
+            counters=tuple(tuple(self._totals.activity(t, c.slot) for c in clusters) for t in tenants),
             alternatives=self.offers.alternatives(now_s, tenants, slots, modules, fits),
             memory=self.decider.memory,
             whole=whole,
-            **self._of_progress(tenants, here),
+            **self._inputs.of_view(self.history.last, tenants, clusters),
         )
-        name, decision = self.decider.decide(view)
-        slots_now = [cluster.slot for cluster in here.clusters]
-        self._prices = dict(zip(slots_now, map(float, decision.prices), strict=True))
-        for column, cluster in enumerate(here.clusters):
-            shares = {t: float(x) for t, x in zip(tenants, decision.shares[:, column], strict=True) if x > 0}
-            self.accounts[cluster.slot].shares = shares
-        if decision.configuration:
-            chosen = next(c for c in view.alternatives if c.name == decision.configuration)
-            self.offers.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
-        nothing = np.zeros(here.throughput.shape)
-        sure = np.array([[self.estimates.sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
-        view = replace(view, memory=None)
-        work = np.zeros(len(tenants))
-        self.now = Epoch(self._number, now_s, None, name, view, decision, sure, nothing, work)
-        self._totals.begin(self.accounts, tenants, now_s)
-        self._number += 1
-        self.next_s = now_s + self.settings.epoch_s
-        self.watch.begin(slots_now)
-
-    def _reached(self, tenants: Iterable[str], here: Configuration) -> Floats:
-        """1 where a tenant's kernels can run, 0 elsewhere; (n, m)."""
-        slots = [cluster.slot for cluster in here.clusters]
-        rows = [[float(self._reaches(tenant, slots, slot)) for slot in slots] for tenant in tenants]
-        return np.array(rows).reshape(here.throughput.shape)
-
-    def _reaches(self, tenant: str, slots: Collection[int], slot: int) -> bool:
-        reach = self._reach.get(tenant, frozenset()).intersection(slots)
-        return not reach or slot in reach
-
-    def entitled_speed(self, tenant: str, spread: Spread, module: str, idle: bool) -> float:
-        """What a tenant's part by weight of one cluster of a kind would do of a kernel, over one base PE.
-
-        A part of less than `LEAST_PART` is nothing to wait for: where a cluster stands idle, it is all of that.
-        """
-        cores, total = self.kinds[module].cores, sum(self.weights.values()) or 1.0
-        part = self.weights.get(tenant, 0.0) / total * cores
-        return self.speed_on(spread, module, float(cores) if idle and part < LEAST_PART else part)
-
-    def speed_on(self, spread: Spread, module: str, cores: float) -> float:
-        """What so many cores of a cluster of a kind would do of a kernel, over one base PE."""
-        fraction, _ = self.estimates.learned.fraction(spread.kernel, module)
-        return self.estimates.speed_of(spread, module) * cores / max(cores * (1 - fraction) + fraction, 1.0)
 
     def _end(self, now_s: float) -> None:
         """Close the epoch that lasts: what was delivered in it is history."""
@@ -280,9 +251,7 @@ class PriceLoop:
         clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
         had = self._totals.delivered_s(self.accounts, tenants, clusters)
         work = self._totals.work_s(tenants)
-        groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
-        alone_s = self._totals.alone_s(self.accounts, tenants, clusters, now_s)
-        self._progress = found = self.watch.end(tenants, clusters, groups, alone_s)
+        found = self._inputs.ended(tenants, clusters, self._totals.alone_s(self.accounts, tenants, clusters, now_s))
         ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
         if found is not None:
             ended = replace(
@@ -291,35 +260,11 @@ class PriceLoop:
         self.history.add(ended)
 
     def _kernels_changed(self, running: Callable[[], Mapping[str, TenantRunning]], now_s: float) -> bool:
-        """Whether other kernels run than when the epoch began, and it has lasted long enough to end for that.
-
-        A tenant between two kernels has the last one's.
-        """
-        if not self.watch.on:
-            return False
-        self._running.update({tenant: each for tenant, each in running().items() if each.kernels})
+        """Whether other kernels run than when the epoch began, and it has lasted long enough to end for that."""
+        self._inputs.look(running)
         if self.now is None or now_s < self.now.at_s + EARLY * self.settings.epoch_s:
             return False
-        return self._kernels(self.now.view.tenants) != self.now.view.kernels
-
-    def _kernels(self, tenants: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-        return tuple(self._running.get(tenant, TenantRunning()).kernels for tenant in tenants)
-
-    def _of_progress(self, tenants: list[str], here: Configuration) -> dict[str, Any]:
-        """What the view has for predictors of progress; nothing where it is not measured."""
-        if not self.watch.on:
-            return {}
-        last, ended = self.history.last, self._progress
-        was = ((), ()) if last is None else (last.view.tenants, last.view.present.clusters)
-        self._running = {tenant: self._running[tenant] for tenant in tenants if tenant in self._running}
-        return {
-            "sharing": of_present(ended, was, tenants, here.clusters),
-            "machines": tuple(self.watch.machines.get(cluster.module) for cluster in here.clusters),
-            "kernels": self._kernels(tenants),
-            "least_progress": tuple(self._running.get(t, TenantRunning()).least_progress for t in tenants),
-        }
-
-    # What is known ------------------------------------------------------------------------------------------------
+        return self._inputs.differ_from(self.now.view)
 
     def _clusters_changed(self, slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]) -> bool:
         if self.now is None:
@@ -328,17 +273,4 @@ class PriceLoop:
         return known != {slot.index: m for slot in slots if (m := self.offers.module_of(slot, fits))}
 
 
-def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Floats:
-    """What each tenant had on each cluster in the last epoch, (n, m); 0 where it or the cluster was not there."""
-    found = np.zeros(here.throughput.shape)
-    if last is not None:
-        row_of = {tenant: row for row, tenant in enumerate(last.view.tenants)}
-        column_of = {cluster.slot: column for column, cluster in enumerate(last.view.present.clusters)}
-        for row, tenant in enumerate(tenants):
-            for column, cluster in enumerate(here.clusters):
-                if tenant in row_of and cluster.slot in column_of:
-                    found[row, column] = last.delivered_s[row_of[tenant], column_of[cluster.slot]]
-    return found
-
-
-__all__ = ["ClusterKind", "Epoch", "PriceLoop", "PriceSettings", "entitled"]
+__all__ = ["ClusterKind", "PriceLoop", "PriceSettings"]

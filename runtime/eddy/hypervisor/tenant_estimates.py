@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eddy.hypervisor.epoch_totals import SliceMeasured
 from eddy.hypervisor.job_spec import Spread
-from eddy.hypervisor.learning import UNKNOWN_FRACTION, Learned
+from eddy.hypervisor.learning import LEAST_S, UNKNOWN_FRACTION, Learned
 
 SOFT_FLOAT = 0.15
 """Speed of floating point in software over that of a unit, before anything was measured."""
@@ -83,6 +84,21 @@ class TenantEstimates:
         while len(recent) > RECENT:
             del recent[next(iter(recent))]
 
+    def measured(self, spread: Spread, of: SliceMeasured, quantum_s: float) -> None:
+        """A slice of a kernel ended well.
+
+        Args:
+            spread: The kernel.
+            of: What the slice did.
+            quantum_s: Board seconds the next one should take.
+        """
+        known = self.learned.of(spread.kernel, of.module)
+        known.take(of.groups, of.took_s, of.counters, quantum_s, of.cores)
+        if of.alone:
+            known.alone.take(of.groups, max(of.took_s, LEAST_S), of.cores)
+        else:
+            known.alone.passed(of.took_s)
+
     def fraction(self, tenant: str, module: str) -> float:
         """F of what a tenant submitted last, on a kind of cluster."""
         mix = self._mix(tenant, module)
@@ -110,6 +126,11 @@ class TenantEstimates:
     def speed_of(self, spread: Spread, module: str) -> float:
         """Of one PE for a kernel, over a base PE; 0 where it does not run."""
         return self._speed(spread, module) / min(kind.speed for kind in self.kinds.values())
+
+    def speed_on(self, spread: Spread, module: str, cores: float) -> float:
+        """Of so many cores of a cluster of a kind for a kernel, over one base PE."""
+        fraction, _ = self.learned.fraction(spread.kernel, module)
+        return self.speed_of(spread, module) * cores / max(cores * (1 - fraction) + fraction, 1.0)
 
     def _mix(self, tenant: str, module: str) -> list[tuple[Spread, float, float]]:
         """A tenant's kernels, the work that was submitted of each, and the speed of one PE for it, in one unit.
@@ -150,6 +171,14 @@ class TenantEstimates:
         fraction, _ = self.learned.fraction(spread.kernel, module)
         group_s = self.learned.look(spread.kernel, module).alone_s(fraction)
         return None if group_s is None else group_s * spread.variants[module].groups
+
+    def work_s(self, spread: Spread, of: SliceMeasured) -> float:
+        """Seconds a base PE would take for what a slice of a kernel did, from what was measured."""
+        return of.groups / spread.variants[of.module].groups * self.base_s(spread)
+
+    def alone_s(self, spread: Spread, module: str) -> float | None:
+        """Seconds a work-group of a kernel takes alone on all cores of a cluster; None where that is not known."""
+        return self.learned.look(spread.kernel, module).alone.group_s
 
     def base_s(self, spread: Spread) -> float:
         """Seconds a base PE would take for a kernel, from what was measured."""

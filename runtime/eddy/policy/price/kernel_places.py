@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 SLICES_AHEAD = 2
 """Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
+LEAST_PART = 0.05
+"""PEs of a cluster by weight below which a kernel goes to one that stands idle instead, however slow."""
 STRANDED_EPOCHS = 20.0
 """Epochs a kernel waits for a core of a cluster its tenant has no share of, before it begins again on another."""
 TRIAL_PART = 0.01
@@ -76,6 +78,20 @@ def choose_cluster(offers: Iterable[ClusterOffer], first: bool) -> int | None:
         elif not each.left and not each.wanted:
             found.append((2, 0.0, 0.0, each.slot))
     return min(found)[3] if found else None
+
+
+def entitled_cores(part: float, cores: int, idle: bool) -> float:
+    """Cores of a cluster that a tenant's first kernel may count on.
+
+    Fewer than `LEAST_PART` are nothing to wait for: where a cluster stands idle, it is all of that.
+
+    Args:
+        part: The tenant's, of all weights; 0 to 1.
+        cores: Of the cluster.
+        idle: Whether nobody else has a kernel there.
+    """
+    mine = part * cores
+    return float(cores) if idle and mine < LEAST_PART else mine
 
 
 def is_stranded(share: float, others_want: bool, begun: bool, rested_epochs: float) -> bool:
