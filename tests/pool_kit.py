@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import httpx
-from eddy.cli.serve import bitstreams_folder
+from eddy.cli.installed import bitstreams_folder
 from eddy.client import Client
 from eddy.pool.admission import PoolAdmission
 from eddy.pool.credentials import PoolUnreachable

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.cli import serve
+from eddy.cli import installed
 from eddy.packages import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,8 +35,8 @@ def test_a_build_has_what_the_source_tree_offers(tmp_path: Path) -> None:
 def test_the_source_tree_comes_before_what_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = tmp_path / "lib/eddy/packages/shipped"
     monkeypatch.setattr(catalogue, "SHIPPED", shipped)
-    assert serve.bitstreams_folder("") == ROOT / "bitstreams"
-    monkeypatch.setattr(serve, "__file__", str(tmp_path / "lib/eddy/cli/serve.py"))
+    assert installed.bitstreams_folder("") == ROOT / "bitstreams"
+    monkeypatch.setattr(installed, "__file__", str(tmp_path / "lib/eddy/cli/installed.py"))
     shipped.mkdir(parents=True)
-    assert serve.bitstreams_folder("") == shipped
-    assert serve.bitstreams_folder(str(tmp_path)) == tmp_path
+    assert installed.bitstreams_folder("") == shipped
+    assert installed.bitstreams_folder(str(tmp_path)) == tmp_path

@@ -34,7 +34,7 @@ def calibrate(
             raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
         from eddy.board.factory import open_board
         from eddy.board.profile import load_profile
-        from eddy.cli.serve import bitstreams_folder
+        from eddy.cli.installed import bitstreams_folder
         from eddy.hypervisor import calibration as kept
         from eddy.hypervisor.calibrating import calibrate as measure
         from eddy.packages.catalogue import load_catalogue

@@ -21,8 +21,8 @@ from eddy_sim.models import build_models
 
 from eddy.cli.demo_plan import Order, photograph
 from eddy.cli.demo_run import matches, modules_of
+from eddy.cli.installed import bitstreams_folder
 from eddy.cli.pool_picture import Mark, draw
-from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Job
 from eddy.core.errors import BoardUnreachable
 from eddy.pool.nats_server import NatsServer

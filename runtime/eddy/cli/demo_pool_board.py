@@ -21,8 +21,8 @@ from eddy.board.model_memory import GrantedMemory
 from eddy.board.model_modules import Behaviour
 from eddy.board.paced import PacedModelBoard
 from eddy.board.profile import load_profile
+from eddy.cli.installed import bitstreams_folder
 from eddy.cli.output import print_json
-from eddy.cli.serve import bitstreams_folder
 from eddy.packages.catalogue import Catalogue, load_catalogue
 from eddy.packages.modules import ModuleManifest
 from eddy.pool.agent import AgentSettings

@@ -17,8 +17,8 @@ from eddy_sim.models import build_models
 from eddy.api.server import Server, ServerSettings
 from eddy.cli import timeline
 from eddy.cli.demo_plan import Array, Order, orders, picture
+from eddy.cli.installed import bitstreams_folder
 from eddy.cli.progress import watching
-from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Event, Job
 from eddy.core.fusion import forms, in_form
 from eddy.packages.applications import load_application

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy import signals
+from eddy.cli.installed import bitstreams_folder, not_installed
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
 from eddy.cli.output import errors_in_one_line, print_json, say
-from eddy.cli.serve import bitstreams_folder, not_installed
 from eddy.core.errors import NotFound
 from eddy.settings import SETTINGS
 

@@ -36,7 +36,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a recorded trace under another policy in virtual time, and print the difference."""
-    from eddy.cli.serve import bitstreams_folder
+    from eddy.cli.installed import bitstreams_folder
     from eddy.core.errors import InvalidRequest
     from eddy.packages.catalogue import load_catalogue
     from eddy.store import Store

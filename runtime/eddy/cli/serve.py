@@ -13,16 +13,15 @@ import typer
 
 from eddy import logs, signals
 from eddy.cli import configuration
+from eddy.cli.installed import not_installed
 from eddy.cli.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.output import BOARD as BOARD_FAILED
 from eddy.cli.output import errors_in_one_line, print_json, say
-from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.api.reload import Reloader
     from eddy.api.server import Beside, Server, ServerSettings
-    from eddy.hypervisor.kernels import KernelLimits
-    from eddy.hypervisor.market_loop import PriceSettings
 
 _TLS_HELP = " give --tls-cert and --tls-key, or let a TLS proxy on this machine listen instead"
 Board = Annotated[str, option("board")]
@@ -78,6 +77,7 @@ def serve(
 
     With --config or --tls-cert, SIGHUP reads the file and the certificate again and ends nothing.
     """
+    # Most options are read by their names, as those of the file are when it is read again.
     early = _read_anyway if config or tls_cert else None  # until there is somebody to read them again
     with signals.caught(), signals.reloading(early), errors_in_one_line(as_json):
         try:
@@ -85,44 +85,14 @@ def serve(
 
             collecting.few_heaps()
             with collecting.put_off():
-                from eddy.api.connections import ConnectionLimits
-                from eddy.api.context import ApiSettings
                 from eddy.api.policy_choice import check_policies
                 from eddy.api.reload import Reloader
-                from eddy.api.server import ServerSettings
-                from eddy.api.tls import TlsFiles
-                from eddy.api.uploads import UploadLimits
-                from eddy.packages.signatures import PackageTrust
+                from eddy.cli.server_settings import server_settings
         except ModuleNotFoundError as missing:
             raise not_installed(missing, "serve") from missing
-        connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
-        uploads = UploadLimits(max_uploads, max_uploads_per_tenant, max_upload_bytes)
-        settings = ServerSettings(
-            board=board,
-            profile=profile,
-            policy=policy,
-            data=Path(data).expanduser(),
-            bitstreams=bitstreams_folder(bitstreams),
-            boardd=Path(boardd) if boardd else None,
-            host=host,
-            port=port,
-            gpu_policy=gpu_policy,
-            price=price,
-            price_settings=_price_settings(price_quantum_s, price_epoch_s),
-            calibration=Path(calibration).expanduser() if calibration else None,
-            kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
-            kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
-            api=ApiSettings(
-                max_body_bytes, max_blob_bytes, heartbeat_s, page_size, max_output_bytes, connections, uploads
-            ),
-            log_level=log_level,
-            log_format=log_format,
-            packages=PackageTrust.load(trusted_packages, unsigned_packages),
-            traces=traces,
-            tls=TlsFiles.named(tls_cert, tls_key),
-        )
-        read_again = partial(configuration.in_force, context, fresh=True)
-        reloader = Reloader(configuration.in_force(context), read_again, check_policies)
+        told = configuration.in_force(context)
+        settings = server_settings(told)
+        reloader = Reloader(told, partial(configuration.in_force, context, fresh=True), check_policies)
         _run(settings, reloader, bool(config), _beside(pool, pool_name, pool_width), as_json)
 
 
@@ -183,24 +153,6 @@ def _beside(pool: str, name: str, width: int) -> list[Beside]:
         message = f"{pool} admits {admitted}, not {called}: leave --pool-name out."
         raise InvalidRequest(message, field="pool_name", asked=called, allowed=admitted)
     return [agent_beside(AgentSettings(pool, called, width))]
-
-
-def _kernel_limits(slices: int, time_limit_s: float) -> KernelLimits:
-    from eddy.hypervisor.kernels import KernelLimits
-
-    if slices < 1 or not time_limit_s > 0:
-        message = f"Kernels need at least one slice and some time: not {slices} slices of {time_limit_s:g} s."
-        raise InvalidRequest(message, field="kernel_slices" if slices < 1 else "kernel_time_limit_s")
-    return KernelLimits(slices, time_limit_s)
-
-
-def _price_settings(quantum_s: float, epoch_s: float) -> PriceSettings:
-    from eddy.hypervisor.market_loop import PriceSettings
-
-    if not 0 < quantum_s <= epoch_s:
-        message = f"--price-quantum-s is {quantum_s:g}; it must be above 0 and at most --price-epoch-s, {epoch_s:g}."
-        raise InvalidRequest(message, field="price_quantum_s", allowed=f"above 0, up to {epoch_s:g}")
-    return PriceSettings(quantum_s, epoch_s)
 
 
 def _describe(server: Server) -> None:
@@ -291,24 +243,3 @@ def boardd(
             take_fabric=take_fabric,
             measured=Path(measured).expanduser() if measured else None,
         )
-
-
-def bitstreams_folder(given: str) -> Path:
-    """The directory of manifests and applications: what was given, or the source tree's, or what the package ships.
-
-    Raises:
-        InvalidRequest: There is none.
-    """
-    from eddy.packages.catalogue import SHIPPED
-
-    source = Path(__file__).resolve().parents[3] / "bitstreams"
-    folder = Path(given).expanduser() if given else source if source.is_dir() else SHIPPED
-    if not folder.is_dir():
-        message = f"There is no directory {folder}; name the one with module manifests and applications."
-        raise InvalidRequest(message, field="bitstreams", asked=str(folder))
-    return folder
-
-
-def not_installed(missing: ModuleNotFoundError, extra: str) -> EddyError:
-    """The error for a package that another extra brings."""
-    return InvalidRequest(f"{missing.name} is not installed here; install it with `pip install 'eddy[{extra}]'`.")
