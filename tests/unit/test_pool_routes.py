@@ -6,18 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from eddy.api.app import routers
-from eddy.pool import (
-    account_routes,
-    array_routes,
-    event_routes,
-    head,
-    key_routes,
-    market_routes,
-    operator_routes,
-    overview_routes,
-    session_routes,
-    timeline_routes,
-)
+from eddy.pool import head
 from fastapi import APIRouter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -86,18 +75,7 @@ def asked(dependant: Dependant) -> set[str]:
 
 
 BOARD = routes(routers())
-HEAD = routes(
-    [
-        *(head.router, head.open_router),
-        *(
-            part.router
-            for part in (
-                *(account_routes, array_routes, event_routes, market_routes, operator_routes, overview_routes),
-                *(key_routes, session_routes, timeline_routes),
-            )
-        ),
-    ]
-)
+HEAD = routes(head.routers())
 
 
 def test_a_head_answers_what_a_board_does() -> None:

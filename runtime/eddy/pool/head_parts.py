@@ -18,6 +18,7 @@ from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.feeds import Feeds
+from eddy.pool.figures import PoolFigures
 from eddy.pool.forecast import Forecasts
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
@@ -30,27 +31,50 @@ from eddy.store.numbers import Numbers
 
 @dataclass(slots=True)
 class HeadParts:
-    """What the routes use."""
+    """What the routes use.
+
+    Attributes:
+        link: The pool.
+        lead: This head's part in deciding.
+        catalogue: What can be run.
+        numbers: How jobs and events are told.
+        max_blob_bytes: Largest blob.
+        page_size: Jobs in a page where the request names no limit.
+        sessions: Browsers that are logged in at this head.
+        table, blobs, tenants, keys: What the pool keeps.
+        rounds: What tenants' weights are on each board.
+        forecasts: What is expected of jobs.
+        bounds: How many jobs tenants may have.
+        metrics: Of the pool, and of this head.
+        feeds: Streams of these sessions and keys.
+    """
 
     link: Link
     lead: Lead
     catalogue: Catalogue
-    table: PoolJobs
-    blobs: PoolBlobs
-    tenants: PoolTenants
-    keys: PoolKeys
-    rounds: WeightRounds
-    forecasts: Forecasts
-    bounds: Bounds
     numbers: Numbers
-    metrics: Metrics
     max_blob_bytes: int
     page_size: int
     sessions: Sessions = field(default_factory=Sessions)
+    table: PoolJobs = field(init=False)
+    blobs: PoolBlobs = field(init=False)
+    tenants: PoolTenants = field(init=False)
+    keys: PoolKeys = field(init=False)
+    rounds: WeightRounds = field(init=False)
+    forecasts: Forecasts = field(init=False)
+    bounds: Bounds = field(init=False)
+    metrics: Metrics = field(init=False)
     feeds: Feeds = field(init=False)
 
     def __post_init__(self) -> None:
-        """Feeds are of these sessions and keys."""
+        """All others are made of the pool and of this head's part in deciding."""
+        link, lead = self.link, self.lead
+        self.table, self.blobs = PoolJobs(link), PoolBlobs(link)
+        self.tenants, self.keys = PoolTenants(link), PoolKeys(link)
+        self.rounds = WeightRounds(lead.mirror)
+        self.forecasts = Forecasts(lead.seen)
+        self.bounds = Bounds(link, lead.mirror)
+        self.metrics = Metrics(PoolFigures(link, lead, self.rounds))
         self.feeds = Feeds(self.sessions, self.tenants.of_hash)
 
 

@@ -1,0 +1,32 @@
+"""`/healthz`, `/readyz` and `/metrics` at a head: how it and its pool are, for who watches them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+
+from eddy.pool.head_parts import Operator, Parts
+
+router = APIRouter()
+
+
+@router.get("/healthz")
+async def healthz() -> Any:
+    """Whether this process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+async def readyz(parts: Parts) -> Response:
+    """Whether jobs are taken: a server of the pool answers."""
+    ready = parts.link.connected
+    return JSONResponse({"status": "ok" if ready else "the pool is away"}, 200 if ready else 503)
+
+
+@router.get("/metrics")
+async def show_metrics(parts: Parts, operator: Operator) -> Response:
+    """The pool and this head, in the Prometheus text format; sums over tenants."""
+    body, media_type = parts.metrics.render()
+    return Response(body, headers={"Content-Type": media_type})

@@ -1,0 +1,150 @@
+"""`/v1/jobs` at a head: submit jobs, look at them, end them, fetch their outputs, and why a job is where it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from eddy.api.bodies import JsonRoute
+from eddy.api.bodies_base import IDEMPOTENCY_KEY
+from eddy.api.estimates import DryRun
+from eddy.api.explained import Explained
+from eddy.api.job_filters import ListQuery, cursor_of
+from eddy.api.schemas import Job
+from eddy.api.submissions import JobSubmission
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
+from eddy.pool.link import steadily
+from eddy.pool.records import SUCCEEDED, JobPart, PoolJob
+from eddy.pool.shown import explained, explanation, job_shown, trial_shown
+from eddy.pool.submitting import admitted, requests_of, visible
+from eddy.pool.tenants import PoolTenant
+
+LOOK_S = 0.05
+"""Between two looks at a record that somebody waits for."""
+NOT_SUBMITTED = (1 << 63) - 1
+"""Number of a job that is tried out: behind all others of its tenant."""
+PATIENCE_S = 20.0
+"""Wall seconds that the next part of an output may take; clients wait 30 s for bytes."""
+router = APIRouter(prefix="/v1", route_class=JsonRoute)
+Wait = Annotated[float, Query(ge=0, le=60)]
+
+
+def _shown(parts: HeadParts, job: PoolJob, caller: PoolTenant | None = None) -> Job:
+    """The job object; with what is expected of it, for a caller."""
+    estimate = None if caller is None else parts.forecasts.of(job, caller.admin)
+    return job_shown(job, parts.numbers.job.told, estimate)
+
+
+@router.post("/jobs", status_code=202)
+async def submit(
+    body: JobSubmission,
+    response: Response,
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
+    dry_run: bool = False,
+) -> Any:
+    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
+    (request,), key = await requests_of(parts, caller, [body]), idempotency_key or ""
+    if dry_run:
+        return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
+    kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
+    shown = _shown(parts, kept)
+    response.headers["Location"] = shown.links["self"]
+    return shown
+
+
+async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) -> DryRun:
+    """What a submission would be; nothing of it is kept.
+
+    Raises:
+        InvalidRequest: The tenant may not ask for this priority.
+        QuotaExceeded: It would have more jobs than it may.
+    """
+    await parts.bounds.check(await parts.tenants.get(caller.id), int(request["priority"]))
+    job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
+    return trial_shown(job, *parts.forecasts.trial(job, caller.admin))
+
+
+@router.get("/jobs")
+async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: Caller) -> Any:
+    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
+    if query.tenant is not None and not caller.admin and query.tenant != caller.id:
+        raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
+    limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
+    await mirror.caught_up()
+    wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
+    places = mirror.index.page(wanted, query.after(numbers), limit + 1)
+    jobs = await asyncio.gather(*(parts.table.job(number) for _, number in places[:limit]))
+    following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
+    return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}
+
+
+@router.get("/jobs/{number}")
+async def show_job(
+    number: Number,
+    parts: Parts,
+    caller: Caller,
+    wait: Wait = 0.0,
+    while_state: Annotated[str | None, Query(alias="while")] = None,
+) -> Any:
+    """The job object; with `wait` once it has ended, or is not in that state any more."""
+    job = await visible(parts, caller, number)
+    deadline = time.monotonic() + wait
+    while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
+        await asyncio.sleep(LOOK_S)
+        job = await parts.table.job(job.id)
+    return _shown(parts, job, caller)
+
+
+@router.delete("/jobs/{number}", status_code=202)
+async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0) -> Any:
+    """End a job; its board drops it within a second."""
+
+    def cancelled(job: PoolJob) -> PoolJob:
+        if job.ended:
+            raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
+        return job.cancelled(time.time())
+
+    job_id = (await visible(parts, caller, number)).id
+    return _shown(parts, await parts.table.change(job_id, cancelled))
+
+
+@router.get("/jobs/{number}/outputs/{name}")
+async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Response:
+    """An output of all items, end to end."""
+    job = await visible(parts, caller, number)
+    if job.state != SUCCEEDED or name not in job.parts[0].outputs:
+        raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
+
+    async def fetched(part: JobPart) -> bytes:
+        return (await parts.blobs.fetch(job.tenant, part.outputs[name])).data
+
+    # Before anything is answered: where the pool is away, that is a 503, which clients try again.
+    first = await fetched(job.parts[0])
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield first
+        for part in job.parts[1:]:
+            yield await asyncio.wait_for(steadily(lambda part=part: fetched(part)), PATIENCE_S)  # type: ignore[misc]
+
+    return StreamingResponse(pieces(), media_type="application/octet-stream")
+
+
+@router.get("/jobs/{number}/explain")
+async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
+    """Where a job's time went and what it waits for, as a board tells it."""
+    job = await visible(parts, caller, number)
+    return explanation(job, number, time.time(), parts.forecasts.of(job, caller.admin))
+
+
+@router.get("/pool/jobs/{number}/explain")
+async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
+    """Why a job is where it is, and where it has been."""
+    return explained(await visible(parts, caller, number), number)
