@@ -37,6 +37,7 @@ from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
 from eddy.hypervisor.intake import of_array
+from eddy.hypervisor.operating import Operating
 from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
@@ -80,6 +81,28 @@ MODULE: dict[str, Any] = {
 }
 
 
+class ScriptedOperating(Operating):
+    """What operators change of a scripted hypervisor, at once."""
+
+    def __init__(self, of: ScriptedHypervisor) -> None:
+        self._of = of
+
+    async def drain(self, slot: int, because: str) -> None:
+        known = [status.slot for status in self._of.statuses]
+        if slot not in known:
+            raise NotFound(f"no slot {slot}", field="slot", asked=slot, allowed=known)
+        self._of.statuses = tuple(
+            dataclasses.replace(status, drained=because) if status.slot == slot else status
+            for status in self._of.statuses
+        )
+
+    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
+        self._of.dispatch = policy.name
+
+    async def switch_price(self, policy: PricePolicy) -> None:
+        self._of.priced = policy.name
+
+
 class ScriptedHypervisor(Hypervisor):
     """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
 
@@ -97,6 +120,7 @@ class ScriptedHypervisor(Hypervisor):
         self.priced = ""
         self.followers = Followers()
         self.following = JobFollowing(self.followers, store)
+        self.operating = ScriptedOperating(self)
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}
@@ -121,20 +145,6 @@ class ScriptedHypervisor(Hypervisor):
     @property
     def price_policy(self) -> str:
         return self.priced
-
-    async def drain(self, slot: int, because: str) -> None:
-        known = [status.slot for status in self.statuses]
-        if slot not in known:
-            raise NotFound(f"no slot {slot}", field="slot", asked=slot, allowed=known)
-        self.statuses = tuple(
-            dataclasses.replace(status, drained=because) if status.slot == slot else status for status in self.statuses
-        )
-
-    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
-        self.dispatch = policy.name
-
-    async def switch_price(self, policy: PricePolicy) -> None:
-        self.priced = policy.name
 
     def doing(self, job: int) -> str:
         return self.made.get(job, "")

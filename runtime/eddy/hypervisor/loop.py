@@ -27,19 +27,16 @@ from eddy.hypervisor.forecast.why import JobAlone, JobStanding
 from eddy.hypervisor.job_spec import JobSpec
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.operating import Operating
 from eddy.hypervisor.status import while_away, with_drained
 from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
-from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.submission import Submission
 from eddy.store.submissions import LAST_ID, draft
-
-SWITCHED_S = 5.0
-"""Wall seconds within which another price policy is in force, while the board is there."""
 
 
 class Hypervisor:
@@ -61,6 +58,7 @@ class Hypervisor:
         price: As given.
         followers: Told when something happened to a job.
         following: What becomes of jobs, as it happens.
+        operating: What operators change while jobs run.
     """
 
     def __init__(
@@ -97,6 +95,7 @@ class Hypervisor:
         self.followers = Followers()
         self.following = JobFollowing(self.followers, store)
         self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
+        self.operating = Operating(self._engine, self._turning)
         self.asking = Asking(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
@@ -168,9 +167,7 @@ class Hypervisor:
             if known is not None:
                 return known
             works = [*await self._compilations.prepare_array(requests)]
-        records = await anyio.to_thread.run_sync(intake.accept_array, requests, works)
-        self._turning.awaken()
-        return records
+        return await self._turning.request(intake.accept_array, requests, works)
 
     async def cancel_array(self, tenant: str, first: int) -> None:
         """Ask for the end of all jobs of an array that have not ended.
@@ -179,9 +176,7 @@ class Hypervisor:
             NotFound: No such array of this tenant.
             Conflict: All have ended already, and none as cancelled.
         """
-        await self._turning.ready.wait()
-        await anyio.to_thread.run_sync(self._engine.intake.cancel_array, tenant, first)
-        self._turning.awaken()
+        await self._turning.request(self._engine.intake.cancel_array, tenant, first)
 
     def _awaken_from_afar(self) -> None:
         """There is something to do, says another thread; nothing where the loop has ended."""
@@ -232,40 +227,7 @@ class Hypervisor:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        await self._turning.ready.wait()
-        record = await anyio.to_thread.run_sync(self._engine.intake.cancel, tenant, job)
-        self._turning.awaken()
-        return record
-
-    async def drain(self, slot: int, because: str) -> None:
-        """Give a slot to nobody any more, which survives a restart: what runs there ends, its job goes on elsewhere.
-
-        Args:
-            slot: Which.
-            because: Shown to operators; "" gives it to jobs again.
-
-        Raises:
-            NotFound: There is no such slot that jobs are given.
-        """
-        await self._turning.ready.wait()
-        await anyio.to_thread.run_sync(self._engine.intake.drain, slot, because)
-        self._turning.awaken()
-
-    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
-        """Have another policy decide about a pool's slots; what runs goes on."""
-        await self._turning.ready.wait()
-        await anyio.to_thread.run_sync(self._engine.intake.switch, pool, policy)
-        self._turning.awaken()
-
-    async def switch_price(self, policy: PricePolicy) -> None:
-        """Have another policy share the cores of clusters, and wait until it does; kernels that run go on."""
-        await self._turning.ready.wait()
-        intake, price = self._engine.intake, self._engine.price
-        await anyio.to_thread.run_sync(intake.switch_price, policy)
-        self._turning.awaken()
-        with anyio.move_on_after(SWITCHED_S):  # longer only where the board went away, or somebody switched again
-            while price is not None and intake.price is policy and price.policy_name != policy.name:
-                await anyio.sleep(0.002)
+        return await self._turning.request(self._engine.intake.cancel, tenant, job)
 
     async def account(self) -> None:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""

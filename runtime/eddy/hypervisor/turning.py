@@ -63,6 +63,21 @@ class Turning:
         """There is something to do."""
         self._wake.set()
 
+    async def request(self, put: Callable[..., T], *arguments: object) -> T:
+        """Put a request into the engine's inbox, once it takes any, and have it looked at.
+
+        Args:
+            put: Puts it there, in a thread of its own: it may write to the store.
+            arguments: For `put`.
+
+        Returns:
+            What `put` returns.
+        """
+        await self.ready.wait()
+        answer = await anyio.to_thread.run_sync(put, *arguments)
+        self.awaken()
+        return answer
+
     async def on_board(self, call: Callable[..., T], *arguments: object) -> T:
         """Make a call in the board's thread; a cancellation waits for it to end."""
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._limiter)

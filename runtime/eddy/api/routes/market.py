@@ -81,7 +81,7 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     context.require_running()
     await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
     await anyio.to_thread.run_sync(put_in_force, context.store, body.policy, PRICE)
-    await context.hypervisor.switch_price(POLICIES[body.policy]())
+    await context.hypervisor.operating.switch_price(POLICIES[body.policy]())
     return _in_force(body.policy)
 
 

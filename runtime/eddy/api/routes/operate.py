@@ -59,7 +59,7 @@ async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator:
     context.require_running()
     because = (body.because.strip() or "drained by the operator") if body.drained else ""
     await noted(context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because)
-    await context.hypervisor.drain(slot, because)
+    await context.hypervisor.operating.drain(slot, because)
     (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
     return slot_answer(status, context.store.numbers, operator)
 
@@ -78,7 +78,7 @@ async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -
     context.require_running()
     await noted(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
     await anyio.to_thread.run_sync(put_in_force, context.store, body.policy)
-    await context.hypervisor.switch(POLICIES[body.policy]())
+    await context.hypervisor.operating.switch(POLICIES[body.policy]())
     return _in_force(body.policy)
 
 
