@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from eddy.core.applications import Application
-from eddy.core.fusion import forms
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.application_graph import Graph
 from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.job_forms import JobForms
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.messages import Fetch, LaunchItem, Load, ScrubSlot
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.slot import MachineSlot, Phase
-from eddy.policy.dispatch.forms import best_form
 from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
-
-ONE_BY_ONE = 4
-"""Jobs that take another form one by one within a turn; from then on all that are alike do, at once."""
 
 
 class Decisions:
@@ -31,10 +25,7 @@ class Decisions:
     def __init__(self, state: MachineState) -> None:
         self.state = state
         self._dropped: tuple[object, ...] = ()
-        self._forms_taken = 0
-        """Jobs that took another form than that of their application, so far."""
-        self._forms_before = 0
-        """The same when this turn began."""
+        self._forms = JobForms(state, self.view)
         self._promised: set[int] = set()
         """Slots that were given in this turn to jobs that have yet to get their memory: free, but not for others."""
 
@@ -66,7 +57,7 @@ class Decisions:
         The pool that was loaded last is asked last, so that neither keeps the configuration port from the other.
         """
         self.state.port.open()
-        self._forms_before = self._forms_taken
+        self._forms.begin_turn()
         self._promised.clear()
         for _ in range(2 * len(self.state.slots) + len(self.state.jobs) + 2):
             again = False
@@ -79,9 +70,9 @@ class Decisions:
     def _ask_in_turn(self, pool: PoolState) -> bool:
         """Ask a pool's policy, again where a job took another form: nothing was loaded for it yet, and it is the pool's
         turn at the configuration port. Answers whether the world changed at once."""
-        again, asked_with = self._shape_for_residents(pool), -1
-        while self._forms_taken != asked_with:
-            asked_with = self._forms_taken
+        again, asked_with = self._forms.fit_residents(pool, self._promised), -1
+        while self._forms.taken != asked_with:
+            asked_with = self._forms.taken
             again = self._ask_policy(pool) or again
         return again
 
@@ -148,7 +139,7 @@ class Decisions:
         if reason or job is None or slot is None:
             self._drop(job, decision, reason)
             return False
-        if self._change_form(job, pool):
+        if self._forms.choose(job, pool):
             return True
         if job.memory is not BufferState.HELD:
             if job.memory is BufferState.NONE:
@@ -185,57 +176,6 @@ class Decisions:
         self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE)
         self.state.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
-
-    def _change_form(self, job: Job, pool: PoolState) -> bool:
-        """Before a job's first slot: choose the form in which it is run; answers whether it is another one."""
-        if job.shaped or not self.state.residency.fused(job.spec.application):
-            return False
-        job.shaped = True
-        form = self._best_form(job, pool)
-        if form is job.spec.application:
-            return False
-        # A policy that passes over a job in its new form comes to the next one that is alike, be they ten thousand.
-        for each in self._alike(job, pool) if self._forms_taken - self._forms_before >= ONE_BY_ONE else (job,):
-            self._take_form(each, form)
-        return True
-
-    def _alike(self, job: Job, pool: PoolState) -> list[Job]:
-        """A job, and those that wait, differ from it in their age alone, and have not chosen their form."""
-        shown, number = pool.jobs(self.state.jobs), job.spec.id
-        if number in shown.begun or shown.get(number) is None:
-            return [job]
-        line = [self.state.jobs[each.id] for each in shown.line_of(shown.job(number)).values()]
-        return [job, *(each for each in line if not each.shaped and each.spec.tenant == job.spec.tenant)]
-
-    def _best_form(self, job: Job, pool: PoolState) -> Application:
-        return best_form(forms(job.spec.application), pool.look(job), self.view(pool.pool), pool.fits)
-
-    def _take_form(self, job: Job, form: Application) -> None:
-        job.shaped = True
-        job.take_form(form, Graph(form))
-        self._forms_taken += 1
-        self.state.show_again(job)
-        self.state.changed(job)
-
-    def _shape_for_residents(self, pool: PoolState) -> bool:
-        """Have jobs that wait take the form for which a free slot holds a module, where they end first in it: a policy
-        sees the tasks of a job's form, and would load what is there already. Of jobs that are alike, the first in line.
-
-        Answers whether one did.
-        """
-        free = [slot for index in pool.slots if (slot := self.state.slots[index]).phase is Phase.FREE]
-        there = {slot.module for slot in free if slot.index not in self._promised}
-        before = self._forms_taken
-        for kind in pool.jobs(self.state.jobs).kinds.values() if there - {""} else ():
-            for shown in kind.front:
-                job = self.state.jobs[shown.id]
-                fused = self.state.residency.fused(job.spec.application)
-                if job.shaped or not any(task.module in there for task in fused):
-                    continue
-                form = self._best_form(job, pool)
-                if form is not job.spec.application and any(task.module in there for task in form.tasks):
-                    self._take_form(job, form)
-        return self._forms_taken != before
 
     def _scrub(self, slot: MachineSlot, job: Job) -> None:
         """Have the module that served another tenant scrubbed for a job; the configuration port has no part in it."""
