@@ -22,6 +22,7 @@ from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.pool.whole_arrays import WholeArrays
 
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
@@ -97,6 +98,7 @@ class Mirror:
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
         index: All jobs, to be listed.
+        arrays: Which arrays are there whole.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
@@ -115,8 +117,7 @@ class Mirror:
         self.tenants: dict[str, PoolTenant] = {}
         self.there = InputsThere()
         self.index = JobIndex()
-        self._arrays: set[int] = set()
-        self._incomplete: dict[int, dict[int, PoolJob]] = {}
+        self.arrays = WholeArrays()
         self._revision = 0
         self._moved = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
@@ -216,26 +217,10 @@ class Mirror:
                     self.whole.set()
                     continue
                 job, revision = told
-                self._accept(job)
+                for each in self.arrays.take(job):
+                    self._take(each)
                 self._revision = max(self._revision, revision)
                 self._moved.set()
-
-    def _accept(self, job: PoolJob) -> None:
-        """Take a record in; one of an array waits until all of them are there, which the record of the first says."""
-        if job.array is None:
-            self._take(job)
-        elif job.id == job.array.id and job.id not in self._arrays:
-            self._arrays.add(job.id)
-            for each in (job, *self._incomplete.pop(job.id, {}).values()):
-                self._take(each)
-        elif job.array.id in self._arrays:
-            self._take(job)
-        else:
-            self._incomplete.setdefault(job.array.id, {})[job.id] = job
-
-    def accepted(self, job: PoolJob) -> bool:
-        """Whether a record is a job's that was accepted: one of an array is not before all of them are there."""
-        return job.array is None or job.array.id in self._arrays
 
     async def caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.

@@ -27,7 +27,7 @@ async def visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
     with contextlib.suppress(NotFound):
         job = await parts.table.job(parts.numbers.job.meant(number))
         if job.tenant == caller.id or caller.admin:
-            if not parts.lead.mirror.accepted(job) and job.array is not None:
+            if not parts.lead.mirror.arrays.accepted(job) and job.array is not None:
                 await parts.table.job(job.array.id)  # the whole array is there once its first job is
             return job
     raise NotFound(f"There is no job {number}.", field="job", asked=number)
