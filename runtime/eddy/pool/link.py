@@ -84,12 +84,62 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
 
 
 class _Client(Nats):
-    """The client of NATS, which signs as one user. Its own way to do that needs two further packages."""
+    """The client of NATS, which signs as one user. Its own way to do that needs two further packages.
 
-    def be(self, key: UserKey) -> None:
-        """Connect as this user."""
-        self._public_nkey = key.public
-        self._auth_configured = True
+    Attributes:
+        refused: Whether a server did not let this user in.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = False
+        self._own: dict[str, Any] = {}
+        """Options that go with the user."""
+
+    def be(self, access: PoolAccess) -> None:
+        """Connect as this user, and to servers with this certificate alone."""
+        if access.seed:
+            key = UserKey.from_seed(access.seed)
+            self._public_nkey = key.public
+            self._auth_configured = True
+            self._own["signature_cb"] = key.sign
+        if access.certificate:
+            self._own |= {"tls": access.tls(), "tls_hostname": SERVER_NAME}
+        if access.name:
+            self._own["inbox_prefix"] = f"_INBOX.{access.name}"
+
+    async def reach(self, urls: str, name: str) -> None:
+        """Connect to one of these servers, and again, for ever, where the connection is lost.
+
+        Args:
+            urls: Of the servers, separated by commas.
+            name: Who connects, for the server's log.
+        """
+        await self.connect(
+            [each.strip() for each in urls.split(",")],
+            name=name,
+            error_cb=self._failed,
+            reconnected_cb=self._came_back,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=1,
+            connect_timeout=CONNECT_S,
+            # A server that stands still, or is cut off, is left for another after so long.
+            ping_interval=PING_S,
+            max_outstanding_pings=2,
+            **self._own,
+        )
+        await self._came_back()
+
+    async def _failed(self, failure: Exception) -> None:
+        """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
+        if "authorization" in str(failure).lower():
+            self.refused = True
+        if isinstance(failure, asyncio.TimeoutError) and not self.is_connected:
+            self.options["connect_timeout"] = min(2 * self.options["connect_timeout"], MOST_CONNECT_S)
+
+    async def _came_back(self) -> None:
+        """Servers answer: the next connection is given as long as the first try of this one was."""
+        self.options["connect_timeout"] = CONNECT_S
 
     async def hang_up(self) -> None:
         """End the connection, whether the server that it leads to answers or stands still."""
@@ -157,49 +207,13 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
         PoolUnreachable: Nothing answers in time, or it does not let this user in.
     """
     client = _Client()
-    refused: list[Exception] = []
-
-    async def heard(failure: Exception) -> None:
-        """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
-        if "authorization" in str(failure).lower():
-            refused.append(failure)
-        if isinstance(failure, asyncio.TimeoutError) and not client.is_connected:
-            client.options["connect_timeout"] = min(2 * client.options["connect_timeout"], MOST_CONNECT_S)
-
-    async def again() -> None:
-        client.options["connect_timeout"] = CONNECT_S
-
-    options: dict[str, Any] = {}
-    if access.seed:
-        key = UserKey.from_seed(access.seed)
-        client.be(key)
-        options["signature_cb"] = key.sign
-    if access.certificate:
-        options |= {"tls": access.tls(), "tls_hostname": SERVER_NAME}
-    if access.name:
-        options["inbox_prefix"] = f"_INBOX.{access.name}"
-    where = ",".join(each.rsplit("@", 1)[-1].rsplit("/", 1)[-1] for each in access.urls.split(","))
+    client.be(access)
     try:
-        await asyncio.wait_for(
-            client.connect(
-                [each.strip() for each in access.urls.split(",")],
-                name=name,
-                error_cb=heard,
-                reconnected_cb=again,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=1,
-                connect_timeout=CONNECT_S,
-                # A server that stands still, or is cut off, is left for another after so long.
-                ping_interval=PING_S,
-                max_outstanding_pings=2,
-                **options,
-            ),
-            patience_s,
-        )
-        await again()
+        await asyncio.wait_for(client.reach(access.urls, name), patience_s)
     except (*AWAY, NoServersError) as failure:
         await client.hang_up()
-        if refused:
+        where = ",".join(each.rsplit("@", 1)[-1].rsplit("/", 1)[-1] for each in access.urls.split(","))
+        if client.refused:
             message = f"The pool at {where} does not let this key in: `eddy pool admit` makes a new one."
             raise PoolUnreachable(message, pool=where) from failure
         message = f"No pool answers at {where}; start one with `eddy pool up`, or name another."
