@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import Conflict, NotFound
-from eddy.pool.blobs import DamagedBlob, PoolBlobs, received
+from eddy.pool.blobs import STORE, DamagedBlob, PoolBlobs, received, sent
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import Link, opened
+from eddy.pool.link import WRITTEN, Link, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, JobPart
 from eddy.pool.table import PoolJobs
@@ -48,6 +48,22 @@ def test_a_blob_is_sent_no_faster_than_its_rate_and_each_tenant_has_its_own(tmp_
             await blobs.fetch("grace", name)
         with pytest.raises(DamagedBlob):
             await blobs.put("ada", b"other", name)
+
+    on_a_server(tmp_path, check)
+
+
+def test_what_was_fetched_leaves_nothing_behind_at_the_servers(tmp_path: Path) -> None:
+    """A server refuses a consumer beyond 1,000 for a stream; each that is left takes a minute to go by itself."""
+
+    async def check(link: Link) -> None:
+        blobs = PoolBlobs(link)
+        for data in (b"an output", b"", os.urandom(300_000)):
+            name = hashlib.sha256(data).hexdigest()
+            await blobs.take("ada", name, await sent(link.js, "b1", data), len(data))
+            assert (await blobs.fetch("ada", name)).data == data
+        with pytest.raises(DamagedBlob):
+            await blobs.take("ada", "0" * 64, await sent(link.js, "b1", b"something else"), 14)
+        assert [await link.js.consumers_info(stream) for stream in (WRITTEN, STORE)] == [[], []]
 
     on_a_server(tmp_path, check)
 

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -14,7 +15,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError, ObjectNotFoundError
 
 from eddy.core.errors import EddyError, NotFound
-from eddy.pool.link import WRITTEN, Link
+from eddy.pool.link import AWAY, WRITTEN, Link
 from eddy.pool.pace import TokenBucket
 
 PIECES = 4
@@ -100,8 +101,7 @@ class PoolBlobs:
             NotFound: It is not there.
             DamagedBlob: What came is not what its name says.
         """
-        waiting = await self.waiting(tenant, sha256)
-        return await received(self._link.js, waiting, sha256)
+        return await self._received(await self.waiting(tenant, sha256), sha256, STORE)
 
     async def waiting(self, tenant: str, sha256: str) -> WaitingBlob:
         """Have a blob wait under a name that nobody can guess, for whoever is told it; forgotten after a minute.
@@ -129,9 +129,22 @@ class PoolBlobs:
         """
         if await self.size(tenant, sha256) is None:
             waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
-            fetched = await received(self._link.js, waiting, sha256, stream=WRITTEN)
+            fetched = await self._received(waiting, sha256, WRITTEN)
             await self.put(tenant, fetched.data, sha256)
         await self._link.js.purge_stream(WRITTEN, subject=f"eddy.written.{pieces}")
+
+    async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> Fetched:
+        """What waits; its consumer goes at once.
+
+        A server keeps 1,000 consumers for a stream and refuses more: at 20 outputs a second, each kept for a minute, a
+        pool would stand still for ten seconds after every 1,000.
+        """
+        try:
+            return await received(self._link.js, waiting, sha256, stream=stream)
+        finally:
+            if waiting.consumer:
+                with suppress(NotFoundError, *AWAY):  # the server forgets it after a minute
+                    await self._link.js.delete_consumer(stream, waiting.consumer)
 
     async def _waiting(self, stream: str, subject: str, size_bytes: int) -> WaitingBlob:
         if not size_bytes:
