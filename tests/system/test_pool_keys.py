@@ -10,14 +10,16 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageInUse
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageInUse
 from eddy.pool.admission import PoolAdmission
-from eddy.pool.blobs import PoolBlobs
+from eddy.pool.blobs import Fetched, PoolBlobs, WaitingBlob, received
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.link import connected, opened
+from eddy.pool.fetches import MOST_AT_ONCE
+from eddy.pool.link import STORE, connected, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.record_json import to_json
 from eddy.pool.records import Fenced, PoolBoard
+from eddy.pool.table import PoolJobs
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
 from pool_kit import WAIT_S
 
@@ -118,7 +120,8 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
             part = {"first": 0, "items": 1, "outputs": {}}
             for refused in (
                 other.job(job.id), other.fetch(job, SHA), other.taken_up(job), other.put(job, b"x"),
-                other.committed(job, part, 1.0, None), other.failed(job, {"code": "x"}), other.sent(job, 1, 1.0),
+                other.committed(job, part, 1.0, None), other.failed(job, {"code": "x"}),
+                other.sent(job, Fetched(b"x", 1.0, "")),
             ):  # fmt: skip
                 with pytest.raises(Fenced):
                     await refused
@@ -133,6 +136,40 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
             assert kept.ended_unix_s - kept.started_unix_s == pytest.approx(2.0, abs=0.01)
             with pytest.raises(Fenced):
                 await mine.committed(dataclasses.replace(job, token=job.token + 1), {**part, "first": 1}, 1.0, None)
+
+    with_boards(tmp_path, check)
+
+
+def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_others(tmp_path: Path) -> None:
+    """A server bounds the consumers of a stream; each that is left takes a minute to go by itself."""
+
+    async def check(boards: Boards) -> None:
+        link = boards.link
+        grace = await PoolJobs(link).submit("grace", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
+        await PoolBlobs(link).put("grace", DATA)
+        await PoolJobs(link).change(grace.id, lambda it: it.placed("b2", 0.0, {}))
+        theirs = await PoolJobs(link).job(grace.id)
+
+        async def left() -> set[str]:
+            return {str(each.name) for each in await link.js.consumers_info(STORE)}
+
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
+            waiting = WaitingBlob(**await other._ask("blob", job=theirs.id, token=theirs.token, sha256=SHA))
+            assert await left() == {waiting.consumer}
+            for _ in range(3):
+                await mine.sent(boards.job, await mine.fetch(boards.job, SHA))
+            assert await left() == {waiting.consumer}, "it goes once its board has what it fetched"
+            own = f"b1-{waiting.consumer.rpartition('-')[2]}"
+            for name in (waiting.consumer, own, "", f"b2-{'0' * 32}"):
+                await mine.sent(boards.job, Fetched(DATA, 1.0, name))
+            for wrong in ("b1-*", ">", f"{own}.x", f"{own}\n", f"b1-\r\nPUB eddy.work.b2 1\r\n{'0' * 32}", 3, None):
+                with pytest.raises(EddyError):
+                    await mine._ask("sent", job=boards.job.id, bytes=1, took_s=1.0, given_bps=0.0, consumer=wrong)
+            assert await left() == {waiting.consumer}, "no board names another's"
+            for _ in range(2 * MOST_AT_ONCE):
+                await mine._ask("blob", job=boards.job.id, token=boards.job.token, sha256=SHA)
+            assert len(await left()) == MOST_AT_ONCE + 1, "a board that only begins ends its own"
+            assert (await received(other._js, waiting, SHA)).data == DATA
 
     with_boards(tmp_path, check)
 

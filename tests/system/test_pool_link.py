@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import Conflict, NotFound
-from eddy.pool.blobs import STORE, DamagedBlob, PoolBlobs, received, sent
+from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import WRITTEN, Link, opened
+from eddy.pool.link import EVENTS, MOST_CONSUMERS, STORE, WRITTEN, Link, _made, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, JobPart
 from eddy.pool.table import PoolJobs
@@ -64,6 +64,20 @@ def test_what_was_fetched_leaves_nothing_behind_at_the_servers(tmp_path: Path) -
         with pytest.raises(DamagedBlob):
             await blobs.take("ada", "0" * 64, await sent(link.js, "b1", b"something else"), 14)
         assert [await link.js.consumers_info(stream) for stream in (WRITTEN, STORE)] == [[], []]
+
+    on_a_server(tmp_path, check)
+
+
+def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before_too(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        for stream in (STORE, EVENTS):
+            config = (await link.js.stream_info(stream)).config
+            assert config.max_consumers == MOST_CONSUMERS
+            config.max_consumers = -1  # as servers take it: 1,000
+            await link.js.update_stream(config)
+        await _made(link.nats, replicas=1)
+        for stream in (STORE, EVENTS):
+            assert (await link.js.stream_info(stream)).config.max_consumers == MOST_CONSUMERS
 
     on_a_server(tmp_path, check)
 

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,7 +59,11 @@ class Streams:
             raise NatsTimeout
         return name
 
-    object_store = stream_info = key_value
+    object_store = key_value
+
+    async def stream_info(self, name: str) -> Any:
+        await self.key_value(name)
+        return SimpleNamespace(config=SimpleNamespace(max_consumers=link.MOST_CONSUMERS))
 
 
 NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_leader", "eddy_keys", "eddy_blobs")

@@ -153,9 +153,10 @@ class AskingBoard:
             await self._asked(answer_s, {"what": "written", **about, "pieces": pieces, "bytes": len(data)})
         return sha
 
-    async def sent(self, job: PoolJob, size_bytes: int, took_s: float) -> None:
-        """Tell the job's followers of a transfer."""
-        await self._ask("sent", job=job.id, bytes=size_bytes, took_s=took_s, given_bps=job.bps)
+    async def sent(self, job: PoolJob, fetched: Fetched) -> None:
+        """Tell the job's followers of a transfer; what it came by goes."""
+        told = {"bytes": len(fetched.data), "took_s": fetched.took_s, "consumer": fetched.consumer}
+        await self._ask("sent", job=job.id, given_bps=job.bps, **told)
 
 
 def _job(raw: Mapping[str, Any]) -> PoolJob:

@@ -15,14 +15,13 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError, ObjectNotFoundError
 
 from eddy.core.errors import EddyError, NotFound
-from eddy.pool.link import AWAY, WRITTEN, Link
+from eddy.pool.link import AWAY, STORE, WRITTEN, Link
 from eddy.pool.pace import TokenBucket
 
 PIECES = 4
 """Pieces that a fetch asks for at once."""
 PIECE_BYTES = 128 * 1024
 PIECE_BITS = 8 * PIECE_BYTES
-STORE = "OBJ_eddy_blobs"
 KNOWN = 20_000
 """Sizes of blobs that are kept in memory, some 200 bytes each."""
 
@@ -35,10 +34,11 @@ class DamagedBlob(EddyError):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Bytes, and how long their transfer took in wall seconds."""
+    """Bytes, how long their transfer took in wall seconds, and the name of the consumer they came by."""
 
     data: bytes
     took_s: float
+    consumer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,13 @@ class PoolBlobs:
         """
         return await self._received(await self.waiting(tenant, sha256), sha256, STORE)
 
-    async def waiting(self, tenant: str, sha256: str) -> WaitingBlob:
+    async def waiting(self, tenant: str, sha256: str, board: str = "") -> WaitingBlob:
         """Have a blob wait under a name that nobody can guess, for whoever is told it; forgotten after a minute.
+
+        Args:
+            tenant: Whose it is.
+            sha256: Its name.
+            board: Whom it waits for; "" for this head.
 
         Raises:
             NotFound: It is not there.
@@ -113,7 +118,12 @@ class PoolBlobs:
             info = await self._link.blobs.get_info(f"{tenant}/{sha256}")
         except (ObjectNotFoundError, NotFoundError):
             raise NotFound("There is no such blob.", field="sha256", asked=sha256) from None
-        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0))
+        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0), board)
+
+    async def forget(self, consumer: str, stream: str = STORE) -> None:
+        """Let what waits under a name wait no longer."""
+        with suppress(NotFoundError, *AWAY):  # the server forgets it after a minute
+            await self._link.js.delete_consumer(stream, consumer)
 
     async def take(self, tenant: str, sha256: str, pieces: str, size_bytes: int) -> None:
         """Keep what a board wrote piece by piece (`sent`), once it is seen to be what its name says. The pieces go.
@@ -143,14 +153,13 @@ class PoolBlobs:
             return await received(self._link.js, waiting, sha256, stream=stream)
         finally:
             if waiting.consumer:
-                with suppress(NotFoundError, *AWAY):  # the server forgets it after a minute
-                    await self._link.js.delete_consumer(stream, waiting.consumer)
+                await self.forget(waiting.consumer, stream)
 
-    async def _waiting(self, stream: str, subject: str, size_bytes: int) -> WaitingBlob:
+    async def _waiting(self, stream: str, subject: str, size_bytes: int, board: str = "") -> WaitingBlob:
         if not size_bytes:
             return WaitingBlob("", 0)
         config = ConsumerConfig(
-            name=secrets.token_hex(16), ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
+            name=f"{board}-{secrets.token_hex(16)}", ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
             filter_subject=subject, inactive_threshold=60, mem_storage=True, num_replicas=1,
         )  # fmt: skip
         return WaitingBlob(str((await self._link.js.add_consumer(stream, config)).name), size_bytes)
@@ -172,7 +181,7 @@ async def received(
         await _pieces(js, waiting, bps, data, stream)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
-    return Fetched(bytes(data), time.monotonic() - began_s)
+    return Fetched(bytes(data), time.monotonic() - began_s, waiting.consumer)
 
 
 async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: bytearray, stream: str) -> None:

@@ -25,6 +25,7 @@ from eddy.pool.blobs import PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import BOARDS_OWN, UNABLE
+from eddy.pool.fetches import Fetches
 from eddy.pool.link import AWAY, WORK, Link
 from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
@@ -60,6 +61,7 @@ class Gate:
     ) -> None:
         self._link, self._on_board, self._weights = link, on_board, weights
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
+        self._fetches = Fetches(self._blobs)
         self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
@@ -198,7 +200,7 @@ class Gate:
         job = await self._own(board, ask)
         if ask["sha256"] not in job.blobs:
             raise NotFound(f"Job {job.id} does not name this blob.", job=job.id)
-        return asdict(await self._blobs.waiting(job.tenant, ask["sha256"]))
+        return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"]))
 
     async def _has(self, board: str, ask: Ask) -> Any:
         job = await self._own(board, ask)
@@ -215,7 +217,8 @@ class Gate:
         return None
 
     async def _sent(self, board: str, ask: Ask) -> Any:
-        job = await self._own(board, ask)
-        told = SaidTransfer.model_validate(dict(ask)).model_dump()
+        said = SaidTransfer.model_validate(dict(ask))
+        await self._fetches.ended(board, said.consumer)
+        job, told = await self._own(board, ask), said.model_dump(exclude={"consumer"})
         await self._link.tell(job.tenant, job.id, "sent", **told, board=board)
         return None

@@ -47,7 +47,9 @@ CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
 EVENTS_KEPT_S = 7 * 86400.0
 WRITTEN_KEPT_S = 3600.0
-WORK, EVENTS, WRITTEN = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN"
+WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
+MOST_CONSUMERS = 10_000
+"""Fetches of boards, and as many followers of jobs, at the same time. Servers allow 1,000 where nothing is said."""
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
 CALL_S = 5.0
@@ -316,4 +318,14 @@ async def _made(client: Nats, replicas: int) -> Link:
     )
     everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events), stream(written))
     made, blobs, *_ = await asyncio.wait_for(everything, ASKED_S)
+    await asyncio.wait_for(asyncio.gather(*(_with_room(js, name) for name in (STORE, EVENTS))), ASKED_S)
     return Link(client, js, *made, blobs)
+
+
+async def _with_room(js: JetStreamContext, stream: str) -> None:
+    """Have a stream take `MOST_CONSUMERS`; a server may refuse to change the number."""
+    config = (await js.stream_info(stream)).config
+    if config.max_consumers != MOST_CONSUMERS:
+        config.max_consumers = MOST_CONSUMERS
+        with contextlib.suppress(BadRequestError):
+            await js.update_stream(config)

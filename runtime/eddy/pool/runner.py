@@ -104,7 +104,7 @@ class JobRun:
             self._board.transferred(len(fetched.data), fetched.took_s, bool(self.job.bps))
             self._sent_bytes += len(fetched.data)
             with suppress(*AWAY):
-                await self._pool.sent(self.job, len(fetched.data), fetched.took_s)
+                await self._pool.sent(self.job, fetched)
 
     async def _taken_up(self) -> None:
         self.job = await steadily(lambda: self._pool.taken_up(self.job))

@@ -1,0 +1,47 @@
+"""Inputs that boards are fetching: how many each may at once, and that nothing is left of them.
+
+A server bounds the consumers of a stream, and each fetch is one. A board says when it has what it fetched, and then its
+consumer goes; one that only begins, as the key of a stolen board could, takes the place of its own earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+
+from eddy.pool.blobs import PoolBlobs, WaitingBlob
+
+MOST_AT_ONCE = 32
+"""Fetches of a board that a head has begun for it at most, beyond which the oldest is given up."""
+
+
+class Fetches:
+    """Those that one head began.
+
+    Args:
+        blobs: The pool's.
+    """
+
+    def __init__(self, blobs: PoolBlobs) -> None:
+        self._blobs = blobs
+        self._begun: defaultdict[str, deque[str]] = defaultdict(deque)
+
+    async def waiting(self, board: str, tenant: str, sha256: str) -> WaitingBlob:
+        """Have a blob wait for a board.
+
+        Raises:
+            NotFound: It is not there.
+        """
+        waiting, begun = await self._blobs.waiting(tenant, sha256, board), self._begun[board]
+        if waiting.consumer:
+            begun.append(waiting.consumer)
+            if len(begun) > MOST_AT_ONCE:
+                await self._blobs.forget(begun.popleft())
+        return waiting
+
+    async def ended(self, board: str, consumer: str) -> None:
+        """A board has what it fetched, from whichever head; a name that is not one of its own changes nothing."""
+        if consumer.rpartition("-")[0] != board:
+            return
+        if consumer in self._begun[board]:
+            self._begun[board].remove(consumer)
+        await self._blobs.forget(consumer)
