@@ -67,7 +67,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
         async with opened(str(server.admission.head_file), "head", WAIT_S) as link:
             await numbers_of(link)
             lead = Lead(link, "head")
-            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
+            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
             running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
             try:
                 await PoolBlobs(link).put("ada", DATA)

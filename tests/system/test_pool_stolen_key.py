@@ -14,6 +14,7 @@ import pytest
 from eddy.core.errors import EddyError
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
+from eddy.pool.floods import MOST, REQUESTS
 from eddy.pool.link import EVENTS, WORK, WRITTEN, steadily
 from eddy.pool.record_json import to_json
 from eddy.pool.records import PoolBoard, PoolJob
@@ -211,14 +212,20 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
     async def check(boards: Boards) -> None:
         async with boards.board("b1") as (nats, mine), boards.board("b2") as (_, other):
             await mine.join(FACTS)
-            for _ in range(20):
+            floods, deadline = boards.lead.mirror.floods, asyncio.get_running_loop().time() + WAIT_S
+            while not floods.of("b1"):
+                assert asyncio.get_running_loop().time() < deadline, floods.came
                 for _ in range(500):
                     await nats.publish("eddy.gate.b1", b'{"what": "mine"}', reply="_INBOX.b1.x.y")
                 await nats.flush()
                 assert await answered(other) == []
-            assert await answered(mine) == [boards.job.id]
+            assert floods.of("b1").endswith(" requests a second")
+            assert not floods.of("b2"), floods.came
+            await asyncio.sleep(3.0)
+            assert await answered(mine) == [boards.job.id], "once it sends no more"
 
-    with_boards(tmp_path, check)
+    with patch("eddy.pool.floods.WINDOW_S", 3.0), patch.dict(MOST, {REQUESTS: 100}):
+        with_boards(tmp_path, check)
 
 
 def test_a_board_that_sends_without_end_is_refused_and_others_are_heard(tmp_path: Path) -> None:
@@ -228,12 +235,21 @@ def test_a_board_that_sends_without_end_is_refused_and_others_are_heard(tmp_path
         limits = json.loads(boards.server.config.read_text())["jetstream"]
         assert limits["max_buffered_msgs"] == 50
         lease = json.dumps({**dataclasses.asdict(FACTS), "name": "b2"}).encode()
-        async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, _):
+        floods = boards.lead.mirror.floods
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, other):
+            await steadily(lambda: other.join(FACTS))
             await steadily(lambda: mine.join(FACTS))
-            for number in range(3000):
-                await nats.publish("$KV.eddy_leases.b2", lease)
-                if number % 100 == 0:
+            deadline = asyncio.get_running_loop().time() + WAIT_S
+            while not floods.of("b2"):
+                assert asyncio.get_running_loop().time() < deadline, floods.came
+                for _ in range(30):
+                    for _ in range(100):
+                        await nats.publish("$KV.eddy_leases.b2", lease)
                     await nats.flush()
+            assert floods.of("b2").endswith(" leases a second")
+            assert not floods.of("b1")
+            (refused,) = (board for board in boards.lead.mirror.usable if board.name == "b2")
+            assert refused.drained.startswith("it floods the pool with ")
             await steadily(lambda: mine.renew(FACTS))
             deadline = asyncio.get_running_loop().time() + WAIT_S
             while not boards.lead.mirror.alive("b1"):

@@ -158,11 +158,16 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         print_json(found)
         return
     present = sum(board["present"] for board in found["boards"])
+    for board in found["boards"]:
+        if board.get("floods"):
+            say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "
           f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
 
 
 def _state(board: dict[str, Any]) -> str:
+    if board.get("floods"):
+        return f"floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that"
     if not board["present"]:
         return "away"
     if board["drained"]:

@@ -73,7 +73,10 @@ class AskingBoard:
 
         Raises:
             PoolReplaced: The servers keep another pool.
+            NatsTimeout: No server answers now; what is sent then would come all at once when one does.
         """
+        if not self._nats.is_connected:
+            raise NatsTimeout
         if self._connection != (connection := int(self._nats.stats["reconnects"])):
             await self.still_there()
             self._connection = connection

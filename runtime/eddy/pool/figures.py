@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from eddy.pool.floods import LEASES, REQUESTS
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
 from eddy.pool.records import FINAL, PLACED, QUEUED, RUNNING
@@ -43,6 +44,7 @@ class PoolFigures(Collector):
         waits_s = 0.0 if oldest is None else max(time.time() - oldest, 0.0)
         yield _gauge("eddy_pool_oldest_waiting_seconds", "Wall time the job has waited that came first.", waits_s)
         yield from self._boards()
+        yield from self._floods()
         seen = mirror.seen
         ended = CounterMetricFamily("eddy_pool_jobs_ended", "Jobs that ended, by state.", labels=["state"])
         for state in FINAL:
@@ -56,6 +58,20 @@ class PoolFigures(Collector):
         yield _count("eddy_pool_replans", "Times this head has planned again what boards have.", lead.replans.made)
         yield _count("eddy_pool_replanned", "Jobs it took from boards then.", lead.replans.moved)
         yield _count("eddy_pool_weight_rounds", "Rounds of tenants' weights.", self._rounds.number)
+
+    def _floods(self) -> Iterator[Metric]:
+        floods, names = self._lead.mirror.floods, sorted(self._lead.mirror.boards)
+        family = CounterMetricFamily(
+            "eddy_pool_board_sent",
+            "Leases and requests of a board that came to this head.",
+            labels=["board", "what"],
+        )
+        for name in names:
+            for what in (LEASES, REQUESTS):
+                family.add_metric([name, what], floods.came[name, what])
+        yield family
+        flooding = {name: float(bool(floods.of(name))) for name in names}
+        yield _by("eddy_pool_board_floods", "1 while a board floods the pool: revoke it.", "board", flooding)
 
     def _boards(self) -> Iterator[Metric]:
         mirror = self._lead.mirror

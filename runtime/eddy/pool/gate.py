@@ -26,6 +26,7 @@ from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import BOARDS_OWN, UNABLE
 from eddy.pool.fetches import Fetches
+from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import AWAY, WORK, Link
 from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
@@ -51,6 +52,7 @@ class Gate:
         link: The pool.
         on_board: Numbers of the jobs on a board that have not ended.
         weights: Of tenants that have kernels on a board, there.
+        floods: What boards send.
     """
 
     def __init__(
@@ -58,8 +60,9 @@ class Gate:
         link: Link,
         on_board: Callable[[str], Awaitable[list[int]]],
         weights: Callable[[str], Awaitable[Mapping[str, float]]],
+        floods: Floods,
     ) -> None:
-        self._link, self._on_board, self._weights = link, on_board, weights
+        self._link, self._on_board, self._weights, self._floods = link, on_board, weights, floods
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
         self._fetches = Fetches(self._blobs)
         self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
@@ -86,7 +89,7 @@ class Gate:
         try:
             async for message in asked.messages:
                 board = message.subject.rsplit(".", 1)[-1]
-                if self._asked[board] >= MOST_ASKED:
+                if self._floods.too_much(board, REQUESTS) or self._asked[board] >= MOST_ASKED:
                     continue  # a board of this project asks again
                 self._asked[board] += 1
                 task = asyncio.ensure_future(self._answer(board, message))

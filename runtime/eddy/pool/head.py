@@ -106,7 +106,7 @@ def routers() -> tuple[APIRouter, ...]:
 async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
-    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights)
+    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods)
     running = [asyncio.ensure_future(each.run()) for each in (lead, gate)]
     try:
         yield

@@ -14,6 +14,7 @@ import structlog
 from eddy.pool.drops import HELD_BACK, Drops
 from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
+from eddy.pool.floods import LEASES, Floods
 from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
@@ -95,6 +96,7 @@ class Mirror:
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
         drops: What boards dropped.
+        floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
         index: All jobs, to be listed.
@@ -113,7 +115,7 @@ class Mirror:
         self.boards: dict[str, PoolBoard] = {}
         self._kinds: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self.estimates, self.drops = Estimates(), Drops(clock)
+        self.estimates, self.drops, self.floods = Estimates(), Drops(clock), Floods(clock)
         self.tenants: dict[str, PoolTenant] = {}
         self.there = InputsThere()
         self.index = JobIndex()
@@ -142,9 +144,15 @@ class Mirror:
 
     @property
     def usable(self) -> list[PoolBoard]:
-        """`present`, where a board that dropped what it had counts as drained for as long as it is held back."""
-        held = self.drops.held_back_s
-        return [replace(board, drained=HELD_BACK) if held(board.name) else board for board in self.present]
+        """`present`, where a board that dropped what it had counts as drained for as long as it is held back, and one
+        that floods the pool while it does."""
+
+        def as_used(board: PoolBoard) -> PoolBoard:
+            if flood := self.floods.of(board.name):
+                return replace(board, drained=f"it floods the pool with {flood}")
+            return replace(board, drained=HELD_BACK) if self.drops.held_back_s(board.name) else board
+
+        return [as_used(board) for board in self.present]
 
     async def on_board(self, name: str) -> list[int]:
         """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
@@ -188,6 +196,8 @@ class Mirror:
             if entry is not None and entry.key.startswith(BEATS):
                 if entry.key == self._beat:
                     self.heard.beat()
+            elif entry is not None and self.floods.too_much(entry.key, LEASES):
+                continue  # to read it all would take all of this head
             elif entry is not None and entry.operation is None and entry.value:
                 try:
                     self._renewed(lease_read(entry.key, entry.value))

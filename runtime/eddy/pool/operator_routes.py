@@ -138,7 +138,12 @@ def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
     running = [parts.numbers.job.told(number) for number in board.running]
     mirror = parts.lead.mirror
     held_back_s = round(mirror.drops.held_back_s(board.name), 1)
-    told = {"running": running, "present": mirror.alive(board.name), "held_back_s": held_back_s}
+    told = {
+        "running": running,
+        "present": mirror.alive(board.name),
+        "held_back_s": held_back_s,
+        "floods": mirror.floods.of(board.name),
+    }
     return {**dataclasses.asdict(board), **told}
 
 
