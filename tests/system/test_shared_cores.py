@@ -247,14 +247,14 @@ def test_no_slice_starts_on_the_cluster_before_the_one_it_is_laid_out_for() -> N
     engine.intake.accept(step_request(store, "a", 1))
     clusters = engine.machine.clusters
     assert clusters is not None
-    while not clusters.queues.wants(1):
+    while not clusters.work.wants(1):
         engine.step()
     slot = engine.machine.slots[1]
     held, slot.module = slot.module, "gpu_before"
-    assert not clusters.queues.wants(1)
+    assert not clusters.work.wants(1)
     assert not list(clusters.queues.ready(1, "a"))
     slot.module = held
-    assert clusters.queues.wants(1)
+    assert clusters.work.wants(1)
     finish(engine)
     check_step(store, "a", 1, 1)
 

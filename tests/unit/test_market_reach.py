@@ -13,6 +13,7 @@ from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.core_accounts import CoreAccount
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.kernel_work import KernelWork
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.market_report import market_of
@@ -82,9 +83,8 @@ def test_a_cluster_that_is_there_no_more_binds_nobody() -> None:
 
 def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: int) -> int:
     """The slot that a tenant's first kernel is bound to while somebody else has one on the cluster `busy`."""
-    queues = SimpleNamespace(
-        idle=lambda _: True,
-        claimed=lambda slot, _: slot == busy,
+    queues = SimpleNamespace(idle=lambda _: True, claimed=lambda slot, _: slot == busy)
+    work = SimpleNamespace(
         left=lambda slot, _: 0,
         wants=lambda slot: {"other": 1} if slot == busy else {},
     )
@@ -93,6 +93,7 @@ def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: in
         cast(MachineState, SimpleNamespace(slots={slot.index: slot for slot in slots}, now_s=0.0)),
         loop,
         cast(KernelQueues, queues),
+        cast(KernelWork, work),
         cast(ClusterLoads, loads),
         ClusterTrials(loop, cast(KernelQueues, queues)),
         [slot.index for slot in slots],

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eddy.core.records import JobEventKind
+from eddy.hypervisor.bound_kernel import BoundKernel
 from eddy.hypervisor.cluster_loads import ClusterLoads
 from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.job import BufferState, Job
-from eddy.hypervisor.kernel_queues import KernelQueues, Progress
+from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.kernel_work import KernelWork
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Free, Spread
@@ -31,6 +33,7 @@ class ClusterBinding:
         state: The machine's.
         loop: What price decides, and what is known of kernels.
         queues: Kernels that have not ended.
+        work: What they still have to do.
         loads: What slots hold, and will.
         trials: Kernels that are measured first.
         indices: Of the slots of the `gpu` pool, in order.
@@ -41,12 +44,13 @@ class ClusterBinding:
         state: MachineState,
         loop: PriceLoop,
         queues: KernelQueues,
+        work: KernelWork,
         loads: ClusterLoads,
         trials: ClusterTrials,
         indices: Sequence[int],
     ) -> None:
-        self._state, self._loop, self._queues, self._loads, self._trials = state, loop, queues, loads, trials
-        self._indices = indices
+        self._state, self._loop, self._queues, self._work = state, loop, queues, work
+        self._loads, self._trials, self._indices = loads, trials, indices
         self._restarts: dict[int, int] = {}
 
     @property
@@ -90,11 +94,11 @@ class ClusterBinding:
         return ClusterOffer(
             slot.index,
             self._loop.kinds[module].cores,
-            self._queues.left(slot.index, tenant),
+            self._work.left(slot.index, tenant),
             share,
             self._loop.price(slot.index),
             alone,
-            wanted=share <= 0 and bool(self._queues.wants(slot.index)),
+            wanted=share <= 0 and bool(self._work.wants(slot.index)),
             speed=self._entitled_speed(spread, module, tenant, alone) if first else 0.0,
         )
 
@@ -111,7 +115,7 @@ class ClusterBinding:
         variant = spec.spread.variants[module]
         kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
         job.spec = replace(spec, application=variant.application, kernel=kernel)
-        self._queues.bind(job, Progress(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
+        self._queues.bind(job, BoundKernel(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
         if job.memory is BufferState.NONE:
             self._state.ask_for_memory(job)
         self._state.changed(job)

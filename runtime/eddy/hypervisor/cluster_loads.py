@@ -6,6 +6,7 @@ from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.kernel_work import KernelWork
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Load
@@ -22,10 +23,11 @@ class ClusterLoads:
         state: The machine's.
         loop: Knows the clusters that price wants.
         queues: Know which kernels wait for which cluster.
+        work: What they still have to do.
     """
 
-    def __init__(self, state: MachineState, loop: PriceLoop, queues: KernelQueues) -> None:
-        self.state, self.loop, self.queues = state, loop, queues
+    def __init__(self, state: MachineState, loop: PriceLoop, queues: KernelQueues, work: KernelWork) -> None:
+        self.state, self.loop, self.queues, self.work = state, loop, queues, work
         self._fits = state.pools[Pool.GPU].fits
         self._loading_for: dict[int, int] = {}
         """By slot: the job a load is booked for, the first of those that wait for it."""
@@ -100,7 +102,7 @@ class ClusterLoads:
 
     def _awaited(self, slot: MachineSlot, module: str) -> bool:
         """Whether some kernel is bound to a slot, or could be; or is bound to another, and more than that can do."""
-        if any(True for _ in self.queues.bound(slot.index)) or self.queues.overflows(module, slot.index):
+        if any(True for _ in self.queues.bound(slot.index)) or self.work.overflows(module, slot.index):
             return True
         spreads = (job.spec.spread for job in self.queues.unbound())
         return any(spread is not None and module in spread.variants for spread in spreads)

@@ -9,6 +9,7 @@ from eddy.hypervisor.cluster_binding import ClusterBinding
 from eddy.hypervisor.cluster_loads import ClusterLoads
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.kernel_work import KernelWork
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Spread
@@ -23,14 +24,22 @@ class ClusterMoves:
         state: The machine's.
         loop: What price decides, and what is known of kernels.
         queues: Kernels that have not ended.
+        work: What they still have to do.
         loads: What slots hold, and will.
         binding: Which cluster each is bound to.
     """
 
     def __init__(
-        self, state: MachineState, loop: PriceLoop, queues: KernelQueues, loads: ClusterLoads, binding: ClusterBinding
+        self,
+        state: MachineState,
+        loop: PriceLoop,
+        queues: KernelQueues,
+        work: KernelWork,
+        loads: ClusterLoads,
+        binding: ClusterBinding,
     ) -> None:
-        self._state, self._loop, self._queues, self._loads, self._binding = state, loop, queues, loads, binding
+        self._state, self._loop, self._queues, self._work = state, loop, queues, work
+        self._loads, self._binding = loads, binding
         self._looked = -1
         """The epoch in which kernels were last looked through for those that are stranded."""
 
@@ -44,7 +53,7 @@ class ClusterMoves:
             if progress.running or job.ending is not None or not self._state.slots[progress.slot].drained:
                 continue
             assert job.spec.spread is not None
-            variants, left = job.spec.spread.variants, partial(self._queues.left, tenant=job.spec.tenant)
+            variants, left = job.spec.spread.variants, partial(self._work.left, tenant=job.spec.tenant)
             there = [slot for slot in self._binding.slots if not slot.drained and self._loads.target(slot) in variants]
             same = [slot.index for slot in there if self._loads.target(slot) == progress.module]
             if same:
@@ -66,7 +75,7 @@ class ClusterMoves:
             if progress.running or progress.again or progress.trial or job.ending is not None or not progress.left:
                 continue
             share = account.shares.get(job.spec.tenant, 0.0)
-            others_want = bool(set(self._queues.wants(progress.slot)) - {job.spec.tenant})
+            others_want = bool(set(self._work.wants(progress.slot)) - {job.spec.tenant})
             rested = (self._state.now_s - progress.rests_s) / self._loop.settings.epoch_s
             if is_stranded(share, others_want, progress.slices > 0, rested) and self._has_share_elsewhere(job):
                 if progress.slices:
@@ -96,7 +105,7 @@ class ClusterMoves:
         """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
         able = not slot.drained and not slot.failed_loads and slot.rests_until_s <= self._state.now_s
         stays = self._loads.target(slot) == self._loads.wanted(slot)
-        used = self._loop.accounts[slot.index].running or self._queues.wants(slot.index)
+        used = self._loop.accounts[slot.index].running or self._work.wants(slot.index)
         return able and stays and not used
 
     def _has_share_elsewhere(self, job: Job) -> bool:

@@ -16,6 +16,7 @@ from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
+from eddy.hypervisor.bound_kernel import BoundKernel
 from eddy.hypervisor.cluster_binding import ClusterBinding
 from eddy.hypervisor.cluster_loads import ClusterLoads
 from eddy.hypervisor.cluster_moves import ClusterMoves
@@ -23,7 +24,8 @@ from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.core_accounts import CoreAccount, Slice, note_company
 from eddy.hypervisor.epoch_totals import SliceMeasured
 from eddy.hypervisor.job import Job
-from eddy.hypervisor.kernel_queues import KernelQueues, Progress
+from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.kernel_work import KernelWork
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import LaunchSlice, SliceEnded, StopItem, item_name
@@ -55,11 +57,14 @@ class SharedClusters:
         self.state, self.loop = state, loop
         self._indices = sorted(state.pools[Pool.GPU].slots)
         self._fits = state.pools[Pool.GPU].fits
-        self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop, self._fits)
-        self.loads = ClusterLoads(state, loop, self.queues)
+        self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop.kinds, self._fits)
+        self.work = KernelWork(state.jobs, self.queues, loop)
+        self.loads = ClusterLoads(state, loop, self.queues, self.work)
         self.trials = ClusterTrials(loop, self.queues)
-        self.binding = ClusterBinding(state, loop, self.queues, self.loads, self.trials, self._indices)
-        self.moves = ClusterMoves(state, loop, self.queues, self.loads, self.binding)
+        self.binding = ClusterBinding(
+            *(state, loop, self.queues, self.work, self.loads, self.trials, self._indices),
+        )
+        self.moves = ClusterMoves(state, loop, self.queues, self.work, self.loads, self.binding)
         self._names = itertools.count()
         loop.attach({index: CoreAccount() for index in self._indices})
 
@@ -120,7 +125,7 @@ class SharedClusters:
     def _free(self, account: CoreAccount, message: SliceEnded, took_s: float) -> float:
         """A slice's core is free; how many cores its tenant had on the cluster meanwhile, on average."""
         beside = account.beside(message.core, took_s)
-        account.end(message.core, took_s, self.queues.wants(message.slot), self.loop.weights)
+        account.end(message.core, took_s, self.work.wants(message.slot), self.loop.weights)
         slot = self.state.slots[message.slot]
         slot.meter.end(message.core, message.at_s)
         if not account.running:
@@ -130,7 +135,7 @@ class SharedClusters:
                 self.loads.unload(slot)
         return beside
 
-    def _goes_on(self, job: Job, progress: Progress, ended: Slice, message: SliceEnded) -> Job | None:
+    def _goes_on(self, job: Job, progress: BoundKernel, ended: Slice, message: SliceEnded) -> Job | None:
         """What becomes of a kernel after a slice; the job where that was the last and all went well."""
         if job.ending is not None:
             if not progress.running:
@@ -148,7 +153,7 @@ class SharedClusters:
             self._tried(job, progress, message)
         return None
 
-    def _tried(self, job: Job, progress: Progress, message: SliceEnded) -> None:
+    def _tried(self, job: Job, progress: BoundKernel, message: SliceEnded) -> None:
         """A kernel on trial goes on with it, or begins again elsewhere once enough is known."""
         took_s = max(message.at_s - message.started_s, 0.0)
         if not self.trials.says_enough(took_s, progress.tried_s):
@@ -157,7 +162,7 @@ class SharedClusters:
         self.state.note(job, message.at_s, JobEventKind.RECOVERED, detail="measured on this cluster: it begins again")
         self.binding.unbind(job)
 
-    def _count(self, job: Job, progress: Progress, ended: Slice, measured: SliceMeasured, cores: int) -> None:
+    def _count(self, job: Job, progress: BoundKernel, ended: Slice, measured: SliceMeasured, cores: int) -> None:
         progress.done += ended.count
         spread, counters = job.spec.spread, measured.counters
         assert spread is not None
@@ -171,7 +176,7 @@ class SharedClusters:
         shared = self.loop.accounts
         return any(slot.phase is Phase.RUNNING for index, slot in self.state.slots.items() if index not in shared)
 
-    def _went_wrong(self, job: Job, progress: Progress, ended: Slice, message: SliceEnded) -> None:
+    def _went_wrong(self, job: Job, progress: BoundKernel, ended: Slice, message: SliceEnded) -> None:
         slot = self.state.slots[message.slot]
         if message.bounced:
             progress.back.append((ended.first, ended.count))
@@ -228,8 +233,7 @@ class SharedClusters:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
         shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
         tenants = self.queues.tenants() if shared else set[str]()
-        queues = self.queues
-        known = queues.waiting_s, queues.running, queues.reach
+        known = self.work.waiting_s, self.work.running, self.queues.reach
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
         if any(slot.drained for slot in self.slots):
             self.moves.off_drained()
@@ -249,7 +253,7 @@ class SharedClusters:
             if (tried := next(self.trials.due(slot.index), None)) is not None:
                 self._start(slot, account, core, tried)
                 continue
-            wants = self.queues.wants(slot.index)
+            wants = self.work.wants(slot.index)
             if not wants:
                 return
             claims = account.claims(self.state.now_s, wants, self.loop.weights)
@@ -262,7 +266,7 @@ class SharedClusters:
         number, tenant = job.spec.id, job.spec.tenant
         progress, area = self.queues.progress[number], self.queues.area(number, slot.index, core)
         assert area is not None, "only kernels that may run here are ready"
-        first, count = progress.take(self.queues.size(job, progress))
+        first, count = progress.take(self.work.size(job, progress))
         name = item_name(number, self.loop.life, next(self._names))
         assert job.spec.spread is not None, "it has slices"
         started = Slice(number, tenant, core, progress.slices, name, first, count, self.state.now_s)
