@@ -20,15 +20,18 @@ module icap_port_proof (
   // The block's states.
   localparam logic [2:0] Open = 3'd2, Write = 3'd3, Settle = 3'd4, Close = 3'd5, Abort = 3'd6;
 
+  icap_pkg::icape_in_t icape;
   logic csib, rdwrb, rest, waits, writes, settles;
   logic [31:0] data;
 
   icap_port dut (
-    .clk_i, .rst_ni, .start_i, .rehearse_i, .open_i, .words_i, .stop_i, .word_i, .word_valid_i, .word_ready_o(), .csib_o(csib),
-    .rdwrb_o(rdwrb), .i_o(data), .o_i, .avail_i, .prdone_i, .prerror_i, .rest_o(rest), .waits_o(waits),
+    .clk_i, .rst_ni, .start_i, .rehearse_i, .open_i, .words_i, .stop_i, .word_i, .word_valid_i, .word_ready_o(), .icape_o(icape),
+    .icape_i('{lines: '{avail: avail_i, prdone: prdone_i, prerror: prerror_i}, o: o_i}), .rest_o(rest), .waits_o(waits),
     .writes_o(writes), .settles_o(settles), .good_o(), .lost_o(), .error_o(), .left_o(), .wrote_o(), .said_o(), .open_o(),
-    .avail_o(), .prdone_o(), .prerror_o()
+    .lines_o()
   );
+
+  assign {csib, rdwrb, data} = {icape.csib, icape.rdwrb, icape.i};
 
   logic started_q = 1'b0;
   always_ff @(posedge clk_i) started_q <= 1'b1;

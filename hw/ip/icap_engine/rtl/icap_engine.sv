@@ -91,7 +91,8 @@ module icap_engine
   logic order_valid, order_ready, far_order_valid, far_order_ready;
   logic beat_valid, beat_ready, read_valid, far_beat_valid, far_beat_ready;
   logic report_valid, far_report_valid, far_report_ready;
-  logic far_avail, far_prdone, far_prerror;
+  icape_in_t icape;
+  icape_lines_t far_lines;
 
   // What the regulator tells of a slot for its monitor; nobody counts here.
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
@@ -268,33 +269,30 @@ module icap_engine
     .report_o(far_report),
     .report_valid_o(far_report_valid),
     .report_ready_i(far_report_ready),
-    .csib_o,
-    .rdwrb_o,
-    .i_o,
-    .o_i,
-    .avail_i,
-    .prdone_i,
-    .prerror_i,
-    .avail_o(far_avail),
-    .prdone_o(far_prdone),
-    .prerror_o(far_prerror)
+    .icape_o(icape),
+    .icape_i('{lines: '{avail: avail_i, prdone: prdone_i, prerror: prerror_i}, o: o_i}),
+    .lines_o(far_lines)
   );
+
+  assign csib_o = icape.csib;
+  assign rdwrb_o = icape.rdwrb;
+  assign i_o = icape.i;
 
   sync_bit u_avail (
     .clk_i,
-    .d_i(far_avail),
+    .d_i(far_lines.avail),
     .q_o(avail_o)
   );
 
   sync_bit u_prdone (
     .clk_i,
-    .d_i(far_prdone),
+    .d_i(far_lines.prdone),
     .q_o(prdone_o)
   );
 
   sync_bit u_prerror (
     .clk_i,
-    .d_i(far_prerror),
+    .d_i(far_lines.prerror),
     .q_o(prerror_o)
   );
 

@@ -4,6 +4,26 @@ package icap_pkg;
   import eddy_pkg::*;
   import icap_engine_regs_pkg::*;
 
+  /// To ICAPE3 (UG974).
+  typedef struct packed {
+    logic        csib;
+    logic        rdwrb;
+    logic [31:0] i;
+  } icape_in_t;
+
+  /// Its lines that say how it is.
+  typedef struct packed {
+    logic avail;
+    logic prdone;
+    logic prerror;
+  } icape_lines_t;
+
+  /// From ICAPE3.
+  typedef struct packed {
+    icape_lines_t lines;
+    logic [31:0]  o;
+  } icape_out_t;
+
   /// What a beat on its way to the port is.
   typedef enum logic [1:0] {
     /// Two words of the source, the low one first.

@@ -13,7 +13,9 @@
 /// AVAIL that falls during a load is an error: a word is on its way by then, and nothing says whether it was taken. What is
 /// left to do is to close: the port is somebody else's. The next load then begins with an abort sequence, as it does where
 /// the one before was cut off by a reset.
-module icap_port (
+module icap_port
+  import icap_pkg::*;
+(
   input  logic        clk_i,
   /// Synchronous reset, active low.
   input  logic        rst_ni,
@@ -31,13 +33,8 @@ module icap_port (
   input  logic        word_valid_i,
   output logic        word_ready_o,
 
-  output logic        csib_o,
-  output logic        rdwrb_o,
-  output logic [31:0] i_o,
-  input  logic [31:0] o_i,
-  input  logic        avail_i,
-  input  logic        prdone_i,
-  input  logic        prerror_i,
+  output icape_in_t   icape_o,
+  input  icape_out_t  icape_i,
 
   /// Nothing is under way.
   output logic        rest_o,
@@ -58,15 +55,14 @@ module icap_port (
   /// As `open_i`, of this load; at rest.
   output logic        open_o,
   /// The port's lines, as flops of this clock.
-  output logic        avail_o,
-  output logic        prdone_o,
-  output logic        prerror_o
+  output icape_lines_t lines_o
 );
 
   typedef enum logic [2:0] {Rest, Wait, Open, Write, Settle, Close, Abort} state_e;
 
   state_e state_q;
-  logic rehearse_q, more_q, open_q, cleans_q, csib_q, rdwrb_q, fell_q, calm_q, prdone_q, prerror_q, avail_q;
+  logic rehearse_q, more_q, open_q, cleans_q, csib_q, rdwrb_q, fell_q, calm_q;
+  icape_lines_t lines_q;
   logic [31:0] i_q;
   logic [23:0] left_q;
   logic [2:0] abort_q;
@@ -78,16 +74,14 @@ module icap_port (
   endfunction
 
   // Nothing more once AVAIL has fallen, whoever ends the load when.
-  assign word_ready_o = state_q == Write && more_q && !stop_i && (rehearse_q || avail_q);
+  assign word_ready_o = state_q == Write && more_q && !stop_i && (rehearse_q || lines_q.avail);
   assign take = word_ready_o && word_valid_i;
   assign under_way = !rehearse_q && (state_q == Write || state_q == Settle);
 
   always_ff @(posedge clk_i) begin
-    prdone_q <= prdone_i;
-    avail_q <= avail_i;
-    prerror_q <= prerror_i;
+    lines_q <= icape_i.lines;
     if (state_q == Rest || state_q == Wait) calm_q <= 1'b0;
-    else if (!prerror_q) calm_q <= 1'b1;
+    else if (!lines_q.prerror) calm_q <= 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -119,7 +113,7 @@ module icap_port (
         end
         Wait: begin
           if (stop_i) state_q <= Rest;
-          else if (avail_q) state_q <= Open;
+          else if (lines_q.avail) state_q <= Open;
         end
         Open: begin
           rdwrb_q <= 1'b0;
@@ -136,14 +130,14 @@ module icap_port (
             left_q <= left_q - 24'd1;
             more_q <= left_q != 24'd1;
           end
-          if (!prdone_q) fell_q <= 1'b1;
-          if (stop_i) state_q <= rehearse_q ? Rest : avail_q ? Abort : Close;
+          if (!lines_q.prdone) fell_q <= 1'b1;
+          if (stop_i) state_q <= rehearse_q ? Rest : lines_q.avail ? Abort : Close;
           else if (!more_q) state_q <= Settle;
         end
         Settle: begin
-          if (!prdone_q) fell_q <= 1'b1;
+          if (!lines_q.prdone) fell_q <= 1'b1;
           if (stop_i) begin
-            state_q <= rehearse_q ? Rest : good_o || !avail_q ? Close : Abort;
+            state_q <= rehearse_q ? Rest : good_o || !lines_q.avail ? Close : Abort;
             if (good_o && !rehearse_q) open_q <= 1'b0;
           end
         end
@@ -160,7 +154,7 @@ module icap_port (
           if (stop_i) cleans_q <= 1'b0;
           if (abort_q == 3'd5) begin
             abort_q <= '0;
-            said_q <= o_i[7:4];
+            said_q <= icape_i.o[7:4];
             // The load itself comes after one that cleans.
             state_q <= cleans_q && !stop_i ? Wait : Rest;
             cleans_q <= 1'b0;
@@ -177,26 +171,22 @@ module icap_port (
     else if (state_q == Abort) i_q <= '1;
   end
 
-  assign csib_o = csib_q;
-  assign rdwrb_o = rdwrb_q;
-  assign i_o = i_q;
+  assign icape_o = '{csib: csib_q, rdwrb: rdwrb_q, i: i_q};
   assign rest_o = state_q == Rest;
   assign waits_o = state_q == Wait;
   assign writes_o = state_q == Write;
   assign settles_o = state_q == Settle;
-  assign good_o = state_q == Settle && (rehearse_q || (fell_q && prdone_q && !prerror_q));
-  assign lost_o = under_way && !avail_q;
-  assign error_o = under_way && prerror_q && calm_q;
+  assign good_o = state_q == Settle && (rehearse_q || (fell_q && lines_q.prdone && !lines_q.prerror));
+  assign lost_o = under_way && !lines_q.avail;
+  assign error_o = under_way && lines_q.prerror && calm_q;
   assign left_o = left_q;
   assign wrote_o = take;
   assign said_o = said_q;
   assign open_o = open_q;
-  assign avail_o = avail_q;
-  assign prdone_o = prdone_q;
-  assign prerror_o = prerror_q;
+  assign lines_o = lines_q;
 
   logic unused;
-  assign unused = ^{o_i[31:8], o_i[3:0]};
+  assign unused = ^{icape_i.o[31:8], icape_i.o[3:0]};
 
 `ifndef SYNTHESIS
   // A reset takes some cycles to come to this clock. In the device both flops are high until then, as their resets make them.

@@ -27,16 +27,9 @@ module icap_writer
   input  logic        report_ready_i,
 
   /// ICAPE3, and its lines as flops of this clock.
-  output logic        csib_o,
-  output logic        rdwrb_o,
-  output logic [31:0] i_o,
-  input  logic [31:0] o_i,
-  input  logic        avail_i,
-  input  logic        prdone_i,
-  input  logic        prerror_i,
-  output logic        avail_o,
-  output logic        prdone_o,
-  output logic        prerror_o
+  output icape_in_t    icape_o,
+  input  icape_out_t   icape_i,
+  output icape_lines_t lines_o
 );
 
   typedef enum logic [2:0] {
@@ -131,13 +124,8 @@ module icap_writer
     .word_i(word),
     .word_valid_i(word_valid),
     .word_ready_o(word_ready),
-    .csib_o,
-    .rdwrb_o,
-    .i_o,
-    .o_i,
-    .avail_i,
-    .prdone_i,
-    .prerror_i,
+    .icape_o,
+    .icape_i,
     .rest_o(rest),
     .waits_o(waits),
     .writes_o(writes),
@@ -149,9 +137,7 @@ module icap_writer
     .wrote_o(wrote),
     .said_o(said),
     .open_o(open),
-    .avail_o,
-    .prdone_o,
-    .prerror_o
+    .lines_o
   );
 
   icap_crc u_crc (
@@ -239,7 +225,7 @@ module icap_writer
     if (!rst_ni) was_reset_q <= 1'b1;
     else begin
       NothingIsWrittenAtRest_A :
-      assert (!was_reset_q || state_q != Idle || (csib_o && (rdwrb_o || !rest)))
+      assert (!was_reset_q || state_q != Idle || (icape_o.csib && (icape_o.rdwrb || !rest)))
       else $error("icap_writer: the port is open and no load is under way");
       OneOrderAtATime_A :
       assert (!order_q)
