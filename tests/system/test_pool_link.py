@@ -12,11 +12,15 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
+from eddy.pool.ending import ended
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import EVENTS, MOST_CONSUMERS, STORE, WRITTEN, Link, _made, opened
+from eddy.pool.link import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN, Link, _made, opened
+from eddy.pool.mirror import Mirror
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, JobPart
 from eddy.pool.table import PoolJobs
+from eddy.pool.tenant_keys import PoolKeys
+from eddy.pool.tenants import PoolTenant, PoolTenants
 from pool_boards import unhurried
 from pool_kit import WAIT_S
 
@@ -68,15 +72,39 @@ def test_what_was_fetched_leaves_nothing_behind_at_the_servers(tmp_path: Path) -
     on_a_server(tmp_path, check)
 
 
-def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before_too(tmp_path: Path) -> None:
+def test_a_bucket_that_was_read_or_followed_has_no_reader_left(tmp_path: Path) -> None:
+    """A thousand lists of keys, or restarts of what a head follows, would keep every head from reading anything."""
+    followed = ("eddy_keys", "eddy_jobs", "eddy_boards", "eddy_leases")
+
     async def check(link: Link) -> None:
-        for stream in (STORE, EVENTS):
+        await PoolTenants(link).add(PoolTenant("ada"))
+        for _ in range(3):
+            assert len(await PoolKeys(link).all("ada")) == 1
+        assert await link.js.consumers_info("KV_eddy_keys") == []
+        mirror = Mirror(link, "head")
+        for _ in range(2):
+            mirror.whole.clear()
+            running = asyncio.ensure_future(mirror.run())
+            await asyncio.wait_for(mirror.whole.wait(), WAIT_S)
+            await ended([running])
+        assert [await link.js.consumers_info(f"KV_{bucket}") for bucket in followed] == [[]] * 4
+        assert len(link.nats._subs) <= 1, "but for the inbox that answers come to"
+
+    with patch("eddy.pool.reading.FORGET_S", WAIT_S):
+        on_a_server(tmp_path, check)
+
+
+def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before_too(tmp_path: Path) -> None:
+    streams = (STORE, EVENTS, LEASES, "KV_eddy_keys", "KV_eddy_jobs", "KV_eddy_boards")
+
+    async def check(link: Link) -> None:
+        for stream in streams:
             config = (await link.js.stream_info(stream)).config
             assert config.max_consumers == MOST_CONSUMERS
             config.max_consumers = -1  # as servers take it: 1,000
             await link.js.update_stream(config)
         await _made(link.nats, replicas=1)
-        for stream in (STORE, EVENTS):
+        for stream in streams:
             assert (await link.js.stream_info(stream)).config.max_consumers == MOST_CONSUMERS
 
     on_a_server(tmp_path, check)

@@ -81,9 +81,16 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
             await nats.flush()
             await asyncio.sleep(0.5)
             assert await kept(boards) == before
+            await boards.link.leases.put("b2", to_json(dataclasses.replace(FACTS, name="b2")))
+            for rollup in ("all", "sub"):
+                await nats.publish("$KV.eddy_leases.b1", to_json(FACTS), headers={"Nats-Rollup": rollup})
+            await nats.flush()
+            await asyncio.sleep(0.5)
+            assert await boards.link.leases.get("b2")
         assert (await PoolBlobs(boards.link).fetch("ada", SHA)).data == DATA
 
-    with_boards(tmp_path, check)
+    with patch("eddy.pool.link.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
+        with_boards(tmp_path, check)
 
 
 def test_a_board_cannot_change_what_is_stored(tmp_path: Path) -> None:

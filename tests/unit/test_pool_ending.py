@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from unittest.mock import patch
 
 from eddy.pool.ending import ended
@@ -26,3 +27,37 @@ def test_a_task_that_loses_a_cancellation_ends_too() -> None:
     with patch("eddy.pool.ending.AGAIN_S", 0.05):
         outcomes = asyncio.run(go())
     assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError, ValueError, asyncio.CancelledError]
+
+
+def test_one_that_is_ended_itself_meanwhile_leaves_no_task_behind() -> None:
+    """A head ends its mirror, which ends what it follows: of both, the second cancellation came at the same moment."""
+    ends: list[str] = []
+
+    async def loses_one() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("inner")
+
+    async def outer() -> None:
+        inner = asyncio.ensure_future(loses_one())
+        await asyncio.sleep(0)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await ended([inner])
+
+    async def go() -> list[object]:
+        task = asyncio.ensure_future(outer())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0.01)  # it waits for the inner one, which has lost its cancellation
+        with patch("eddy.pool.ending.AGAIN_S", 0.05):
+            outcomes = await asyncio.wait_for(ended([task]), 180)
+        assert ends == ["inner"]
+        return outcomes
+
+    (outcome,) = asyncio.run(go())
+    assert isinstance(outcome, asyncio.CancelledError)

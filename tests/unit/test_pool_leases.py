@@ -6,8 +6,10 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from eddy.pool.link import LEASE_S, RENEW_S
 from eddy.pool.mirror import MOST_S, HeardTime, Mirror
+from nats.js.errors import BadRequestError
 
 
 def test_time_in_which_nobody_is_heard_ends_no_lease() -> None:
@@ -48,3 +50,28 @@ def test_a_head_follows_on_after_an_entry_that_it_cannot_deal_with() -> None:
         await asyncio.gather(following, return_exceptions=True)
 
     asyncio.run(play())
+
+
+def test_a_head_that_cannot_follow_says_so_and_tries_less_and_less_often(capfd: pytest.CaptureFixture[str]) -> None:
+    """Servers that refuse, for as long as they do, are not asked twice a second by each head."""
+    link: Any = SimpleNamespace(reconnects=0)
+    mirror, waits = Mirror(link, "head"), list[float]()
+
+    async def refused() -> None:
+        raise BadRequestError(code=400, description="maximum consumers limit reached")
+
+    async def waited(most_s: float) -> None:
+        waits.append(most_s)
+        if len(waits) == 6:
+            raise asyncio.CancelledError
+
+    async def play() -> None:
+        mirror._follows = (refused,)  # type: ignore[assignment]
+        mirror._wait = waited  # type: ignore[method-assign]
+        with pytest.raises(asyncio.CancelledError):
+            await mirror.run()
+
+    asyncio.run(play())
+    assert waits == [1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
+    said = capfd.readouterr()
+    assert "maximum consumers limit reached" in said.out + said.err

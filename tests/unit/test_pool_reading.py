@@ -20,7 +20,7 @@ class Watch:
     """What a server tells of a bucket, and then nothing more."""
 
     def __init__(self, told: list[Any]) -> None:
-        self._told, self.stopped = iter(told), False
+        self._told, self.stopped, self._sub = iter(told), False, SimpleNamespace(_consumer="c")
 
     def __aiter__(self) -> Watch:
         return self
@@ -38,13 +38,20 @@ def read(told: list[Any], last: int, messages: int | None = None) -> tuple[list[
     """Revisions up to the mark, or up to the end of patience."""
     watch = Watch(told)
 
+    async def forgotten(stream: str, consumer: str) -> None:
+        assert (stream, consumer, watch.stopped) == ("KV_jobs", "c", True)
+
     class Bucket:
         async def status(self) -> Any:
             state = SimpleNamespace(last_seq=last, messages=last if messages is None else messages)
             return SimpleNamespace(stream_info=SimpleNamespace(state=state))
 
-        async def watchall(self) -> Watch:
+        async def watchall(self, inactive_threshold: float) -> Watch:
+            assert inactive_threshold
             return watch
+
+        _stream = "KV_jobs"
+        _js = SimpleNamespace(delete_consumer=forgotten)
 
     async def whole() -> list[int | None]:
         found: list[int | None] = []
@@ -75,5 +82,5 @@ def test_a_change_made_since_ends_the_list_as_well() -> None:
 
 def test_entries_that_never_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PATIENCE_S", 0.01)
-    with pytest.raises(asyncio.TimeoutError):
+    with pytest.raises(TimeoutError):
         read([None, entry(3)], last=9)

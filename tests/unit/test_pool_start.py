@@ -21,6 +21,7 @@ from eddy.pool import link, serving
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings
 from nats.errors import TimeoutError as NatsTimeout
+from nats.js.api import StreamConfig
 
 
 class Jumping(asyncio.SelectorEventLoop):
@@ -63,7 +64,8 @@ class Streams:
 
     async def stream_info(self, name: str) -> Any:
         await self.key_value(name)
-        return SimpleNamespace(config=SimpleNamespace(max_consumers=link.MOST_CONSUMERS))
+        config = StreamConfig(max_consumers=link.MOST_CONSUMERS, allow_rollup_hdrs=False)
+        return SimpleNamespace(config=config)
 
 
 NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_leader", "eddy_keys", "eddy_blobs")

@@ -14,12 +14,21 @@ async def ended(tasks: Iterable[asyncio.Future[Any]]) -> list[Any]:
     """Cancel tasks and wait until they have ended; answers their results and exceptions, in order.
 
     Before Python 3.12 `asyncio.wait_for`, which calls to the servers are made of, loses a cancellation that comes as
-    what it waits for ends. The task goes on then, so it is cancelled until it has ended.
+    what it waits for ends. The task goes on then, so it is cancelled until it has ended. A caller that is cancelled
+    meanwhile, as by an `ended` of its own, passes that on, and leaves none of them behind.
+
+    Raises:
+        CancelledError: The caller was cancelled; they have ended.
     """
-    tasks = tuple(tasks)
+    tasks, again = tuple(tasks), None
     going = {task for task in tasks if not task.done()}
     while going:
         for task in going:
             task.cancel()
-        _, going = await asyncio.wait(going, timeout=AGAIN_S)
+        try:
+            _, going = await asyncio.wait(going, timeout=AGAIN_S)
+        except asyncio.CancelledError as cancelled:
+            again, going = cancelled, {task for task in going if not task.done()}
+    if again is not None:
+        raise again
     return await asyncio.gather(*tasks, return_exceptions=True)

@@ -23,7 +23,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -48,8 +48,10 @@ CLUSTER_S = 30.0
 EVENTS_KEPT_S = 7 * 86400.0
 WRITTEN_KEPT_S = 3600.0
 WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
+LEASES = "KV_eddy_leases"
 MOST_CONSUMERS = 10_000
-"""Fetches of boards, and as many followers of jobs, at the same time. Servers allow 1,000 where nothing is said."""
+"""Fetches of boards, followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing
+is said."""
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
 CALL_S = 5.0
@@ -318,14 +320,25 @@ async def _made(client: Nats, replicas: int) -> Link:
     )
     everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events), stream(written))
     made, blobs, *_ = await asyncio.wait_for(everything, ASKED_S)
-    await asyncio.wait_for(asyncio.gather(*(_with_room(js, name) for name in (STORE, EVENTS))), ASKED_S)
+    await asyncio.wait_for(_as_wanted(js), ASKED_S)
     return Link(client, js, *made, blobs)
 
 
-async def _with_room(js: JetStreamContext, stream: str) -> None:
-    """Have a stream take `MOST_CONSUMERS`; a server may refuse to change the number."""
+async def _as_wanted(js: JetStreamContext) -> None:
+    """Streams that heads follow, with what cannot be said, or was not said, when they were made."""
+    followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys")))
+    await asyncio.gather(*(_updated(js, name) for name in followed))
+
+
+async def _updated(js: JetStreamContext, stream: str) -> None:
+    """Have a stream take `MOST_CONSUMERS`, and leases no header that takes others' away, as buckets do by themselves; a
+    server may refuse to change the number."""
     config = (await js.stream_info(stream)).config
-    if config.max_consumers != MOST_CONSUMERS:
-        config.max_consumers = MOST_CONSUMERS
+    wanted = replace(
+        config,
+        max_consumers=MOST_CONSUMERS,
+        allow_rollup_hdrs=False if stream == LEASES else config.allow_rollup_hdrs,
+    )
+    if wanted != config:
         with contextlib.suppress(BadRequestError):
-            await js.update_stream(config)
+            await js.update_stream(wanted)

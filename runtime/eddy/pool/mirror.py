@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import structlog
+from nats.js.kv import KeyValue
 
 from eddy.pool.drops import HELD_BACK, Drops
 from eddy.pool.ending import ended
@@ -19,6 +20,7 @@ from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.open_jobs import OpenJobs
+from eddy.pool.reading import watched
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.table import PoolJobs
@@ -32,6 +34,8 @@ ENDED = 200
 """Jobs that ended last that are kept, to be shown."""
 CAUGHT_UP_S = 5.0
 """Wall seconds that what others have written may take to come here."""
+AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
+"""Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -161,8 +165,9 @@ class Mirror:
 
     async def run(self) -> None:
         """Follow the pool until cancelled; begins again where it was away, or an entry could not be dealt with."""
+        wait_s = AGAIN_S
         while True:
-            connection = self._link.reconnects
+            connection, began_s = self._link.reconnects, time.monotonic()
             tasks = [asyncio.ensure_future(each()) for each in self._follows]
             try:
                 # A server that was away has forgotten who watched.
@@ -172,40 +177,57 @@ class Mirror:
             finally:
                 outcomes = await ended(tasks)
             for outcome in outcomes:
-                if isinstance(outcome, Exception) and not isinstance(outcome, AWAY):
+                if isinstance(outcome, AWAY):
+                    _log.warning("following the pool was cut off, and begins again", error=f"{outcome!r} {outcome}")
+                elif isinstance(outcome, Exception):
                     # A head that follows no more places by what was, for ever, and nobody would notice.
                     _log.error("following the pool failed, and begins again", exc_info=outcome)
-            await asyncio.sleep(0.5)
+            followed = connection != self._link.reconnects or time.monotonic() - began_s > MOST_AGAIN_S
+            wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
+            await self._wait(wait_s)
+
+    async def _wait(self, most_s: float) -> None:
+        """Wait, and no longer once the servers are back."""
+        connection, deadline = self._link.reconnects, time.monotonic() + most_s
+        while connection == self._link.reconnects and time.monotonic() < deadline:
+            await asyncio.sleep(min(AGAIN_S, most_s))
 
     async def _boards(self) -> None:
-        watch = await self._link.boards.watchall()
-        async for entry in watch:
-            if entry is not None and entry.value:
-                try:
-                    board = lease_read(entry.key, entry.value)
-                except ValueError as wrong:
-                    _log.warning("a board's record cannot be read", board=entry.key, error=str(wrong))
-                    continue
-                known = self.boards.get(board.name, board)
-                self._board(replace(known, drained=board.drained))
-                self.changed.set()
+        async with watched(self._link.boards) as watch:
+            async for entry in watch:
+                if entry is not None and entry.value:
+                    self._joined(entry.key, entry.value)
+
+    def _joined(self, name: str, data: bytes) -> None:
+        try:
+            board = lease_read(name, data)
+        except ValueError as wrong:
+            _log.warning("a board's record cannot be read", board=name, error=str(wrong))
+            return
+        known = self.boards.get(board.name, board)
+        self._board(replace(known, drained=board.drained))
+        self.changed.set()
 
     async def _leases(self) -> None:
-        watch = await self._link.leases.watchall()
-        async for entry in watch:
-            if entry is not None and entry.key.startswith(BEATS):
-                if entry.key == self._beat:
-                    self.heard.beat()
-            elif entry is not None and self.floods.too_much(entry.key, LEASES):
-                continue  # to read it all would take all of this head
-            elif entry is not None and entry.operation is None and entry.value:
-                try:
-                    self._renewed(lease_read(entry.key, entry.value))
-                except ValueError as wrong:
-                    _log.warning("a board's lease cannot be read", board=entry.key, error=str(wrong))
-            elif entry is not None and entry.operation is not None:
-                self._heard.pop(entry.key, None)
-                self.changed.set()
+        async with watched(self._link.leases) as watch:
+            async for entry in watch:
+                if entry is not None:
+                    self._lease(entry)
+
+    def _lease(self, entry: KeyValue.Entry) -> None:
+        if entry.key.startswith(BEATS):
+            if entry.key == self._beat:
+                self.heard.beat()
+        elif self.floods.too_much(entry.key, LEASES):
+            return  # to read it all would take all of this head
+        elif entry.operation is None and entry.value:
+            try:
+                self._renewed(lease_read(entry.key, entry.value))
+            except ValueError as wrong:
+                _log.warning("a board's lease cannot be read", board=entry.key, error=str(wrong))
+        elif entry.operation is not None:
+            self._heard.pop(entry.key, None)
+            self.changed.set()
 
     def _renewed(self, board: PoolBoard) -> None:
         before = self.boards.get(board.name)

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
 
+import anyio
+from nats.errors import Error as NatsError
 from nats.js.kv import KeyValue
 
 PATIENCE_S = 10.0
 """Wall time that the next of the entries known to be there may take."""
+INACTIVE_S = 60.0
+"""Wall seconds after which servers forget a watch of which nobody said that it ended."""
+FORGET_S = 1.0
+"""Wall seconds that the servers have to forget one at its end; after that they do it by themselves."""
+
+
+@contextlib.asynccontextmanager
+async def watched(bucket: KeyValue) -> AsyncIterator[KeyValue.KeyWatcher]:
+    """Every entry of a bucket and every change, as the client tells them; nothing is left of it after the block.
+
+    The client alone leaves the watch's consumer behind, for five minutes, and a server bounds those of a stream.
+    """
+    beginning: asyncio.Future[Any] = asyncio.ensure_future(bucket.watchall(inactive_threshold=INACTIVE_S))
+    try:
+        yield await asyncio.shield(
+            beginning
+        )  # the client leaves one that is cancelled meanwhile, and hears it for ever
+    finally:
+        await asyncio.wait([beginning], timeout=FORGET_S)
+        if beginning.done() and not beginning.exception():
+            await _forgotten(bucket, beginning.result())
+
+
+async def _forgotten(bucket: KeyValue, watch: Any) -> None:
+    consumer = watch._sub._consumer  # another than at first, where the client had to begin again
+    with contextlib.suppress(NatsError, OSError, asyncio.TimeoutError):
+        await watch.stop()
+    with contextlib.suppress(NatsError, OSError, asyncio.TimeoutError):
+        await asyncio.wait_for(bucket._js.delete_consumer(bucket._stream, consumer), FORGET_S)
 
 
 async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, None]:
@@ -24,11 +57,11 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
     """
     state = (await bucket.status()).stream_info.state
     last = int(state.last_seq) if state.messages else 0
-    watch = await bucket.watchall()
-    try:
+    async with watched(bucket) as watch:
         read = 0
         while read < last:
-            entry = await asyncio.wait_for(anext(watch), PATIENCE_S)
+            with anyio.fail_after(PATIENCE_S):
+                entry = await anext(watch)
             if entry is not None:
                 read = int(entry.revision or 0)
                 yield entry
@@ -36,5 +69,3 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
         async for entry in watch:
             if entry is not None:
                 yield entry
-    finally:
-        await watch.stop()  # type: ignore[no-untyped-call]
