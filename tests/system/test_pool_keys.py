@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import json
 import signal
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageInUse
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageDamaged, StorageInUse
 from eddy.pool.admission import PoolAdmission
 from eddy.pool.blobs import Fetched, PoolBlobs, WaitingBlob, received
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.fetches import MOST_AT_ONCE
-from eddy.pool.link import STORE, connected, opened
+from eddy.pool.link import connected, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.record_json import to_json
 from eddy.pool.records import Fenced, PoolBoard
+from eddy.pool.streams import STORE
 from eddy.pool.table import PoolJobs
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
 from pool_kit import WAIT_S
@@ -236,13 +238,54 @@ def test_nobody_gets_in_without_key_and_certificate(tmp_path: Path) -> None:
         await asyncio.gather(
             kept_out(dataclasses.replace(good, seed="")),
             kept_out(dataclasses.replace(good, seed=UserKey().seed)),
-            kept_out(dataclasses.replace(good, certificate=PoolAccess.named(str(other.head_file)).certificate)),
+            kept_out(dataclasses.replace(good, certificate=json.loads(other.head_file.read_text())["certificate"])),
             kept_out(dataclasses.replace(good, certificate="")),
         )
         async with connected(good, "b1", WAIT_S):
             pass
 
     with_boards(tmp_path, check)
+
+
+def test_the_date_of_a_board_matters_to_no_connection(tmp_path: Path) -> None:
+    """Boards without a clock battery have any. The certificate is the one that was copied to the board."""
+
+    async def check(file: Path) -> None:
+        async with connected(PoolAccess.named(str(file)), "head", WAIT_S):
+            pass
+
+    with patch("eddy.pool.credentials.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
+        asyncio.run(check(server.admission.head_file))
+
+
+WRONG = {
+    "": b"", "no JSON": bytes(range(256)), "no object": b"[]", "too deep": b"[" * 200_000,
+    "urls": ("tls://", "tls://x:y", "http://h:1", "tls://h:99999999", "tls://[::1", "tls://h:1,,", 3, None),
+    "name": (3, "a b", "a.b\r\nPUB x"), "seed": (3, None, "x", "SU\u00e9"), "more": (1,),
+    "certificate": ("x", 3, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+}  # fmt: skip
+
+
+def test_a_damaged_file_of_a_pool_is_said_to_be_one(tmp_path: Path) -> None:
+    """It is copied by hand. An agent tries again, as the file may be copied once more."""
+    admission = PoolAdmission(tmp_path)
+    good = json.loads(admission.head_file.read_text()) | {"urls": "tls://127.0.0.1:1"}
+    file = tmp_path / "copied"
+    file.write_text(json.dumps(good))
+    assert PoolAccess.named(str(file)).urls == good["urls"]
+    for field, wrong in WRONG.items():
+        for each in [wrong] if isinstance(wrong, bytes) else [json.dumps({**good, field: it}).encode() for it in wrong]:
+            file.write_bytes(each)
+            with pytest.raises(PoolUnreachable):
+                PoolAccess.named(str(file))
+    with pytest.raises(PoolUnreachable, match="ever started"):
+        asyncio.run(connected(PoolAccess(""), "b1").__aenter__())
+    with pytest.raises(PoolUnreachable, match="'h:x'"):
+        PoolAccess.named("tls://somebody:secret@h:x")
+    for wrong in (b"", b"[]", b"{}", b'{"head": "x", "boards": 3, "places": []}', b"[" * 200_000):
+        (tmp_path / "users.json").write_bytes(wrong)
+        with pytest.raises(StorageDamaged, match="restore it"):
+            admission.admit("b1")
 
 
 def test_keys_are_written_as_nats_writes_them(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from eddy.core.errors import Conflict, NotFound
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
 from eddy.pool.ending import ended
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN, Link, _made, opened
+from eddy.pool.link import Link, _made, opened
 from eddy.pool.mirror import Mirror
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, JobPart
+from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
@@ -165,7 +166,7 @@ def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
         assert await second.renew()
         assert not await first.renew()
 
-    with patch("eddy.pool.link.LEASE_S", 600.0), patch("eddy.pool.lease.LEASE_S", 600.0):
+    with patch("eddy.pool.streams.LEASE_S", 600.0), patch("eddy.pool.lease.LEASE_S", 600.0):
         on_a_server(tmp_path, check)
 
 

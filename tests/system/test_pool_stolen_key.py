@@ -12,14 +12,18 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import EddyError
+from eddy.pool.admission import MOST_BUFFERED
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
-from eddy.pool.floods import MOST, REQUESTS
-from eddy.pool.link import EVENTS, WORK, WRITTEN, steadily
+from eddy.pool.ending import ended
+from eddy.pool.floods import LEASES, MOST, REQUESTS
+from eddy.pool.link import steadily
 from eddy.pool.record_json import to_json
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shown import job_shown
+from eddy.pool.streams import EVENTS, WORK, WRITTEN
 from eddy.pool.table import PoolJobs
+from nats.aio.client import Client as Nats
 from pool_boards import DATA, SHA, Boards, with_boards
 from pool_kit import WAIT_S
 
@@ -76,7 +80,7 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
         async with boards.board("b1") as (nats, _):
             before = await kept(boards)
             for rollup in ("all", "sub"):
-                for subject in ("eddy.written.b1.x", "$O.eddy_blobs.C.b1.x", "eddy.gate.b1"):
+                for subject in ("eddy.written.b1.x", "$O.eddy_blobs.C.b1.x", "eddy.gate.b1", "$KV.eddy_leases.b1"):
                     await nats.publish(subject, b"x", headers={"Nats-Rollup": rollup})
             await nats.flush()
             await asyncio.sleep(0.5)
@@ -89,7 +93,7 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
             assert await boards.link.leases.get("b2")
         assert (await PoolBlobs(boards.link).fetch("ada", SHA)).data == DATA
 
-    with patch("eddy.pool.link.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
+    with patch("eddy.pool.streams.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
         with_boards(tmp_path, check)
 
 
@@ -235,34 +239,38 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
         with_boards(tmp_path, check)
 
 
-def test_a_board_that_sends_without_end_is_refused_and_others_are_heard(tmp_path: Path) -> None:
-    """What it sent beyond what a disk takes would stand before what others send, for minutes."""
+def test_a_board_that_sends_leases_without_end_is_named_and_others_are_heard_meanwhile(tmp_path: Path) -> None:
+    """While leases waited for the disk, those of others stood behind the flood for minutes, or were refused."""
+
+    async def flood(nats: Nats) -> None:
+        lease = json.dumps({**dataclasses.asdict(FACTS), "name": "b2"}).encode()
+        while True:
+            for _ in range(200):
+                await nats.publish("$KV.eddy_leases.b2", lease)
+            await nats.flush(int(WAIT_S))
 
     async def check(boards: Boards) -> None:
         limits = json.loads(boards.server.config.read_text())["jetstream"]
-        assert limits["max_buffered_msgs"] == 50
-        lease = json.dumps({**dataclasses.asdict(FACTS), "name": "b2"}).encode()
-        floods = boards.lead.mirror.floods
+        assert limits["max_buffered_msgs"] == MOST_BUFFERED
+        mirror, deadline = boards.lead.mirror, asyncio.get_running_loop().time() + WAIT_S
         async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, other):
             await steadily(lambda: other.join(FACTS))
             await steadily(lambda: mine.join(FACTS))
-            deadline = asyncio.get_running_loop().time() + WAIT_S
-            while not floods.of("b2"):
-                assert asyncio.get_running_loop().time() < deadline, floods.came
-                for _ in range(30):
-                    for _ in range(100):
-                        await nats.publish("$KV.eddy_leases.b2", lease)
-                    await nats.flush()
-            assert floods.of("b2").endswith(" leases a second")
-            assert not floods.of("b1")
-            (refused,) = (board for board in boards.lead.mirror.usable if board.name == "b2")
-            assert refused.drained.startswith("it floods the pool with ")
-            await steadily(lambda: mine.renew(FACTS))
-            deadline = asyncio.get_running_loop().time() + WAIT_S
-            while not boards.lead.mirror.alive("b1"):
-                assert asyncio.get_running_loop().time() < deadline
+            flooding = asyncio.ensure_future(flood(nats))
+            while not mirror.floods.of("b2"):
+                assert asyncio.get_running_loop().time() < deadline, mirror.floods.came
                 await asyncio.sleep(0.05)
-            assert await mine.mine() == [boards.job.id]
+            assert mirror.floods.of("b2").endswith(" leases a second")
+            heard_s, came = mirror.heard.s, mirror.floods.came["b1", LEASES]
+            while mirror.floods.came["b1", LEASES] < came + 3 or mirror.heard.s == heard_s:
+                assert asyncio.get_running_loop().time() < deadline, mirror.floods.came
+                await steadily(lambda: mine.renew(FACTS))
+            assert not flooding.done()
+            assert mirror.alive("b1")
+            assert not mirror.floods.of("b1")
+            (refused,) = (board for board in mirror.usable if board.name == "b2")
+            assert refused.drained.startswith("it floods the pool with ")
+            await ended((flooding,))
+            assert await answered(mine) == [boards.job.id]
 
-    with patch("eddy.pool.admission.MOST_BUFFERED", 50):
-        with_boards(tmp_path, check)
+    with_boards(tmp_path, check)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -22,11 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
 from eddy.files import write_private
-from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey, made_certificate
+from eddy.pool.credentials import NAME, PoolAccess, PoolUnreachable, UserKey, made_certificate
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 READ_AGAIN_S = 60.0
 """Wall seconds a server may take to read its configuration again: one that is stopped, or has no processor, is slow."""
 MOST_BUFFERED = 1000
@@ -242,7 +240,18 @@ class PoolAdmission:
         return json.dumps(parts, indent=1)
 
     def _read(self) -> dict[str, Any]:
-        return dict(json.loads(self._kept.read_text(encoding="utf-8")))
+        """Who is let in, and the servers.
+
+        Raises:
+            StorageDamaged: The file does not say.
+        """
+        try:
+            kept = json.loads(self._kept.read_text(encoding="utf-8"))
+            users = {"head": str(kept["head"]), "boards": dict(kept["boards"]), "places": list(kept["places"])}
+        except (KeyError, RecursionError, TypeError, ValueError) as failure:
+            message = f"{self._kept} is damaged, so nobody can be let in: restore it from a copy, or begin a new pool."
+            raise StorageDamaged(message, file=str(self._kept)) from failure
+        return users
 
     def _keep(self, kept: Mapping[str, Any]) -> None:
         write_private(self._kept, json.dumps(kept, indent=1).encode())

@@ -17,9 +17,9 @@ from eddy.pool import link
 from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
-from eddy.pool.link import WORK
 from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.streams import WORK
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""

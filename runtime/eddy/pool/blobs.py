@@ -15,8 +15,9 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError, ObjectNotFoundError
 
 from eddy.core.errors import EddyError, NotFound
-from eddy.pool.link import AWAY, STORE, WRITTEN, Link
+from eddy.pool.link import AWAY, Link
 from eddy.pool.pace import TokenBucket
+from eddy.pool.streams import STORE, WRITTEN
 
 PIECES = 4
 """Pieces that a fetch asks for at once."""

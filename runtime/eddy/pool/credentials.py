@@ -11,9 +11,11 @@ import binascii
 import datetime
 import ipaddress
 import json
+import re
 import ssl
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -27,9 +29,15 @@ from eddy.files import write_private
 SERVER_NAME = "eddy-pool"
 """What the certificate names. Servers are known by this certificate, whatever address they are reached at."""
 CERTIFICATE_DAYS = 3650
+NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
+"""X509_V_FLAG_NO_CHECK_TIME, which Python has no name for.  Source: OpenSSL, X509_VERIFY_PARAM_set_flags(3)."""
 LOOPBACK = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
 """Servers of a cluster check each other by address; those of this package are on one machine."""
 _SEED, _USER = 18 << 3, 20 << 3
+
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Names of boards."""
 
 
 class PoolUnreachable(EddyError):
@@ -61,7 +69,7 @@ class UserKey:
         """
         try:
             raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
-        except binascii.Error:
+        except ValueError:
             raw = b""
         if len(raw) != 36 or raw[:2] != _seed_kind() or _written(raw[:-2]) != seed:
             raise PoolUnreachable("The pool's file has a damaged key; have the board admitted again.")
@@ -99,7 +107,7 @@ class PoolAccess:
     """How one board, or the heads, reach the pool.
 
     Attributes:
-        urls: Of its servers, separated by commas.
+        urls: Of its servers, separated by commas; "" where none was ever started.
         name: Of the board; "" for heads, and for a cluster with users of its own.
         seed: Of its key; "" where the URL says who it is.
         certificate: Of the servers, PEM; "" without TLS, or where the system knows who signed it.
@@ -115,31 +123,73 @@ class PoolAccess:
         """From a URL, or from the file that `eddy pool up` or `eddy pool admit` wrote.
 
         Raises:
-            PoolUnreachable: It is neither.
+            PoolUnreachable: It is neither, or it is damaged.
         """
         if "://" in pool:
-            return PoolAccess(pool)
+            return PoolAccess(pool)._checked()
         try:
-            return PoolAccess(**json.loads(Path(pool).expanduser().read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as failure:
+            access = PoolAccess(**json.loads(Path(pool).expanduser().read_text(encoding="utf-8")))
+            if not all(isinstance(each, str) for each in asdict(access).values()):
+                raise TypeError
+            return access._checked()
+        except (OSError, RecursionError, ValueError, TypeError) as failure:
             reason = failure.strerror if isinstance(failure, OSError) else "its content is something else"
             message = f"{pool} is no URL, and no file that `eddy pool admit` wrote: {reason}."
             raise PoolUnreachable(message, pool=pool) from failure
+
+    def _checked(self) -> PoolAccess:
+        """This, where it is not damaged.
+
+        Raises:
+            PoolUnreachable: It is.
+        """
+        for url in self.urls.split(",") if self.urls else ():
+            if not _is_server(url.strip()):
+                shown = url.rsplit("@", 1)[-1]  # before it, somebody's secret may be
+                message = f"{shown!r} is no address of a pool's server: write tls://HOST:PORT, several with commas."
+                raise PoolUnreachable(message, pool=shown)
+        if self.name and not NAME.fullmatch(self.name):
+            raise PoolUnreachable("The pool's file names no board; have the board admitted again.", pool=self.name)
+        if self.seed:
+            UserKey.from_seed(self.seed)
+        self.tls()
+        return self
 
     def write(self, path: Path) -> None:
         """Write it for its owner alone to read."""
         write_private(path, json.dumps(asdict(self), indent=1).encode())
 
     def tls(self) -> ssl.SSLContext | None:
-        """What a connection trusts: this certificate and no other."""
-        return ssl.create_default_context(cadata=self.certificate) if self.certificate else None
+        """What a connection trusts: this certificate and no other, whatever the date is said to be: that of a board
+        without a clock battery may be any.
+
+        Raises:
+            PoolUnreachable: The certificate is damaged.
+        """
+        if not self.certificate:
+            return None
+        try:
+            context = ssl.create_default_context(cadata=self.certificate)
+        except (ssl.SSLError, ValueError, TypeError) as failure:
+            message = "The pool's file has a damaged certificate; have the board admitted again."
+            raise PoolUnreachable(message) from failure
+        context.verify_flags |= NO_CHECK_TIME
+        return context
+
+
+def _is_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("nats", "tls") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def made_certificate(certificate: Path, key: Path) -> None:
     """Write a certificate of the servers, signed by itself, and its private key; both PEM."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
-    # Boards without a clock battery start in the past.
+    # Servers of a cluster check each other's dates.
     begins = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
     ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=CERTIFICATE_DAYS)
     made = (

@@ -14,8 +14,8 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.feeds import HeadCredential
 from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
-from eddy.pool.link import EVENTS
 from eddy.pool.records import FINAL
+from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
 
 router = APIRouter(prefix="/v1", tags=["jobs"])

@@ -27,10 +27,11 @@ from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import BOARDS_OWN, UNABLE
 from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
-from eddy.pool.link import AWAY, WORK, Link
+from eddy.pool.link import AWAY, Link
 from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
 from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
+from eddy.pool.streams import WORK
 from eddy.pool.table import PoolJobs
 
 GATE = "eddy.gate"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from nats.js.errors import KeyWrongLastSequenceError
 
-from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
+from eddy.pool.link import AWAY, RENEW_S, Link
+from eddy.pool.streams import LEASE_S
 
 ENTRY = "head"
 

@@ -6,7 +6,7 @@ bucket or stream      holds
 `eddy_submissions`    one entry a submission: its revision is the job's number, its key the idempotency key
 `eddy_jobs`           the record of each job; changed only from the revision it was read at
 `eddy_boards`         what each board is; stays when the board is away
-`eddy_leases`         the same with its load, renewed every second, forgotten after `LEASE_S`
+`eddy_leases`         the same with its load, renewed every second, forgotten after `eddy.pool.streams.LEASE_S`
 `eddy_leader`         the head that places, renewed the same way
 `eddy_keys`           tenants by the hash of their keys
 `eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)
@@ -32,26 +32,19 @@ from nats.aio.transport import TcpTransport
 from nats.errors import Error as NatsError
 from nats.errors import NoServersError
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, KeyValueConfig, ObjectStoreConfig, RetentionPolicy, StreamConfig
+from nats.js.api import KeyValueConfig, ObjectStoreConfig, StreamConfig
 from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
+from eddy.pool import streams
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
+from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
 
-LEASE_S = 5.0
-"""A board or a leader that has not renewed its lease for so long has lost it."""
 RENEW_S = 1.0
 """Between two renewals."""
 CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
-EVENTS_KEPT_S = 7 * 86400.0
-WRITTEN_KEPT_S = 3600.0
-WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
-LEASES = "KV_eddy_leases"
-MOST_CONSUMERS = 10_000
-"""Fetches of boards, followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing
-is said."""
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
 CALL_S = 5.0
@@ -210,6 +203,8 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
     Raises:
         PoolUnreachable: Nothing answers in time, or it does not let this user in.
     """
+    if not access.urls:
+        raise PoolUnreachable("No server of this pool was ever started: `eddy pool up` starts one.")
     client = _Client()
     client.be(access)
     try:
@@ -269,11 +264,15 @@ async def _made(client: Nats, replicas: int) -> Link:
     """
     js = client.jetstream(timeout=CALL_S)
 
-    async def bucket(name: str, ttl_s: float | None = None) -> KeyValue:
+    async def bucket(name: str) -> KeyValue:
         try:
             return await js.key_value(name)
         except BucketNotFoundError:
-            return await js.create_key_value(KeyValueConfig(bucket=name, history=1, ttl=ttl_s, replicas=replicas))
+            return await js.create_key_value(KeyValueConfig(bucket=name, history=1, replicas=replicas))
+
+    async def fleeting(name: str) -> KeyValue:
+        await stream(streams.fleeting(name, replicas))
+        return await js.key_value(name)
 
     async def stream(config: StreamConfig) -> None:
         try:
@@ -288,38 +287,17 @@ async def _made(client: Nats, replicas: int) -> Link:
         except (NotFoundError, BucketNotFoundError):
             return await js.create_object_store(name, ObjectStoreConfig(bucket=name, replicas=replicas))
 
-    work = StreamConfig(
-        name=WORK,
-        subjects=["eddy.work.*"],
-        retention=RetentionPolicy.WORK_QUEUE,
-        num_replicas=replicas,
-        duplicate_window=120,
-    )
-    events = StreamConfig(
-        name=EVENTS,
-        subjects=["eddy.events.*.*"],
-        max_age=EVENTS_KEPT_S,
-        discard=DiscardPolicy.OLD,
-        num_replicas=replicas,
-    )
-    # Nobody who may write here may take anything away, as a header of a message to the store of objects could.
-    written = StreamConfig(
-        name=WRITTEN,
-        subjects=["eddy.written.*.*"],
-        max_age=WRITTEN_KEPT_S,
-        allow_rollup_hdrs=False,
-        num_replicas=replicas,
-    )
     buckets = asyncio.gather(
         bucket("eddy_submissions"),
         bucket("eddy_jobs"),
         bucket("eddy_boards"),
-        bucket("eddy_leases", LEASE_S),
-        bucket("eddy_leader", LEASE_S),
+        fleeting("eddy_leases"),
+        fleeting("eddy_leader"),
         bucket("eddy_keys"),
     )
-    everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events), stream(written))
-    made, blobs, *_ = await asyncio.wait_for(everything, ASKED_S)
+    others = (each(replicas) for each in (streams.work, streams.events, streams.written))
+    everything = asyncio.gather(buckets, objects("eddy_blobs"), asyncio.gather(*map(stream, others)))
+    made, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
     await asyncio.wait_for(_as_wanted(js), ASKED_S)
     return Link(client, js, *made, blobs)
 

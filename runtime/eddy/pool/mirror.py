@@ -18,11 +18,12 @@ from eddy.pool.estimates import Estimates
 from eddy.pool.floods import LEASES, Floods
 from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_index import JobIndex
-from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
+from eddy.pool.link import AWAY, RENEW_S, Link
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.reading import watched
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
+from eddy.pool.streams import LEASE_S
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.pool.whole_arrays import WholeArrays

@@ -8,7 +8,8 @@ import secrets
 from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 
 from eddy.core.numbering import Numbering
-from eddy.pool.link import EVENTS, Link
+from eddy.pool.link import Link
+from eddy.pool.streams import EVENTS
 from eddy.store.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
 
 ENTRY = "numbering"

@@ -17,8 +17,8 @@ from eddy.api.bodies_base import Request
 from eddy.api.numbers import Whole
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
-from eddy.pool.admission import NAME
 from eddy.pool.boards import change_board
+from eddy.pool.credentials import NAME
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
 from eddy.pool.records import Fenced, PoolBoard
