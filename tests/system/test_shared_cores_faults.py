@@ -9,12 +9,13 @@ import pytest
 from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
 from eddy.board.model import ModelFaults
 from eddy.board.port import Cause, Launch
-from eddy.core.errors import Conflict
+from eddy.core.errors import Conflict, ImageRefused
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.store import Store
+from hypervisor_kit import request
 from kernel_kit import buffer, step_arrays, stepped
 from system.test_hypervisor_crash import Killer, Mortal, deaths
 
@@ -144,3 +145,46 @@ def test_whatever_goes_wrong_every_job_ends_and_leaves_nothing(seed: int) -> Non
     assert not any(account.running for account in engine.price.accounts.values())
     shares = [sum(account.lags.values()) for account in engine.price.accounts.values()]
     assert shares == pytest.approx([0.0] * len(shares), abs=1e-9), "time was made or lost"
+
+
+class RefusesASlot(CoresBoard):
+    """No image is good for slot 2."""
+
+    launches = 0
+
+    def load(self, slot: int, image: str) -> None:
+        if slot == 2:
+            raise ImageRefused("The image is damaged.")
+        super().load(slot, image)
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        self.launches += 1
+        super().launch(slot, launch)
+
+
+def test_time_goes_on_where_no_cluster_is_left_to_be_shared() -> None:
+    store, board = Store(":memory:"), RefusesASlot(MODULES, slots=2)
+    tenants(store, a=1, b=2)
+    engine = engine_over(board, store, MODULES, settings=PriceSettings(quantum_s=1e-4))
+    engine.start()
+    for salt, tenant in enumerate("abab", start=1):
+        engine.intake.accept(step_request(store, tenant, salt))
+    while board.launches < 6:
+        engine.step()
+    engine.intake.drain(1, "for repair")
+    for _ in range(100):
+        engine.step()
+    assert engine.price is not None
+    assert {epoch.policy for epoch in engine.price.history.ended()} == {"market"}, "it never failed"
+    epochs = [epoch.number for epoch in engine.price.history.ended()]
+    assert len(set(epochs)) == len(epochs), "each ends once"
+    job = engine.intake.accept(request(store, tenant="c"))
+    for _ in range(3000):
+        engine.step()
+        if store.jobs.get("c", job.id).state is JobState.SUCCEEDED:
+            break
+    assert store.jobs.get("c", job.id).state is JobState.SUCCEEDED, "an application goes on"
+    engine.intake.drain(1, "")
+    finish(engine)
+    for number, (tenant, salt) in enumerate(zip("abab", range(1, 5), strict=True), start=1):
+        check_step(store, tenant, number, salt)

@@ -81,7 +81,7 @@ class ItemReports:
     def collected(self, message: Collected) -> None:
         """The outputs of an item are stored."""
         job = self.state.jobs.get(message.job)
-        if job is not None and message.item == job.items.committed:
+        if job is not None and message.item == job.items.committed < job.items.finished:
             # While other items run, the log of the job has gone on; when all are finished, nothing of it did since.
             at_s = message.at_s if job.items.all_finished else self.state.now_s
             self._stored(job, message.item, at_s)
@@ -108,5 +108,6 @@ class ItemReports:
     def _stored(self, job: Job, item: int, at_s: float) -> None:
         """An item counts as done."""
         job.items.committed = item + 1
+        self.state.out.stored.add((job.spec.id, item))
         self.state.note(job, at_s, JobEventKind.RESULT, item=item)
         self.state.changed(job)

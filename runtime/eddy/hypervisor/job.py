@@ -194,7 +194,7 @@ class Job:
     def begin_again(self) -> None:
         """Go back to the last item every task is done with, or to the first where items work in place, without
         memory."""
-        kept = 0 if self.spec.in_place or self.spec.spread is not None else self.items.finished
+        kept = 0 if self.spec.in_place or self.spec.spread is not None else self.items.committed
         self.again, self.ending, self.retried = False, None, self.retried + 1
         self.cause, self.detail, self.failed_task, self.failed_item = "", "", None, None
         self.items.go_back(kept)

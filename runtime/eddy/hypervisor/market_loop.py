@@ -173,8 +173,11 @@ class PriceLoop:
         waiting_s, reached = waiting(), reach()
         self.weights = {tenant: self.weight_of(tenant) for tenant in present}
         view = self._view(now_s, present, held, fits, waiting_s, reached)
-        if view is not None:
-            self._begin(view)
+        if view is None:  # no cluster is left to share
+            self.now = None
+            self.watch.forget()
+            return
+        self._begin(view)
 
     @property
     def wake_s(self) -> float | None:
@@ -223,8 +226,8 @@ class PriceLoop:
         reach: Mapping[str, frozenset[int]],
     ) -> PriceView | None:
         """What the policy is shown; None where there is no cluster. Arguments as `refresh` has them."""
-        modules = {slot.index: self.offers.module_of(slot, fits) for slot in slots}
-        whole = self.offers.configuration(tenants, {slot: module for slot, module in modules.items() if module})
+        modules = {slot.index: module for slot in slots if (module := self.offers.module_of(slot, fits))}
+        whole = self.offers.configuration(tenants, modules)
         clusters = whole.clusters
         if not clusters:
             return None

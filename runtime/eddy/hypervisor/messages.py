@@ -282,8 +282,10 @@ class StepResult:
         slots: Indices of slots that changed.
         ended: Ids of jobs that reached a final state.
         drained: By slot that was drained or undrained: why it is drained, "" where it is not any more.
+        stored: Job and item whose outputs count from now on.
     """
 
+    stored: set[tuple[int, int]] = field(default_factory=set)
     commands: list[Command] = field(default_factory=list)
     log: list[JobEvent] = field(default_factory=list)
     jobs: set[int] = field(default_factory=set)

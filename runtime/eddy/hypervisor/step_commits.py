@@ -79,7 +79,9 @@ class StepCommits:
             machine: That made it.
             events: Which of them were dealt with, and the time.
         """
-        kept = (*self._rows, *self._logs(outcome.ended, machine))
+        # What the machine takes no note of is named by no row, the item is done again; nor is one named twice.
+        counted = {row[:3]: row for row in self._rows if (row[0], row[2]) in outcome.stored}
+        kept = (*counted.values(), *self._logs(outcome.ended, machine))
         self._rows.clear()
         jobs = self._changed(outcome.jobs, machine)
         if not (jobs or outcome.log or outcome.slots or kept):
