@@ -172,6 +172,42 @@ def test_accounts_of_today_are_known_after_a_restart(tmp_path: object, noon: flo
     store.close()
 
 
+def test_a_day_on_which_nothing_was_used_is_read_once(monkeypatch: pytest.MonkeyPatch, noon: float) -> None:
+    store, looks = Store(":memory:"), []
+    read = store.usage._of_day
+    monkeypatch.setattr(store.usage, "_of_day", lambda day: looks.append(day) or read(day))
+    today, tomorrow = day_of(noon), day_of(noon + DAY_S)
+    for _ in range(3):
+        store.usage.check("a", Quota(max_slot_s=1e-9, max_core_s=1))
+    store.usage.add([UsageRow(today, "a", 1, "slot", 5)], {})
+    assert store.usage.today_s("a") == (5e-9, 0)
+    with pytest.raises(QuotaExceeded):
+        store.usage.check("a", Quota(max_slot_s=1e-9))
+    assert looks == [today]
+    monkeypatch.setattr(time, "time", lambda: noon + DAY_S)
+    for _ in range(3):
+        store.usage.check("a", Quota(max_slot_s=1e-9, max_core_s=1))
+    assert looks == [today, tomorrow]
+
+
+def test_a_day_that_was_read_while_somebody_added_to_it_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch, noon: float
+) -> None:
+    store, today = Store(":memory:"), day_of(noon)
+    read = store.usage._of_day
+
+    def slow_read(day: str) -> object:
+        found = read(day)
+        monkeypatch.setattr(store.usage, "_of_day", read)
+        # What is of today comes first: the day that is kept by the accounts themselves is the other one.
+        store.usage.add([UsageRow(today, "a", 1, "slot", 5), UsageRow("2020-01-01", "a", 1, "slot", 7)], {})
+        return found
+
+    monkeypatch.setattr(store.usage, "_of_day", slow_read)
+    store.usage.today_s("a")
+    assert store.usage.today_s("a") == (5e-9, 0)
+
+
 def test_a_clock_that_jumps_and_comes_back_takes_back_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """A board without a clock of its own starts in the past, and is set later."""
     store, now = Store(":memory:"), time.time()

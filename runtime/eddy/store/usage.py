@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -69,7 +70,8 @@ def day_of(unix_s: float) -> str:
 
 
 class Usage:
-    """The accounts. What was used on the day that was written to last is kept in memory as well, for bounds.
+    """The accounts. What was used on the day that was written to or asked for last is kept in memory as well, for
+    bounds.
 
     Args:
         db: Where they are kept.
@@ -78,6 +80,9 @@ class Usage:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._latest = _Day()
+        self._additions = 0
+        self._lock = threading.Lock()
+        """Over what is kept and how often was added: a day that was read meanwhile is not kept."""
 
     def begin(self, now_ns: int, slots: int) -> int:
         """Go on counting, with a board of so many slots; answers from which board time on: where the accounts end."""
@@ -128,10 +133,12 @@ class Usage:
             self._db.after_commit(lambda: self._added(latest, found))
 
     def _added(self, latest: _Day, rows: Iterable[tuple[str, str, int, str, int]]) -> None:
-        for day, tenant, _, unit, spent_ns in rows:
-            if day == latest.day:
-                latest.spent[tenant, unit] += spent_ns
-        self._latest = latest
+        with self._lock:
+            for day, tenant, _, unit, spent_ns in rows:
+                if day == latest.day:
+                    latest.spent[tenant, unit] += spent_ns
+            self._latest = latest
+            self._additions += 1
 
     def rows(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
         """Accounts, by day, tenant, slot and unit.
@@ -153,8 +160,14 @@ class Usage:
         return slot, core
 
     def _today(self) -> _Day:
-        latest, day = self._latest, day_of(time.time())
-        return latest if latest.day == day else self._of_day(day)
+        latest, additions, day = self._latest, self._additions, day_of(time.time())
+        if latest.day == day:
+            return latest
+        found = self._of_day(day)
+        with self._lock:
+            if self._additions == additions:
+                self._latest = found
+        return found
 
     def check(self, tenant: str, quota: Quota) -> None:
         """Check that a tenant has not used up what it may in a day.
