@@ -14,7 +14,7 @@ from eddy.board.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.hypervisor.buffers import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
 
@@ -110,7 +110,7 @@ def model_board(
     slots: int = 3, faults: ModelFaults | None = None, slow: float = 1.0, arena_jobs: int | None = None
 ) -> ModelBoard:
     """A board that can run `CHAIN`; `arena_jobs` says for how many batches of four it has memory."""
-    arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(needed(CHAIN, 4))
+    arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(CHAIN, 4)
     board = description(slots, arena)
     latency = {module: min(takes_s * slow, 9e-2) for module, takes_s in LATENCY.items()}
     return ModelBoard(board, model_images(board, LATENCY), latency, behaviours=BEHAVIOURS, faults=faults)

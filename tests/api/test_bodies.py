@@ -226,3 +226,8 @@ async def test_goals_cross_json_and_a_restart(start: Any, package: dict[str, Any
 async def test_null_is_as_good_as_left_out(server: Any, field: str) -> None:
     job = await server.submit(**{field: None})
     assert job["state"] == "queued"
+
+
+def test_a_byte_order_mark_is_not_json() -> None:
+    with pytest.raises(json.JSONDecodeError, match="BOM"):
+        parse(b"\xef\xbb\xbf{}")

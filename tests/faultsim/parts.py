@@ -17,7 +17,7 @@ from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.model_images import model_images
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.hypervisor.buffers import arena_bytes
 from eddy.packages.catalogue import Catalogue, CatalogueInForce
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -70,7 +70,7 @@ CONSTANT = hashlib.sha256(KEY).hexdigest()
 
 def board(slots: int, arena_jobs: int | None) -> Any:
     """What makes the same board again and again; `arena_jobs` says for how many batches of four it has memory."""
-    arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(needed(CHAIN, 4))
+    arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(CHAIN, 4)
     described = description(slots, arena)
     images = model_images(described, MODULES)
 

@@ -168,3 +168,20 @@ def test_rows_are_inserted_whatever_their_number(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.IntegrityError), db.transaction() as connection:
         insert(connection, "INSERT INTO meta (key, value)", [("new", ""), wanted[0]])
     assert len(db.rows("SELECT * FROM meta")) == 1234
+
+
+def test_keys_are_looked_up_and_not_searched_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a submission takes does not grow with the keys that were ever used."""
+    for number in range(5):
+        store.submissions.add_job(ask(key=f"k{number}").request, 0.0)
+    plans, fresh = [], store._db.fresh_rows
+
+    def explained(query: str, *values: object) -> list[sqlite3.Row]:
+        plans.append([row["detail"] for row in fresh(f"EXPLAIN QUERY PLAN {query}", *values)])
+        return fresh(query, *values)
+
+    monkeypatch.setattr(store._db, "fresh_rows", explained)
+    found = store.submissions.keys.of([ask(key=key).request for key in ("k1", "k3", "other")])
+    assert sorted(key for _, key in found) == ["k1", "k3"]
+    assert not [step for plan in plans for step in plan if step.startswith("SCAN idempotency")], plans
+    assert [step for step in plans[0] if "SEARCH idempotency USING PRIMARY KEY (tenant=? AND key=?)" in step], plans

@@ -6,7 +6,6 @@ keeps a stolen database from being searched offline.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 from contextvars import ContextVar
@@ -46,7 +45,7 @@ class KeyHasher:
 
     def hash(self, key: str) -> str:
         """The hash of a key, as tenants' records hold it."""
-        return hmac.new(self._secret, key.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(self._secret, key.encode(), "sha256").hex()
 
 
 def load_secret(path: Path, first: bool) -> bytes:

@@ -10,7 +10,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
-from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.hypervisor.buffers import arena_bytes
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 
@@ -122,10 +122,10 @@ class Admission:
                 )
 
     def _memory(self, request: JobRequest, application: Application) -> None:
-        need = arena_bytes(needed(application, request.batch))
+        need = arena_bytes(application, request.batch)
         if need <= self.arena:
             return
-        fitting = [n for n in range(1, request.batch) if arena_bytes(needed(application, n)) <= self.arena]
+        fitting = [n for n in range(1, request.batch) if arena_bytes(application, n) <= self.arena]
         raise InvalidRequest(
             f"a batch of {request.batch} needs {need} bytes of board memory, and there are {self.arena}:"
             + (f" at most {fitting[-1]} items fit" if fitting else " not even one item fits"),

@@ -48,9 +48,13 @@ def needed(application: Application, batch: int) -> tuple[Need, ...]:
     return (*constants, *(Need(spec, item) for item in range(batch) for spec in others))
 
 
-def arena_bytes(needs: Iterable[Need]) -> int:
-    """What buffers take of the arena, in whole pages."""
-    return sum(-(-need.spec.bytes // PAGE) * PAGE for need in needs)
+def arena_bytes(application: Application, batch: int) -> int:
+    """What the buffers of a job take of the arena, in whole pages each; as `needed` has them, without making them."""
+    pages = 0
+    for spec in application.buffers:
+        of_one = -(-spec.bytes // PAGE)
+        pages += of_one if spec.role is BufferRole.CONSTANT else of_one * batch
+    return pages * PAGE
 
 
 def owner_name(job: int, key: Key) -> str:

@@ -213,3 +213,12 @@ def insert(db: sqlite3.Connection, into: str, rows: Sequence[Sequence[object]]) 
         part = rows[begin : begin + step]
         values = [value for row in part for value in row]
         db.execute(f"{into} VALUES {', '.join([place] * len(part))}", values)
+
+
+def wanted(pairs: int) -> str:
+    """The beginning of a query that looks up pairs of values: a table `wanted` of them, `first` and `second`.
+
+    To be joined by CROSS JOIN, which SQLite takes in this order. For pairs that are IN a list it reads the whole table
+    it looks in, however few they are.
+    """
+    return f"WITH wanted (first, second) AS (VALUES {', '.join(['(?, ?)'] * pairs)})"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord, JobRequest
-from eddy.store.database import Database
+from eddy.store.database import Database, wanted
 from eddy.store.jobs import JobTable
 from eddy.store.numbers import Numbers
 from eddy.store.rows import dump_request, text_hash
@@ -35,8 +35,8 @@ class IdempotencyKeys:
         found: KnownKeys = {}
         for begin in range(0, len(keys), MOST_KEYS):
             part = keys[begin : begin + MOST_KEYS]
-            places = ", ".join(["(?, ?)"] * len(part))
-            query = f"SELECT tenant, key, body, job FROM idempotency WHERE (tenant, key) IN (VALUES {places})"
+            table = "wanted CROSS JOIN idempotency ON tenant = first AND key = second"
+            query = f"{wanted(len(part))} SELECT tenant, key, body, job FROM {table}"
             for row in self._db.rows(query, *(text for key in part for text in key)):
                 found[row["tenant"], row["key"]] = row["body"], self._jobs.get(row["tenant"], row["job"])
         return found

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import operator
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ RECORDS = 1024
 INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
 """What `event_values` fills."""
 INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
+
+_FIELDS = tuple(each.name for each in dataclasses.fields(JobRecord))
+_VALUES = operator.attrgetter(*_FIELDS)
+"""Of a record, in order: a row is written with every step of a job."""
+_sorted = json.JSONEncoder(sort_keys=True).encode
 
 ResultRow = tuple[int, str, int, int, int, str]
 """What `INSERT_RESULTS` takes: of bytes that are on disk."""
@@ -118,7 +124,7 @@ def dump_request(request: JobRequest) -> str:
         body |= {"other_kind": request.kind, **({} if request.body is None else {"body": request.body})}
     if request.asked != NOTHING:
         body["asked"] = request.asked.to_json()
-    return json.dumps(body, sort_keys=True)
+    return _sorted(body)
 
 
 def text_hash(text: str) -> str:
@@ -142,7 +148,7 @@ def load_request(text: str) -> JobRequest:
 
 def dump_record(record: JobRecord) -> str:
     """A record as JSON."""
-    body = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+    body: dict[str, Any] = dict(zip(_FIELDS, _VALUES(record), strict=True))
     body["state"] = record.state.value
     body["waiting_s"] = dict(record.waiting_s)
     kernel, asked = body.pop("kernel"), body.pop("asked").to_json()

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from eddy.files import os_errors
-from eddy.store.database import Database
+from eddy.store.database import Database, wanted
 from eddy.store.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
 BATCH = 400
@@ -73,9 +73,10 @@ def _blobs_among(db: Database, tenant: str | None, names: Sequence[str]) -> set[
 def _outputs_among(db: Database, names: Sequence[str]) -> set[str]:
     """Those of some files' names that rows have; what is not `<job>.<name>` is nobody's."""
     keys = {name: output_of(name) for name in names}
-    wanted = [key for key in keys.values() if key is not None]
-    values = ", ".join(["(?, ?)"] * len(wanted))
-    query = f"SELECT DISTINCT job, name FROM result WHERE (job, name) IN (VALUES {values})"
-    rows = db.rows(query, *(part for key in wanted for part in key)) if wanted else []
+    asked = [key for key in keys.values() if key is not None]
+    query = (
+        f"{wanted(len(asked))} SELECT DISTINCT job, name FROM wanted CROSS JOIN result ON job = first AND name = second"
+    )
+    rows = db.rows(query, *(part for key in asked for part in key)) if asked else []
     there = {(row["job"], row["name"]) for row in rows}
     return {name for name, key in keys.items() if key in there}
