@@ -7,11 +7,13 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy import collecting
+from eddy import collecting, switching
 from eddy.board import factory
+from eddy.cli import serve
 from eddy.core.errors import BoardUnreachable
 
 
@@ -109,3 +111,31 @@ def test_eight_threads_share_two_heaps_of_the_c_library() -> None:
     if not found.endswith("True\n"):
         pytest.skip("this C library has no mallopt")
     assert 1 <= found.count("<heap nr=") <= collecting.HEAPS
+
+
+def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that computes gives the interpreter away sooner than by Python's default, once there is a server."""
+    before, seen = sys.getswitchinterval(), []
+
+    class Watched:
+        failed = False
+
+        def __init__(self, *_: object, **__: object) -> None:
+            seen.append(sys.getswitchinterval())
+
+        def run(self, ready: object) -> None:
+            seen.append(sys.getswitchinterval())
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("eddy.api.server.Server", Watched)
+    monkeypatch.setattr(collecting, "spare", lambda: None)
+    settings: Any = SimpleNamespace(host="127.0.0.1", tls=None)
+    reloader: Any = SimpleNamespace(ask=None)
+    try:
+        serve._run(settings, reloader, False, [], True)
+    finally:
+        sys.setswitchinterval(before)
+    assert seen[0] == before
+    assert seen[1] == pytest.approx(switching.TURN_S) != before

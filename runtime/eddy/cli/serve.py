@@ -113,7 +113,7 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     Raises:
         typer.Exit: The hypervisor stopped by itself.
     """
-    from eddy import collecting
+    from eddy import collecting, switching
     from eddy.api.server import Server
     from eddy.api.tls import in_the_clear
 
@@ -127,6 +127,7 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
         if settings.tls is not None and settings.tls.key_is_loose:
             say(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
         collecting.spare()
+        switching.take_short_turns()
         server.run(ready=partial(_announce, server, as_json))
     if server.failed:
         say("eddy: the hypervisor stopped; the log above has the cause")
