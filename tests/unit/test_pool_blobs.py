@@ -6,8 +6,11 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+from eddy.core.errors import RateLimited
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.link import Link
+from eddy.pool.uploads import Uploads
 from nats.js.errors import ObjectNotFoundError
 
 
@@ -48,3 +51,16 @@ def test_what_many_write_at_once_is_kept_once_and_others_do_not_wait_for_it() ->
         assert store.most == 4
 
     asyncio.run(check())
+
+
+def test_a_tenant_that_sends_more_at_once_than_it_may_is_refused_and_no_other_is() -> None:
+    uploads = Uploads(100)
+    with uploads.counting("ada") as first, uploads.counting("ada") as second, uploads.counting("grace") as other:
+        first(60)
+        second(40)
+        with pytest.raises(RateLimited) as refused:
+            second(1)
+        assert refused.value.details == {"limit": 100, "retry_after_s": 1}
+        other(100)
+    with uploads.counting("ada") as again:
+        again(100)  # what ended counts no more, however it did

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
@@ -20,17 +21,19 @@ Sha256 = Annotated[str, Path(pattern=SHA256, description="sha256 of the bytes, i
 @router.put("/blobs/{sha256}", status_code=201)
 async def put_blob(sha256: Sha256, request: Request, parts: Parts, caller: Caller) -> Any:
     """Keep bytes under their sha256."""
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > parts.max_blob_bytes:
-            raise problems.BodyTooLarge(parts.max_blob_bytes)
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        message = f"The bytes have sha256 {found}; send them under their own hash."
-        raise InvalidRequest(message, field="sha256", asked=sha256, allowed=found)
-    name = await parts.blobs.put(caller.id, bytes(data), found)
-    return {"sha256": name, "bytes": len(data)}
+    data, digest = io.BytesIO(), hashlib.sha256()
+    with parts.uploads.counting(caller.id) as more:
+        async for piece in request.stream():
+            more(len(piece))
+            data.write(piece)
+            digest.update(piece)
+            if data.tell() > parts.max_blob_bytes:
+                raise problems.BodyTooLarge(parts.max_blob_bytes)
+        if (found := digest.hexdigest()) != sha256:
+            message = f"The bytes have sha256 {found}; send them under their own hash."
+            raise InvalidRequest(message, field="sha256", asked=sha256, allowed=found)
+        await parts.blobs.keep(caller.id, found, data.getvalue())
+    return {"sha256": found, "bytes": data.tell()}
 
 
 @router.head("/blobs/{sha256}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -90,10 +92,14 @@ class PoolBlobs:
         name = hashlib.sha256(data).hexdigest()
         if sha256 and name != sha256:
             raise DamagedBlob(f"The bytes have sha256 {name}, not {sha256}.", asked=sha256)
+        await self.keep(tenant, name, data)
+        return name
+
+    async def keep(self, tenant: str, name: str, data: bytes) -> None:
+        """Keep bytes under their sha256, which the caller has seen to be theirs, unless they are there already."""
         async with self._writing.setdefault((tenant, name), asyncio.Lock()):  # two at once would be kept twice
             if await self.size(tenant, name) is None:
                 await self._link.blobs.put(f"{tenant}/{name}", data)
-        return name
 
     async def fetch(self, tenant: str, sha256: str) -> Fetched:
         """The bytes of a blob.
@@ -141,7 +147,7 @@ class PoolBlobs:
         if await self.size(tenant, sha256) is None:
             waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
             fetched = await self._received(waiting, sha256, WRITTEN)
-            await self.put(tenant, fetched.data, sha256)
+            await self.keep(tenant, sha256, fetched.data)
         await self._link.js.purge_stream(WRITTEN, subject=f"eddy.written.{pieces}")
 
     async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> Fetched:
@@ -177,26 +183,30 @@ async def received(
         DamagedBlob: What came is not what its name says.
     """
     began_s = time.monotonic()
-    data = bytearray()
+    data, digest = io.BytesIO(), hashlib.sha256()
     if waiting.size_bytes:
-        await _pieces(js, waiting, bps, data, stream)
-    if hashlib.sha256(data).hexdigest() != sha256:
+        async with aclosing(_pieces(js, waiting, bps, stream)) as pieces:
+            async for piece in pieces:
+                data.write(piece)
+                digest.update(piece)  # piece by piece: who does this does other things in between
+    if digest.hexdigest() != sha256:
         raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
-    return Fetched(bytes(data), time.monotonic() - began_s, waiting.consumer)
+    return Fetched(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
 
 
-async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: bytearray, stream: str) -> None:
+async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream: str) -> AsyncGenerator[bytes, None]:
     bucket = TokenBucket(bps, PIECE_BITS, time.monotonic())
     bucket.level_bits = 0.0  # a transfer that began with a burst would be faster than its rate on the whole
     asked = await js.pull_subscribe_bind(waiting.consumer, stream=stream)
+    left = waiting.size_bytes
     try:
-        while len(data) < waiting.size_bytes:
-            left = waiting.size_bytes - len(data)
+        while left > 0:
             count = 1 if bps else min(PIECES, -(-left // PIECE_BYTES))  # for more than there is, the client would wait
             left_bits = 8 * left
             await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
             for piece in await asked.fetch(count, timeout=5):
-                data += piece.data
+                left -= len(piece.data)
+                yield piece.data
     finally:
         await asked.unsubscribe()
 

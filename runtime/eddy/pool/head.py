@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from eddy.api import problems
+from eddy.api.limits import BodyLimit
 from eddy.api.metrics import Measured
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (
@@ -38,6 +39,9 @@ from eddy.pool.lead import Lead
 from eddy.pool.link import AWAY, Link
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
+
+MOST_BODY_BYTES = 1 << 20
+"""Largest JSON body, as a board has it where nothing else is set; it is read before anybody looks at the key."""
 
 
 def create_head(
@@ -76,6 +80,7 @@ def create_head(
         app.add_exception_handler(kind, _away)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=parts.metrics)
+    app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
     for router in routers():
         app.include_router(router)
     dashboard.install(app)
