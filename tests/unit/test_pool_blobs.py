@@ -10,7 +10,7 @@ import pytest
 from eddy.core.errors import RateLimited
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.link import Link
-from eddy.pool.uploads import Uploads
+from eddy.pool.uploads import UploadsUnderWay
 from nats.js.errors import ObjectNotFoundError
 
 
@@ -54,7 +54,7 @@ def test_what_many_write_at_once_is_kept_once_and_others_do_not_wait_for_it() ->
 
 
 def test_a_tenant_that_sends_more_at_once_than_it_may_is_refused_and_no_other_is() -> None:
-    uploads = Uploads(100)
+    uploads = UploadsUnderWay(100)
     with uploads.counting("ada") as first, uploads.counting("ada") as second, uploads.counting("grace") as other:
         first(60)
         second(40)

@@ -26,7 +26,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
-from eddy.pool.uploads import Uploads
+from eddy.pool.uploads import UploadsUnderWay
 from eddy.store.numbers import Numbers
 
 UPLOADS = 2
@@ -70,7 +70,7 @@ class HeadParts:
     bounds: Bounds = field(init=False)
     metrics: Metrics = field(init=False)
     feeds: Feeds = field(init=False)
-    uploads: Uploads = field(init=False)
+    uploads: UploadsUnderWay = field(init=False)
 
     def __post_init__(self) -> None:
         """All others are made of the pool and of this head's part in deciding."""
@@ -82,7 +82,7 @@ class HeadParts:
         self.bounds = Bounds(link, lead.mirror)
         self.metrics = Metrics(PoolFigures(link, lead, self.rounds))
         self.feeds = Feeds(self.sessions, self.tenants.of_hash)
-        self.uploads = Uploads(UPLOADS * self.max_blob_bytes)
+        self.uploads = UploadsUnderWay(UPLOADS * self.max_blob_bytes)
 
 
 async def parts_of(request: Request) -> HeadParts:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from eddy.api.bodies_base import SHA256
 from eddy.api.market_schemas import MarketCluster, MarketMe
@@ -21,6 +21,8 @@ MOST_S = 366 * 86400.0
 """Wall seconds a part may take."""
 MOST_BPS = 1e15
 MOST_WIDTH = 1024
+MOST_FIGURE, MOST_NAMED, MOST_LETTERS = 1e15, 4096, 200
+"""Figures, clusters and tenants, and letters of a name in a report of a market."""
 Name = Annotated[str, Field(max_length=200)]
 
 
@@ -115,16 +117,29 @@ def board_read(name: str, raw: Mapping[str, Any]) -> PoolBoard:
         ValueError: It cannot be read.
     """
     board = PoolBoard(name=name, **SaidBoard.model_validate(raw).model_dump())
-    market = raw.get("market")
-    return replace(board, market=market) if market and _sensible(market) else board
+    return replace(board, market=_market(raw.get("market")))
 
 
-def _sensible(market: Any) -> bool:
+def _market(said: Any) -> dict[str, Any]:
+    """What a report says of what is known, and nothing else of it; empty where it makes no sense."""
     try:
-        clusters = MarketReport.model_validate(market).clusters
-    except ValidationError:
-        return False
-    return 0 <= sum(cluster.cores for cluster in clusters) <= MOST_CORES
+        market = MarketReport.model_validate_json(json.dumps(said), strict=True)
+    except ValueError:
+        return {}
+    kept = market.model_dump(mode="json")
+    cores = [cluster.cores for cluster in market.clusters]
+    return kept if _fits(kept) and min(cores, default=0) >= 0 and sum(cores) <= MOST_CORES else {}
+
+
+def _fits(value: Any) -> bool:
+    """Whether all of it can be added up and told."""
+    if isinstance(value, dict):
+        return len(value) <= MOST_NAMED and all(_fits(name) and _fits(each) for name, each in value.items())
+    if isinstance(value, list):
+        return len(value) <= MOST_NAMED and all(_fits(each) for each in value)
+    if isinstance(value, str):
+        return len(value) <= MOST_LETTERS
+    return value is None or abs(value) <= MOST_FIGURE
 
 
 def lease_read(name: str, data: bytes) -> PoolBoard:
