@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
 from cores_kit import add_request, description, engine_over, manifest, tenants
 from eddy.board.model import ModelBoard
 from eddy.board.model_images import model_images
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.lag_keeper import KEPT, MOST, LagKeeper
-from eddy.store import Store
+from eddy.store import Store, disk
 
 LONG_S = 0.2
 """Board seconds of one work-group of the light tenant's kernel, which nothing cuts."""
@@ -76,4 +77,14 @@ def test_the_largest_are_kept_and_what_cannot_be_read_is_none() -> None:
     for broken in ("{", "[]", '{"a": {}}', '{"1": 3}'):
         store.remember(KEPT, broken)
         assert LagKeeper(store).kept() == {}
+    store.close()
+
+
+def test_nobody_waits_for_the_disk_where_what_is_owed_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "eddy.sqlite3")
+    keeper, waited = LagKeeper(store), list[int]()
+    monkeypatch.setattr(disk.os, "fdatasync", waited.append)
+    for k in range(3):
+        keeper.keep({1: {"ada": 0.001 * k}})
+    assert (LagKeeper(store).kept(), waited) == ({1: {"ada": 0.002}}, [])
     store.close()

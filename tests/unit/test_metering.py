@@ -69,10 +69,11 @@ def test_a_meter_loses_and_invents_no_nanosecond(seed: int) -> None:
             meter.end(busy.pop(), at_s if what == "end" else at_s - 1e-6)
         elif what == "settle":
             meter.settle(round(at_s * 1e9))
-            for key, ns in meter.take().items():
+            for key, ns in meter.spent.items():
                 total[key] = total.get(key, 0) + ns
+            meter.written()
     meter.settle(round(at_s * 1e9))
-    for key, ns in meter.take().items():
+    for key, ns in meter.spent.items():
         total[key] = total.get(key, 0) + ns
     core_ns += cores * (round(at_s * 1e9) - changed_ns)
     assert all(ns > 0 for ns in total.values())

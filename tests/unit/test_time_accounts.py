@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from eddy.core.errors import StorageFull
 from eddy.hypervisor.lag_keeper import LagKeeper
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.time_accounts import ACCOUNT_S, TimeAccounts
 from eddy.store import Store
-from eddy.store.usage import ACCOUNTED
+from eddy.store.usage import ACCOUNTED, UsageRow
 
 
 class Estimates:
@@ -21,10 +23,14 @@ class Estimates:
         self.kept += 1
 
 
+def accounts_of(store: Store, estimates: Estimates, wall: list[float]) -> TimeAccounts:
+    asked: Any = estimates
+    return TimeAccounts(store.usage, store.epochs, asked, None, LagKeeper(store), lambda: wall[0])
+
+
 def test_time_is_charged_once_up_to_the_time_given(tmp_path: Path) -> None:
     store, wall, estimates = Store(tmp_path / "eddy.sqlite3"), [10.0], Estimates()
-    asked: Any = estimates
-    accounts = TimeAccounts(store.usage, store.epochs, asked, None, LagKeeper(store), lambda: wall[0])
+    accounts = accounts_of(store, estimates, wall)
     slot = MachineSlot(3, 0.5)
     slot.meter.begin(0, "ada")
     assert accounts.due, "from the beginning"
@@ -39,4 +45,40 @@ def test_time_is_charged_once_up_to_the_time_given(tmp_path: Path) -> None:
     accounts.write(5.0, [slot])
     assert [each.spent_ns for each in store.usage.rows(None)] == [5_000_000_000], "no time has passed"
     assert estimates.kept == 3
+    store.close()
+
+
+def test_what_the_disk_refused_is_written_down_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "eddy.sqlite3")
+    accounts, slot = accounts_of(store, Estimates(), [0.0]), MachineSlot(0, 0.5)
+    store.usage.begin(0, 1)
+    slot.meter.begin(0, "ada")
+    accounts.write(2.0, [slot])
+
+    def refuse(*_: object) -> None:
+        raise StorageFull("no room")
+
+    with monkeypatch.context() as full:
+        full.setattr(store.usage, "add", refuse)
+        with pytest.raises(StorageFull):
+            accounts.write(5.0, [slot])
+    accounts.write(6.0, [slot])
+    assert [row.spent_ns for row in store.usage.rows(None)] == [6_000_000_000]
+    board = store.usage.board()
+    assert board.before_ns + board.slots * (board.to_ns - board.from_ns) == 6_000_000_000
+    store.close()
+
+
+def test_accounts_go_on_where_they_ended_though_the_time_is_rounded_to_less(tmp_path: Path) -> None:
+    store = Store(tmp_path / "eddy.sqlite3")
+    store.usage.begin(0, 1)
+    ended_ns = 10_000_000_000_000_002
+    store.usage.add([UsageRow("2026-11-22", "ada", 0, "slot", ended_ns)], {ACCOUNTED: str(ended_ns)})
+    slot = MachineSlot(0, 0.5)
+    slot.meter.begin(store.usage.begin(ended_ns - 2, 1), "ada")
+    accounts = accounts_of(store, Estimates(), [0.0])
+    accounts.write((ended_ns - 2) / 1e9, [slot])
+    accounts.write(10_000_001.0, [slot])
+    board = store.usage.board()
+    assert sum(row.spent_ns for row in store.usage.rows(None)) == board.to_ns - board.from_ns == 10_000_001_000_000_000
     store.close()

@@ -41,14 +41,14 @@ class LagKeeper:
             return {}
 
     def keep(self, lags: Lags) -> None:
-        """Have them kept.
+        """Have them kept, without waiting for the disk: a loss of power takes back what they changed by last.
 
         Raises:
             StorageFailed: The disk refused.
         """
         text = json.dumps({slot: dict(_largest(of)) for slot, of in lags.items()}, separators=(",", ":"))
         if text != self._kept:
-            self._store.remember(KEPT, text)
+            self._store.remember(KEPT, text, durable=False)
             self._kept = text
 
 

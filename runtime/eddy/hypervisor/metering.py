@@ -88,10 +88,9 @@ class SlotMeter:
             self._charge(Unit.SLOT, self._holder, passed_ns)
         self._used_ns, self.mark_ns = 0, now_ns
 
-    def take(self) -> Spent:
-        """What was charged since this was asked last."""
-        spent, self.spent = self.spent, {}
-        return spent
+    def written(self) -> None:
+        """What was charged so far is written down."""
+        self.spent = {}
 
     def _charge_core(self, tenant: str, begun_ns: int, ended_ns: int) -> None:
         part_ns = max(ended_ns - begun_ns, 0)

@@ -61,11 +61,13 @@ class TimeAccounts:
         for slot in slots:
             slot.meter.settle(now_ns)
             rows += [
-                UsageRow(day, tenant, slot.index, unit.value, ns) for (unit, tenant), ns in slot.meter.take().items()
+                UsageRow(day, tenant, slot.index, unit.value, ns) for (unit, tenant), ns in slot.meter.spent.items()
             ]
         self._next_s = self._wall_s() + ACCOUNT_S
         if rows:
             self._usage.add(rows, {ACCOUNTED: str(max([slot.meter.mark_ns for slot in slots], default=now_ns))})
+        for slot in slots:  # what is written down is forgotten: nothing is lost where the disk refused
+            slot.meter.written()
         self.keep_epochs()
         self._estimates.keep()
 

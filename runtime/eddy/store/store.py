@@ -186,9 +186,16 @@ class Store:
         """What the hypervisor last wrote about each slot."""
         return {row["slot"]: load_snapshot(row["snapshot"]) for row in self._db.rows("SELECT * FROM slot")}
 
-    def remember(self, key: str, value: str) -> None:
-        """Keep a value by name (`meta`); it is on disk when this returns."""
-        with self._db.transaction() as db:
+    def remember(self, key: str, value: str, durable: bool = True, wait: bool = True) -> None:
+        """Keep a value by name (`meta`); it is on disk when this returns.
+
+        Args:
+            key: Its name.
+            value: What to keep.
+            durable: Whether it must survive a loss of power, or the end of this process only.
+            wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
+        """
+        with self._db.transaction(durable, wait) as db:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def meta(self, key: str, default: str = "") -> str:

@@ -85,9 +85,12 @@ class Usage:
         """Over what is kept and how often was added: a day that was read meanwhile is not kept."""
 
     def begin(self, now_ns: int, slots: int) -> int:
-        """Go on counting, with a board of so many slots; answers from which board time on: where the accounts end."""
+        """Go on counting, with a board of so many slots; answers from which board time on: where the accounts end.
+
+        That may be a nanosecond after `now_ns`, which is rounded where the board's own clock began anew.
+        """
         found = self._values()
-        mark_ns = min(found.get(ACCOUNTED, now_ns), now_ns)
+        mark_ns = found.get(ACCOUNTED, now_ns)
         before_ns, known = found.get(ACCOUNTED_BEFORE, 0), found.get(ACCOUNTED_SLOTS, slots)
         if ACCOUNTED in found and known == slots:
             values = {ACCOUNTED_SLOTS: slots}

@@ -30,8 +30,8 @@ class NamedValues(Protocol):
     def meta(self, key: str, default: str = "") -> str:
         """A value kept by name."""
 
-    def remember(self, key: str, value: str) -> None:
-        """Keep a value by name."""
+    def remember(self, key: str, value: str, durable: bool = True) -> None:
+        """Keep a value by name; where it need not survive a loss of power, without waiting for the disk."""
 
 
 class EstimateKeeper:
@@ -80,8 +80,9 @@ class EstimateKeeper:
             return
         self._keep_s = time.monotonic() + KEEP_S
         if self._estimator.lessons != self._kept:
-            self._kept = self._estimator.lessons
-            self._store.remember(KEPT, json.dumps(self._estimator.to_json(), separators=(",", ":")))
+            lessons, text = self._estimator.lessons, json.dumps(self._estimator.to_json(), separators=(",", ":"))
+            self._store.remember(KEPT, text, durable=False)
+            self._kept = lessons
 
 
 def pictures(machine: Machine, now_s: float) -> tuple[QueuePicture | CoresPicture, ...]:
