@@ -126,3 +126,27 @@ def test_recovered_jobs_keep_their_deadlines_and_clearing_forgets_all() -> None:
     rig.holding.clear()
     rig.dependencies.ended(1, JobState.SUCCEEDED, 5.0)
     assert (rig.holding.next_s, rig.holding.pending, rig.let_in()) == (float("inf"), False, [])
+
+
+def test_a_job_that_has_ended_leaves_nothing_behind() -> None:
+    rig = Rig({1: JobState.RUNNING})
+    rig.let_in(m.Arrive(job(9, deadline_s=5e8)))
+    for number in range(10, 110):
+        rig.let_in(m.Arrive(job(number, after=(1,), deadline_s=1e9)))
+        assert [type(each) for each in rig.let_in(m.Cancel(number))] == [m.Arrive, m.Cancel]
+        rig.holding.ended(number, JobState.CANCELLED, 0.0)
+    parts = vars(rig.holding)["_deadlines"], rig.dependencies
+    left = {name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, (list, dict))}
+    assert left["_line"] == 1, "the job that waits"
+    assert left["_followers"] == left["_left"] == left["_held"] == 0
+    assert [each.job for each in rig.holding.late(1e9) if isinstance(each, m.JobFault)] == [9]
+
+
+def test_who_waited_for_two_jobs_of_which_one_failed_follows_the_other_no_more() -> None:
+    rig = Rig({1: JobState.RUNNING, 3: JobState.RUNNING})
+    rig.let_in(m.Arrive(job(4, after=(1, 3))), m.Arrive(job(5, after=(3,))))
+    rig.holding.ended(1, JobState.FAILED, 1.0)
+    assert [type(each) for each in rig.let_in()] == [m.Arrive, m.JobFault]
+    rig.holding.ended(3, JobState.SUCCEEDED, 2.0)
+    assert [each.job.id for each in rig.let_in() if isinstance(each, m.Arrive)] == [5]
+    assert not vars(rig.dependencies)["_followers"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from eddy.board.model import ModelBoard
 from eddy.board.model_images import model_images
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.lag_keeper import KEPT, MOST, LagKeeper
-from eddy.store import Store, disk
+from eddy.store import Store
 
 LONG_S = 0.2
 """Board seconds of one work-group of the light tenant's kernel, which nothing cuts."""
@@ -83,7 +84,7 @@ def test_the_largest_are_kept_and_what_cannot_be_read_is_none() -> None:
 def test_nobody_waits_for_the_disk_where_what_is_owed_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "eddy.sqlite3")
     keeper, waited = LagKeeper(store), list[int]()
-    monkeypatch.setattr(disk.os, "fdatasync", waited.append)
+    monkeypatch.setattr(os, "fdatasync", waited.append)
     for k in range(3):
         keeper.keep({1: {"ada": 0.001 * k}})
     assert (LagKeeper(store).kept(), waited) == ({1: {"ada": 0.002}}, [])

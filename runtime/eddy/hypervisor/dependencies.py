@@ -52,8 +52,8 @@ class Dependencies:
         self._held: dict[int, m.Arrive] = {}
         self._left: dict[int, set[int]] = {}
         """By job that is held: those it still waits for."""
-        self._followers: dict[int, list[int]] = {}
-        """By job that is waited for: who does."""
+        self._followers: dict[int, dict[int, None]] = {}
+        """By job that is waited for: who does, in order."""
         self.ready: deque[m.Arrive] = deque()
         self.failed: deque[m.Input] = deque()
 
@@ -80,7 +80,7 @@ class Dependencies:
         left = {number for number in job.asked.after if number in states and not states[number].is_final}
         self._held[job.id], self._left[job.id] = arrival, left
         for number in left:
-            self._followers.setdefault(number, []).append(job.id)
+            self._followers.setdefault(number, {})[job.id] = None
         for number in job.asked.after:
             state = states.get(number)
             if state is None or (state.is_final and state is not JobState.SUCCEEDED):
@@ -133,6 +133,14 @@ class Dependencies:
 
     def _taken(self, job: int, now_s: float) -> m.Arrive | None:
         arrival = self._held.pop(job, None)
-        self._left.pop(job, None)
+        for number in self._left.pop(job, ()):
+            self._follow_no_more(job, number)
         self._doing.pop(job, None)
         return None if arrival is None else dataclasses.replace(arrival, ready_s=max(now_s, arrival.job.arrival_s))
+
+    def _follow_no_more(self, job: int, number: int) -> None:
+        followers = self._followers.get(number)
+        if followers is not None:  # it may have ended
+            followers.pop(job, None)
+            if not followers:
+                del self._followers[number]

@@ -107,13 +107,13 @@ class Engine:
         self.description: BoardDescription
         self.machine: Machine
         self.preparing = Preparing(board)
-        self._dependencies = Dependencies(store.jobs, store.numbers, self.preparing.doing)
+        dependencies = Dependencies(store.jobs, store.numbers, self.preparing.doing)
         self.estimates = EstimateKeeper(store)
         self.accounts = TimeAccounts(store.usage, store.epochs, self.estimates, price, lags)
         self.keeping = Keeping(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
         self.commits = StepCommits(store, self.intake, self.buffers, self.keeping)
-        self._holding = Holding(self.preparing, self._dependencies, self.commits.note, self.commits.told.add)
+        self._holding = Holding(self.preparing, dependencies, self.commits.note, self.commits.told.add)
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
     def start(self) -> None:
@@ -252,7 +252,7 @@ class Engine:
         outcome = self.machine.step(self.now_s, inputs)
         self.commits.commit(outcome, self.machine, self.events)
         for number in outcome.ended:
-            self._dependencies.ended(number, self.machine.job(number).state, self.now_s)
+            self._holding.ended(number, self.machine.job(number).state, self.now_s)
             self.intake.work.pop(number, None)
             self.keeping.forget(number)
         self.estimates.happened(outcome.log, self.machine)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.deadlines import CAUSE as LATE
@@ -45,6 +46,11 @@ class Holding:
         """Watch the deadlines of jobs that were recovered into the machine."""
         for job in jobs:
             self._deadlines.watch(job)
+
+    def ended(self, job: int, state: JobState, now_s: float) -> None:
+        """A job has ended: those that waited for it go on, or end."""
+        self._deadlines.forget(job)
+        self._dependencies.ended(job, state, now_s)
 
     def look(self) -> None:
         """See how it stands with what the board makes.

@@ -87,7 +87,7 @@ class Usage:
     def begin(self, now_ns: int, slots: int) -> int:
         """Go on counting, with a board of so many slots; answers from which board time on: where the accounts end.
 
-        That may be a nanosecond after `now_ns`, which is rounded where the board's own clock began anew.
+        That may be a nanosecond after `now_ns`, which is rounded where the board's own clock restarted.
         """
         found = self._values()
         mark_ns = found.get(ACCOUNTED, now_ns)
