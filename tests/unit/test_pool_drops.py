@@ -5,7 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from eddy.pool.drops import FIRST_S, LEASE_ENDED, MOST_S, NAMED_WITHIN_S, NOT_WORKED_ON, UNABLE, Drops
+from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
+from eddy.pool.drops import (
+    FIRST_S,
+    IN_VAIN,
+    LEASE_ENDED,
+    MOST_OF_FEW,
+    MOST_S,
+    MOST_TRIES,
+    NAMED_WITHIN_S,
+    NOT_COMMITTED,
+    NOT_WORKED_ON,
+    REFUSED,
+    UNABLE,
+    Drops,
+    after_failure,
+    refused_by,
+    unless_in_vain,
+)
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
 
 JOB = PoolJob(1, "ada", {"application": "a", "batch": 4}, 0.0)
@@ -88,3 +105,79 @@ def test_a_job_its_board_does_not_name_is_found_in_time(time: Time) -> None:
     assert drops.not_worked_on([again], {"b1": board}) == [again]
     assert drops.not_worked_on([again], named) == []
     assert drops.not_worked_on([again], {"b1": board}) == []
+
+
+def failed(job: PoolJob, cause: str, board: str = "b1") -> PoolJob:
+    job = job.placed(board, 0.0, {})
+    return after_failure(job, job.token, {"code": "job-failed", "cause": cause, "message": "why"}, 5.0)
+
+
+@pytest.mark.parametrize("cause", [*ITS_OWN, "invalid-request", "compilation-failed"])
+def test_what_is_a_jobs_own_matter_fails_it(cause: str) -> None:
+    assert failed(JOB, cause).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("cause", "because"),
+    [
+        *((cause, UNABLE) for cause in (*NOT_ITS_FAULT, "storage-full", "server-unreachable", "unauthorized")),
+        *((cause, REFUSED) for cause in ("quota-exceeded", "rate-limited", "memory-exhausted", "payload-too-large")),
+        ("stopped", REFUSED),
+        ("", REFUSED),
+    ],
+)
+def test_what_is_not_gives_it_back(cause: str, because: str) -> None:
+    job = failed(JOB, cause)
+    assert (job.state, job.board) == ("queued", "")
+    assert job.moves[0]["because"] == f"{because}: {cause or 'job-failed'}"
+
+
+def test_a_job_that_breaks_every_board_is_ended_in_the_end_and_says_why() -> None:
+    job, reasons = JOB, (LEASE_ENDED, f"{UNABLE}: storage-full", NOT_WORKED_ON)
+    for tried in range(MOST_TRIES):
+        assert job.state == "queued", "boards of one lab lose power together"
+        job = unless_in_vain(job.placed(f"b{tried % 3}", 0.0, {}).taken_back(reasons[tried % 3], 7.0), 7.0)
+    assert (job.state, job.ended_unix_s) == ("failed", 7.0)
+    assert (job.error or {})["cause"] == IN_VAIN
+    for told in ("b0: its lease ended", "b1: it cannot run anything: storage-full", f"b2: {NOT_WORKED_ON}"):
+        assert told in (job.error or {})["message"]
+
+
+def test_of_one_board_that_comes_and_goes_more_is_borne() -> None:
+    job = JOB
+    for tried in range(MOST_OF_FEW):
+        assert job.state == "queued", tried
+        job = unless_in_vain(job.placed("b1", 0.0, {}).taken_back(LEASE_ENDED, 7.0), 7.0)
+    assert job.state == "failed"
+
+
+def test_a_job_that_one_board_always_refuses_is_ended() -> None:
+    job = JOB
+    for _ in range(MOST_TRIES):
+        assert job.state == "queued"
+        job = failed(job, "memory-exhausted")
+    assert job.state == "failed"
+    assert "memory-exhausted" in (job.error or {})["message"]
+
+
+def test_tries_count_from_the_last_commit_and_moves_of_operators_do_not() -> None:
+    job = JOB
+    for tried in range(3 * MOST_TRIES):
+        job = committed(job, f"b{tried % 3}") if tried == MOST_TRIES - 1 else job.placed(f"b{tried % 3}", 0.0, {})
+        because = (LEASE_ENDED, "b1 is drained", f"{NOT_COMMITTED} in 300 s")[tried % 3]
+        job = unless_in_vain(job.taken_back(because, 1.0), 1.0)
+        assert job.state == "queued"
+
+
+def test_a_board_that_refuses_one_job_is_not_held_back_and_is_remembered_until_something_is_committed(
+    time: Time,
+) -> None:
+    drops, job = Drops(time), JOB
+    for _ in range(3):
+        time.now_s += 10.0
+        drops.learn(job)
+        job = failed(job, "quota-exceeded")
+    drops.learn(job)
+    assert drops.held_back_s("b1") == 0
+    assert refused_by(job) == {"b1"}
+    assert refused_by(committed(job, "b2")) == frozenset()

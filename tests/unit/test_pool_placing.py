@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from eddy.policy.place import METHODS
+from eddy.pool.drops import REFUSED
 from eddy.pool.estimates import UNKNOWN_S, Estimates
 from eddy.pool.pace import TokenBucket
 from eddy.pool.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
@@ -191,3 +192,23 @@ def test_boards_that_have_the_same_and_run_the_same_count_as_one() -> None:
         ]
         assert it.size_bits is not None
         assert it.size_bits.tolist() == [8.0 * bytes_ for bytes_ in missing]
+
+
+def refused(number: int, *boards: str) -> PoolJob:
+    moves = tuple(
+        {"from": name, "because": f"{REFUSED}: quota-exceeded", "at_unix_s": 0.0, "done": 0} for name in boards
+    )
+    return job(number, moves=moves)
+
+
+@pytest.mark.parametrize("method", ["prompt", "default", "sjf"])
+def test_a_job_goes_to_boards_that_have_not_refused_it(method: str) -> None:
+    boards, times = [board("f", "fast"), board("s", "slow")], learned(fast=0.1, slow=1.0)
+
+    def given(jobs: list[PoolJob], **more: object) -> dict[int, str]:
+        return {give.job: give.board for give in decide(view(jobs, boards, times, **more), METHODS[method])}
+
+    assert given([refused(1, "f")]) == {1: "s"}
+    assert given([refused(1, "f", "s")]) == {1: "f"}, "all have: they are asked again"
+    full = [job(number, state="running", board="s", token=1) for number in (8, 9)]
+    assert given([refused(1, "f"), job(2)], given=full) == {2: "f"}, "it waits, and keeps nothing from others"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from eddy.client.errors import ServerUnreachable
 from eddy.core.errors import EddyError
 from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.runner import JobRun
@@ -244,5 +245,44 @@ def test_errors_of_the_pool_are_told_and_not_kept() -> None:
         rig.pool = Refuses(rig.gates, [placed(1, 1)])
         await rig.begin(1)
         assert rig.pool.jobs[1].state == "failed"
+
+    play(go)
+
+
+def test_a_run_that_is_being_submitted_is_ended_though_its_task_is_cancelled_twice() -> None:
+    async def go() -> None:
+        rig = Rig(1)
+        held = rig.gates.hold("submit 1.0")
+        task = rig.begin(1)
+        await rig.gates.until("submit 1.0")
+        for _ in range(2):
+            task.cancel()
+            for _ in range(20):
+                await asyncio.sleep(0)
+        held.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert rig.board.cancelled == ["1.0"]
+
+    play(go)
+
+
+@pytest.mark.parametrize(
+    ("raised", "cause"),
+    [(ServerUnreachable("It does not answer."), "server-unreachable"), (KeyError("outputs"), "internal-error")],
+)
+def test_a_run_that_cannot_be_followed_is_told_and_does_not_stay_on_the_board(raised: Exception, cause: str) -> None:
+    class Silent(Board):
+        async def show(self, number: int, wait_s: float = 0.0) -> dict[str, Any]:
+            raise raised
+
+    async def go() -> None:
+        rig = Rig(1)
+        rig.board = Silent(rig.gates)
+        await rig.begin(1)
+        assert rig.board.cancelled == ["1.0"]
+        assert (rig.pool.jobs[1].error or {})["cause"] == cause
 
     play(go)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -58,6 +58,7 @@ class Agent:
         self._session = secrets.token_hex(8)
         self._runs: dict[int, JobRun] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._failing: dict[str, str] = {}
 
     async def run(self) -> None:
         """Be in the pool until cancelled; a pool that does not answer is tried again."""
@@ -70,15 +71,19 @@ class Agent:
                 _log.warning("the pool does not answer; the board works on alone", reason=away.message)
             except AWAY as failure:
                 _log.warning("the pool went away while joining", error=repr(failure))
+            except Exception:
+                # A board that leaves its pool for ever would not be missed before somebody looks.
+                _log.exception("the board's part in the pool failed, and begins again")
             await asyncio.sleep(RENEW_S)
 
     async def _in_pool(self, pool: AskingBoard) -> None:
         board = await pool.join(await self._described())
+        self._board.width = board.width
         self._turn = asyncio.Semaphore(board.width)
+        self._now = board
         _log.info("joined the pool", board=board.name, width=board.width)
-        loops = [asyncio.ensure_future(each(pool, board)) for each in (self._renew, self._take)]
+        loops = [asyncio.ensure_future(each(pool)) for each in (self._renew, self._take, self._resume)]
         try:
-            await self._resume(pool)
             await asyncio.gather(*loops)
         finally:
             await ended((*loops, *self._tasks.values()))
@@ -97,33 +102,54 @@ class Agent:
             session=self._session,
         )
 
-    async def _renew(self, pool: AskingBoard, board: PoolBoard) -> None:
+    async def _renew(self, pool: AskingBoard) -> None:
+        """Renew the lease; with what the board's own server said last, where it refuses to say how it is now."""
         while True:
-            with suppress(*AWAY):
+            with self._though_it_fails("slots"):
                 slots = await self._board.slots()
                 if slots.slots:
-                    board = replace(board, slots=slots.slots, kernels=slots.kernels, modules=slots.modules)
-                now = replace(board, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps,
-                              load=await self._board.load(), market=await self._board.market())  # fmt: skip
-                await pool.renew(now)
-                if now.market.get("tenants"):
+                    self._now = replace(self._now, slots=slots.slots, kernels=slots.kernels, modules=slots.modules)
+            with self._though_it_fails("jobs"):
+                self._now = replace(self._now, load=await self._board.load())
+            with self._though_it_fails("shares"):
+                self._now = replace(self._now, market=await self._board.market())
+            self._now = replace(self._now, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps)
+            with suppress(*AWAY):
+                await pool.renew(self._now)
+            if self._now.market.get("tenants"):
+                with self._though_it_fails("weights"), suppress(*AWAY):
                     await self._board.weigh(await pool.weights())
             await asyncio.sleep(RENEW_S)
 
+    @contextmanager
+    def _though_it_fails(self, what: str) -> Iterator[None]:
+        """The lease is renewed whatever fails here; that is logged once, until it fails otherwise or no more."""
+        try:
+            yield
+            self._failing.pop(what, None)
+        except Exception as failure:
+            if self._failing.get(what) != (said := repr(failure)):
+                _log.error("the pool is not told how this board is", what=what, error=said)
+            self._failing[what] = said
+
     async def _resume(self, pool: AskingBoard) -> None:
         """Go on with what this board had when its agent ended, with what it ran first."""
-        jobs = []
-        for number in await steadily(pool.mine):
-            with suppress(Fenced):  # it was placed elsewhere since
-                jobs.append(await steadily(lambda number=number: pool.job(number)))  # type: ignore[misc]
-        for job in sorted(jobs, key=lambda job: job.state != RUNNING):
+        jobs = [await self._job(pool, number) for number in await steadily(pool.mine)]
+        for job in sorted((job for job in jobs if job is not None), key=lambda job: job.state != RUNNING):
             self._begin(pool, job)
 
-    async def _told(self, pool: AskingBoard, number: int, token: int) -> None:
-        with suppress(Fenced):
-            self._begin(pool, await steadily(lambda: pool.job(number, token)))
+    async def _job(self, pool: AskingBoard, number: int, token: int | None = None) -> PoolJob | None:
+        """A job that was placed here; None where it was placed elsewhere since, or a head cannot tell of it: it takes
+        it back then."""
+        try:
+            return await steadily(lambda: pool.job(number, token))
+        except Fenced:
+            return None
+        except EddyError as refused:
+            _log.error("a job cannot be taken up", job=number, error=refused.message)
+            return None
 
-    async def _take(self, pool: AskingBoard, board: PoolBoard) -> None:
+    async def _take(self, pool: AskingBoard) -> None:
         subscription, lost = None, False
         while True:
             try:
@@ -132,14 +158,15 @@ class Agent:
                     lost = False
                 if subscription is None:
                     subscription = await pool.queue()
-                if len(self._tasks) >= board.width + AHEAD:
+                if len(self._tasks) >= self._now.width + AHEAD:
                     await asyncio.sleep(0.02)
                     continue
                 # One at a time: the client waits for all that it asks for, and a board with nothing to do would wait
                 # for a second job before it begins the first.
                 (message,) = await subscription.fetch(1, timeout=1.0)
                 told = json.loads(message.data)
-                await self._told(pool, int(told["job"]), int(told["token"]))
+                if (job := await self._job(pool, int(told["job"]), int(told["token"]))) is not None:
+                    self._begin(pool, job)
                 await message.ack()
             except NatsTimeout:
                 pass
@@ -166,7 +193,8 @@ class Agent:
 
     async def _run(self, run: JobRun) -> None:
         try:
-            await run.run()
+            async with self._board.working(run.job):
+                await run.run()
         except Fenced as gone:
             _log.info("dropped a job", job=run.job.id, reason=gone.message)
         except EddyError as error:

@@ -12,7 +12,11 @@ def agent_beside(settings: AgentSettings) -> Beside:
 
     async def run(server: Server) -> None:
         described = server.board.describe()
-        board = LocalBoard(server.app, server.key_file.read_text().strip(), f"{described.board}/{described.profile}")
+
+        def key() -> str:
+            return server.key_file.read_text().strip()
+
+        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key)
         await Agent(settings, board).run()
 
     return run

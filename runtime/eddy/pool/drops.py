@@ -4,6 +4,9 @@ A board that takes a job and ends its lease, does not work on it, or cannot run 
 policy would choose it before all others. A second drop in a row, with nothing committed in between, holds it back, and
 each further one for twice as long. One that says that it works and commits nothing (`eddy.pool.patience`) is held back
 at once, whatever else it commits. All of it follows from the records of jobs, which every head reads.
+
+What fails a job is named (`JOBS_OWN`). Whatever else a board says of a job gives it back, and a job that was given to
+boards in vain too often is ended (`unless_in_vain`), so that one which breaks every board it runs on does not go on.
 """
 
 from __future__ import annotations
@@ -11,11 +14,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from eddy.client.errors import AnswerTimeout, ServerUnreachable
+from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
 from eddy.core.errors import (
     BoardNotReady,
     BoardUnreachable,
+    CompilationFailed,
     ForeignDesign,
+    InvalidRequest,
     StorageDamaged,
     StorageFailed,
     StorageFull,
@@ -28,15 +36,24 @@ from eddy.pool.records import PoolBoard, PoolJob
 LEASE_ENDED, NOT_WORKED_ON, UNABLE = "its lease ended", "it does not work on it", "it cannot run anything"
 NOT_COMMITTED = "it committed nothing of it"
 """Why a job is taken from a board, where that is the board's doing: what reasons begin with."""
+REFUSED = "it refused it"
+"""The same, where the board may run other jobs: it is not held back, and the job goes to others first."""
 HELD_BACK = "it dropped what it was given"
+JOBS_OWN = frozenset((*ITS_OWN, InvalidRequest.code, CompilationFailed.code))
+"""Causes and codes of refusals that say something of the job, wherever it runs: these alone fail it."""
 BOARDS_OWN = frozenset(
     kind.code
     for kind in (
-        *(BoardNotReady, BoardUnreachable, ForeignDesign, Unauthorized),
+        *(BoardNotReady, BoardUnreachable, ForeignDesign, Unauthorized, ServerUnreachable, AnswerTimeout),
         *(StorageDamaged, StorageFailed, StorageFull, StorageInUse, StorageReadOnly),
     )
-)
-"""Codes of refusals that say something of the board and nothing of the job."""
+) | frozenset(NOT_ITS_FAULT)
+"""Causes and codes of refusals that say something of the board and nothing of the job."""
+IN_VAIN = "tried-too-often"
+"""Cause of the end of a job that boards were given in vain."""
+MOST_TRIES, FROM_BOARDS, MOST_OF_FEW = 8, 3, 32
+"""A job is ended after so many tries in a row in vain, where these were of at least three boards or all refused it;
+after 32 in any case. One board, or two of one bench, may lose power some times."""
 NAMED_WITHIN_S = 10.0
 """Seconds in which a board that renews its lease names a job it was given among those it works on."""
 ONE_DROP_S = 1.0
@@ -65,6 +82,48 @@ class _Dropped:
             return 0.0
         held_s = min(first_s * 2.0 ** min(self.times - first, 30), MOST_S)
         return max(self.at_s + held_s - now_s, 0.0)
+
+
+def after_failure(job: PoolJob, token: int, error: Mapping[str, Any], now_s: float) -> PoolJob:
+    """A job of which its board says that it failed: failed where that is the job's own matter, else given back.
+
+    Args:
+        job: It.
+        token: Under which the board has it.
+        error: What the board says: `code`, `cause` and `message`.
+        now_s: Wall time, seconds since 1970.
+
+    Raises:
+        Fenced: The token is not the one in force.
+    """
+    cause = error["cause"] or error["code"]
+    if cause in JOBS_OWN:
+        return job.failed(token, error, now_s)
+    because = f"{UNABLE if cause in BOARDS_OWN else REFUSED}: {cause}"
+    return unless_in_vain(job.given_back(token, because, now_s), now_s)
+
+
+def unless_in_vain(job: PoolJob, now_s: float) -> PoolJob:
+    """A job that was taken from a board; ended where that happened too often in a row with nothing committed."""
+    tries = _in_vain(job)
+    refused = all(str(move["because"]).startswith(REFUSED) for move in tries)
+    few = len({move["from"] for move in tries}) < FROM_BOARDS and not refused
+    if len(tries) < (MOST_OF_FEW if few else MOST_TRIES):
+        return job
+    last = dict.fromkeys(f"{move['from']}: {move['because']}" for move in tries[-MOST_TRIES:])
+    message = f"Boards were given it {len(tries)} times and committed nothing more of it. The last: {'; '.join(last)}."
+    return job.stopped({"code": "job-failed", "cause": IN_VAIN, "message": message}, now_s)
+
+
+def refused_by(job: PoolJob) -> frozenset[str]:
+    """Boards that refused a job since something of it was committed."""
+    return frozenset(str(move["from"]) for move in _in_vain(job) if str(move["because"]).startswith(REFUSED))
+
+
+def _in_vain(job: PoolJob) -> list[Mapping[str, Any]]:
+    """Tries since something of a job was committed. That a board committed nothing in time has a measure of its own."""
+    reasons = (LEASE_ENDED, NOT_WORKED_ON, UNABLE, REFUSED)
+    return [move for move in job.moves if move.get("done") == job.done and str(move["because"]).startswith(reasons)]
 
 
 class Drops:

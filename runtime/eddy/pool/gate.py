@@ -24,7 +24,7 @@ from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
-from eddy.pool.drops import BOARDS_OWN, UNABLE
+from eddy.pool.drops import after_failure
 from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import AWAY, Link
@@ -195,10 +195,7 @@ class Gate:
     async def _failed(self, board: str, ask: Ask) -> Any:
         token, now_s = int(ask["token"]), self._table.now()
         error = SaidError.model_validate(ask["error"]).model_dump()
-        if error["cause"] in BOARDS_OWN:  # says nothing of the job
-            because = f"{UNABLE}: {error['cause']}"
-            return await self._change(board, ask, lambda job: job.given_back(token, because, now_s))
-        return await self._change(board, ask, lambda job: job.failed(token, error, now_s))
+        return await self._change(board, ask, lambda job: after_failure(job, token, error, now_s))
 
     async def _blob(self, board: str, ask: Ask) -> Any:
         job = await self._own(board, ask)

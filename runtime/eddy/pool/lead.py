@@ -19,7 +19,7 @@ import structlog
 from eddy.core.errors import EddyError
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
-from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON
+from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON, unless_in_vain
 from eddy.pool.ending import ended
 from eddy.pool.forecast import LOOKED_AT
 from eddy.pool.lanes import in_lanes
@@ -142,7 +142,8 @@ class Lead:
         dropped += [(job, NOT_WORKED_ON) for job in self.mirror.drops.not_worked_on(held, self.mirror.boards)]
         dropped += self._patience.ended(self._view(), self.mirror.heard.s)
         for job, why in dropped:
-            await self._changed(job, lambda it, why=why: it.taken_back(why, self._table.now()))  # type: ignore[misc]
+            now_s = self._table.now()
+            await self._changed(job, lambda it, why=why, now_s=now_s: unless_in_vain(it.taken_back(why, now_s), now_s))  # type: ignore[misc]
 
     async def _replan(self) -> None:
         """Move jobs from boards to others that would now end them sooner."""

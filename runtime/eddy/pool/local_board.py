@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from eddy.client.async_client import AsyncClient
-from eddy.core.errors import Conflict, EddyError, NotFound
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.core.errors import Conflict, EddyError, NotFound, QuotaExceeded, RateLimited, StorageFull, Unauthorized
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 from eddy.pool.records import PoolJob
 
 MEASURED_BYTES = 64 * 1024
@@ -30,6 +30,8 @@ NOTICED = 0.02
 """Relative difference of a weight from which on it is set: each change is a line in the board's audit log."""
 READY_LOOK_S = 0.1
 """A server that has begun before its board answers is asked again so often what slots there are."""
+IDLE_CLIENTS = 64
+"""Tenants without a job here whose clients are kept; another's next job costs a new key."""
 PASSED_ON = ("application", "priority", "time_limit_s", "kernel", "min_progress", "retries")
 """Fields of a submission a board is given as they are."""
 
@@ -60,12 +62,25 @@ class LocalBoard:
         app: Its ASGI application, running.
         operator_key: Its operator's key.
         kind: What it is: boards of a kind take equally long.
+        key_now: Reads the operator's key again, where it was exchanged since.
+
+    Attributes:
+        width: Jobs of the pool it runs at once; a tenant of the pool may have as many.
     """
 
-    def __init__(self, app: Callable[..., Any], operator_key: str, kind: str) -> None:
+    def __init__(
+        self, app: Callable[..., Any], operator_key: str, kind: str, key_now: Callable[[], str] | None = None
+    ) -> None:
         self._app, self._kind = app, kind
+        self._key, self._key_now = operator_key, key_now or (lambda: operator_key)
         self._operator = self._as(operator_key)
+        self.width = 1
         self._clients: dict[str, AsyncClient] = {}
+        """By tenant; of those without work here, the one that had some last is last."""
+        self._working: Counter[str] = Counter()
+        self._needed: Counter[tuple[str, str]] = Counter()
+        self._cuts: dict[int, set[str]] = {}
+        """Blobs with parts of inputs, by number of the pool's job."""
         self._making = asyncio.Lock()
         self._rates: deque[float] = deque(maxlen=16)
         self._own: set[str] = set()
@@ -77,16 +92,26 @@ class LocalBoard:
         transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
         return AsyncClient("http://127.0.0.1", key, http=transport, timeout_s=600.0)
 
+    async def _asked(self, method: str, path: str, **details: Any) -> Any:
+        """What the server answers its operator, whose key may have been exchanged."""
+        try:
+            return await self._operator.transport.json(method, path, **details)
+        except Unauthorized:
+            if (key := self._key_now()) == self._key:
+                raise
+            self._key, self._operator = key, self._as(key)
+            return await self._operator.transport.json(method, path, **details)
+
     async def facts(self) -> Facts:
         """What it is, once its server knows: it has no slots until its board has answered."""
         while not (now := await self.slots()).slots:
             await asyncio.sleep(READY_LOOK_S)
-        apps = (await self._operator.transport.json("GET", "/v1/apps"))["apps"]
+        apps = (await self._asked("GET", "/v1/apps"))["apps"]
         return Facts(self._kind, now.slots, tuple(sorted(app["name"] for app in apps)), now.kernels)
 
     async def slots(self) -> SlotsNow:
         """What its slots are now; none while its board does not answer."""
-        slots = (await self._operator.transport.json("GET", "/v1/slots"))["slots"]
+        slots = (await self._asked("GET", "/v1/slots"))["slots"]
         modules = tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
         return SlotsNow(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
 
@@ -98,7 +123,7 @@ class LocalBoard:
         return len(found)
 
     async def _jobs(self, state: str) -> list[dict[str, Any]]:
-        page = await self._operator.transport.json("GET", "/v1/jobs", params={"state": state, "limit": 500})
+        page = await self._asked("GET", "/v1/jobs", params={"state": state, "limit": 500})
         return list(page["jobs"])
 
     async def market(self) -> dict[str, Any]:
@@ -111,11 +136,17 @@ class LocalBoard:
         """
         found: dict[str, Any] = {}
         tenants = {}
-        for tenant, client in [*self._clients.items()]:
+        # Those who have work here, or any one: the others have no shares.
+        asked = [name for name in self._clients if self._working[name]] or [*self._clients][-1:]
+        for tenant in asked:
+            client = self._clients[tenant]
             try:
                 now = await client.transport.json("GET", "/v1/market")
             except NotFound:
                 return {}
+            except Unauthorized:
+                self.forget(tenant)
+                continue
             found = now
             if now["me"]["shares"]:
                 tenants[tenant] = {"me": now["me"], **await self._had(tenant, client)}
@@ -145,7 +176,7 @@ class LocalBoard:
         """Of the board's own tenants with kernels."""
         if not self._own:
             return 0.0
-        known = (await self._operator.transport.json("GET", "/v1/admin/tenants"))["tenants"]
+        known = (await self._asked("GET", "/v1/admin/tenants"))["tenants"]
         return sum(float(each["attributes"].get("weight", 1.0)) for each in known if each["id"] in self._own)
 
     async def weigh(self, weights: Mapping[str, float]) -> None:
@@ -154,7 +185,7 @@ class LocalBoard:
             weight = min(max(asked, LEAST_WEIGHT), MOST_WEIGHT)
             if tenant in self._clients and abs(weight - self._weights.get(tenant, 0.0)) > NOTICED * weight:
                 path = f"/v1/admin/tenants/{NAMED.format(tenant)}"
-                await self._operator.transport.json("PATCH", path, body={"weight": weight})
+                await self._asked("PATCH", path, body={"weight": weight})
                 self._weights[tenant] = weight
 
     @property
@@ -173,21 +204,81 @@ class LocalBoard:
             if tenant not in self._clients:
                 here = NAMED.format(tenant)
                 try:
-                    key = (await self._operator.transport.json("POST", "/v1/admin/tenants", body={"id": here}))["key"]
+                    key = (await self._asked("POST", "/v1/admin/tenants", body={"id": here}))["key"]
                 except Conflict:
                     key = await self._key_of(here)
+                if self.width > Quota().max_jobs:
+                    await self._asked("PATCH", f"/v1/admin/tenants/{here}", body={"quota": {"max_jobs": self.width}})
                 self._clients[tenant] = self._as(key)
+                idle = [name for name in self._clients if not self._working[name] and name != tenant]
+                for name in idle[:-IDLE_CLIENTS]:
+                    self.forget(name)
         return self._clients[tenant]
+
+    def forget(self, tenant: str) -> None:
+        """A tenant's key is good no longer, or not used any more: the next client has another."""
+        for kept in (self._clients, self._weights, self._epochs, self._uses):
+            kept.pop(tenant, None)
+
+    @asynccontextmanager
+    async def working(self, job: PoolJob) -> AsyncIterator[None]:
+        """While a job is here its inputs are not removed, and its tenant is heard. What was cut for it goes with it."""
+        self._working[job.tenant] += 1
+        try:
+            with self._needs(job.tenant, *job.blobs):
+                yield
+        finally:
+            self._working[job.tenant] -= 1
+            client = self._clients.get(job.tenant)
+            if client is not None:
+                self._clients[job.tenant] = self._clients.pop(job.tenant)  # it had work last
+                with suppress(EddyError, httpx.HTTPError):
+                    for sha in self._cuts.pop(job.id, ()):
+                        await self._remove(client, job.tenant, sha)
+            if not self._working[job.tenant]:
+                del self._working[job.tenant]
+
+    @contextmanager
+    def _needs(self, tenant: str, *shas: str) -> Iterator[None]:
+        blobs = [(tenant, sha) for sha in shas]
+        self._needed.update(blobs)
+        try:
+            yield
+        finally:
+            self._needed.subtract(blobs)
+            for blob in blobs:
+                if not self._needed[blob]:
+                    del self._needed[blob]
 
     async def _key_of(self, tenant: str) -> str:
         """A key beside those the tenant has; the one before was in the memory of an agent that has ended."""
-        api = self._operator.transport
-        kept = (await api.json("GET", "/v1/keys", params={"tenant": tenant}))["keys"]
+        kept = (await self._asked("GET", "/v1/keys", params={"tenant": tenant}))["keys"]
         for key in kept:
             if key["label"] == KEY_LABEL and key["valid"]:
-                await api.request("DELETE", f"/v1/keys/{key['id']}")
-        made = await api.json("POST", "/v1/keys", body={"tenant": tenant, "label": KEY_LABEL, "scope": "tenant"})
+                await self._operator.transport.request("DELETE", f"/v1/keys/{key['id']}")
+        made = await self._asked("POST", "/v1/keys", body={"tenant": tenant, "label": KEY_LABEL, "scope": "tenant"})
         return str(made["key"])
+
+    async def keep(self, client: AsyncClient, tenant: str, data: bytes) -> None:
+        """Keep bytes of a tenant; where it has no room, what no job here needs is removed first.
+
+        Raises:
+            EddyError: There is no room without that either, or the server refuses it otherwise.
+        """
+        try:
+            await client.put_blob(data)
+        except RateLimited:
+            raise
+        except (QuotaExceeded, StorageFull):
+            for blob in await client.blobs():  # they were kept so that they need not be sent again
+                await self._remove(client, tenant, blob["sha256"])
+            await client.put_blob(data)
+
+    async def _remove(self, client: AsyncClient, tenant: str, sha256: str) -> None:
+        """Remove a blob, unless it is needed; the server keeps one that a job needs which has not ended."""
+        if not self._needed[tenant, sha256]:
+            with suppress(NotFound, Conflict):
+                await client.delete_blob(sha256)
 
     async def has(self, client: AsyncClient, sha256: str) -> bool:
         """Whether a tenant's blob is here."""
@@ -204,26 +295,34 @@ class LocalBoard:
             EddyError: The board refused it.
         """
         body = {name: job.request[name] for name in PASSED_ON if job.request.get(name) is not None}
-        if not job.request.get("kernel"):
-            body |= {"batch": items, "constants": job.request.get("constants", {}), "labels": {"pool-job": str(job.id)}}
-            inputs = job.request.get("inputs", {})
-            body["inputs"] = {
-                name: await self._cut(client, shas, job.batch, first, items) for name, shas in inputs.items()
-            }
-        answer = await client.transport.json("POST", "/v1/jobs", body=body, headers={"Idempotency-Key": key})
+        with ExitStack() as needed:
+            if not job.request.get("kernel"):
+                constants, labels = job.request.get("constants", {}), {"pool-job": str(job.id)}
+                body |= {"batch": items, "constants": constants, "labels": labels}
+                inputs = job.request.get("inputs", {})
+                body["inputs"] = {
+                    name: await self._cut(client, needed, job, shas, first, items) for name, shas in inputs.items()
+                }
+            answer = await client.transport.json("POST", "/v1/jobs", body=body, headers={"Idempotency-Key": key})
         return int(answer["id"])
 
-    async def _cut(self, client: AsyncClient, shas: list[str], batch: int, first: int, items: int) -> list[str]:
-        """The blobs of some items; where one blob has them all end to end, their part of it is a blob of its own."""
-        if len(shas) == batch:
+    async def _cut(
+        self, client: AsyncClient, needed: ExitStack, job: PoolJob, shas: list[str], first: int, items: int
+    ) -> list[str]:
+        """The blobs of some items; where one blob has them all end to end, their part of it is a blob of its own, which
+        is there for as long as `needed` is open."""
+        if len(shas) == job.batch:
             return shas[first : first + items]
-        if items == batch:
+        if items == job.batch:
             return shas
         data = await client.blob(shas[0])
-        size = len(data) // batch
+        size = len(data) // job.batch
         part = data[first * size : (first + items) * size]
-        await client.put_blob(part)
-        return [hashlib.sha256(part).hexdigest()]
+        sha = hashlib.sha256(part).hexdigest()
+        needed.enter_context(self._needs(job.tenant, sha))
+        self._cuts.setdefault(job.id, set()).add(sha)
+        await self.keep(client, job.tenant, part)
+        return [sha]
 
     async def cancel(self, client: AsyncClient, number: int) -> None:
         """End a run that nobody wants any more."""

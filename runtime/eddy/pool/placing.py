@@ -8,7 +8,7 @@ rate it was told, and every board receives at the rate of its link, as measured.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Instance, Placement
+from eddy.pool.drops import refused_by
 from eddy.pool.estimates import Estimates
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.turns import InTurn, by_weight, priority
@@ -262,13 +263,27 @@ def _planned(
     gives = []
     order = sorted(range(len(jobs)), key=lambda i: (-priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
     for i in order:
-        board = boards[int(instance.host_of[placement.host[i]])]
-        if elsewhere and room[board.name] <= 0:
+        board: PoolBoard | None = boards[int(instance.host_of[placement.host[i]])]
+        assert board is not None
+        if refused := refused_by(jobs[i]):
+            board = _not_refused(view, jobs[i], board, refused, room)
+        elif elsewhere and room[board.name] <= 0:
             board = alike.instead(board, jobs[i])
-        if room[board.name] > 0:
+        if board is not None and room[board.name] > 0:
             room[board.name] -= 1
             gives.append(Give(jobs[i].id, board.name, rates.get(i, 0.0), _why(jobs[i], times(jobs[i]), placement, i)))
     return gives
+
+
+def _not_refused(
+    view: PoolView, job: PoolJob, planned: PoolBoard, refused: Collection[str], room: Mapping[str, int]
+) -> PoolBoard | None:
+    """A board with room that has not refused a job: the one it was planned for, or another. None where the job waits
+    for one. Where every board that can run it has refused it, they are asked again."""
+    others = [board for board in view.boards if board.name not in refused and board.runs(job)]
+    if not others or planned.name not in refused:
+        return planned
+    return next((board for board in others if room.get(board.name, 0) > 0), None)
 
 
 class _Alike:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from eddy.pool.drops import refused_by
 from eddy.pool.estimates import Estimates
 from eddy.pool.forecast import time_left
 from eddy.pool.moving import PAYS, TakenBack
@@ -157,6 +158,8 @@ def moves_that_pay(view: PoolView, now_unix_s: float, interval_s: float) -> list
             continue
         here_s, place = ends_s[job.id], places.best(job, send=True)
         if place is None or place.board == job.board or (job.state == RUNNING and place.ready_s > 0):
+            continue
+        if place.board in refused_by(job):
             continue
         if place.end_s <= PAYS * here_s and here_s - place.end_s > GAIN_S:
             places.take(place)

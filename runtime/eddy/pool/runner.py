@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import structlog
+
 from eddy.client.errors import JobFailed
-from eddy.core.errors import Conflict, EddyError
+from eddy.core.errors import Conflict, EddyError, Unauthorized
 from eddy.pool.asking import AskingBoard
 from eddy.pool.ending import ended
 from eddy.pool.link import AWAY, steadily
@@ -27,7 +29,12 @@ LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
 
 
+MOST_TEXT = 2_000
+"""Characters of a message that a head is told."""
 T = TypeVar("T")
+_ending: set[asyncio.Task[None]] = set()
+"""Runs that are being ended on their boards."""
+_log = structlog.get_logger("eddy.pool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +92,21 @@ class JobRun:
             await telling
         except JobFailed as failure:
             code = f"job-{failure.details.get('state', 'failed')}"
-            error = {"code": code, "cause": str(failure.details.get("cause") or ""), "message": failure.message}
-            await steadily(lambda: self._pool.failed(self.job, error))
+            await self._failed(code, str(failure.details.get("cause") or ""), failure.message)
         except Conflict:
             raise
         except EddyError as refused:
-            error = {"code": "job-failed", "cause": refused.code, "message": refused.message}
-            await steadily(lambda: self._pool.failed(self.job, error))
+            if isinstance(refused, Unauthorized):
+                self._board.forget(self.job.tenant)
+            await self._failed("job-failed", refused.code, refused.message)
+        except Exception as wrong:
+            _log.exception("a job of the pool stopped", job=self.job.id)
+            await self._failed("job-failed", "internal-error", repr(wrong))
+
+    async def _failed(self, code: str, cause: str, message: str) -> None:
+        """Say why nothing more of it comes from here; a head decides whether that is the job's own matter."""
+        error = {"code": code, "cause": cause, "message": message[:MOST_TEXT]}
+        await steadily(lambda: self._pool.failed(self.job, error))
 
     async def _send(self) -> None:
         """Bring the inputs that are not here, at the rate the job was given."""
@@ -100,7 +115,7 @@ class JobRun:
             if await self._board.has(client, sha):
                 continue
             fetched = await steadily(lambda name=sha: self._pool.fetch(self.job, name))  # type: ignore[misc]
-            await client.put_blob(fetched.data)
+            await self._board.keep(client, self.job.tenant, fetched.data)
             self._board.transferred(len(fetched.data), fetched.took_s, bool(self.job.bps))
             self._sent_bytes += len(fetched.data)
             with suppress(*AWAY):
@@ -158,11 +173,21 @@ class JobRun:
         submitting = asyncio.ensure_future(self._board.submit(client, self.job, first, items, key))
         try:
             shown = await self._ended(client, await asyncio.shield(submitting))
-        except (Conflict, asyncio.CancelledError):
-            await self._board.cancel(client, await submitting)
+        except JobFailed:
+            raise
+        except BaseException:
+            # On its own: this task may be cancelled again meanwhile, and the run is to be ended all the same.
+            _ending.add(ending := asyncio.ensure_future(self._no_more(client, submitting)))
+            ending.add_done_callback(_ending.discard)
+            await asyncio.shield(ending)
             raise
         number = submitting.result()
         return Computed(first, items, number, shown, time.monotonic() - began_s)
+
+    async def _no_more(self, client: Any, submitting: asyncio.Future[int]) -> None:
+        """End a run that is on the board, or about to be."""
+        with suppress(EddyError):
+            await self._board.cancel(client, await submitting)
 
     async def _ended(self, client: Any, number: int) -> dict[str, Any]:
         """The board's job once it has succeeded.
