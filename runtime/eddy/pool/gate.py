@@ -18,6 +18,7 @@ from typing import Any
 
 import structlog
 from nats.aio.msg import Msg
+from nats.errors import MaxPayloadError
 from nats.js.api import ConsumerConfig
 
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
@@ -27,7 +28,7 @@ from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import after_failure
 from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import AWAY, LASTING, Link
 from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
 from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
@@ -114,6 +115,8 @@ class Gate:
             return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:
             return {"error": {"code": error.code, "message": error.message}}
+        except LASTING as failure:
+            return {"error": {"code": EddyError.code, "message": f"The servers do not take this: {failure!r}."}}
         except AWAY as failure:
             return {"error": {"code": PoolUnreachable.code, "message": repr(failure)}}
         except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
@@ -125,7 +128,11 @@ class Gate:
         if not message.reply.startswith(INBOXES):
             return
         with contextlib.suppress(*AWAY):
-            await message.respond(json.dumps(answer).encode())
+            try:
+                await message.respond(json.dumps(answer).encode())
+            except MaxPayloadError:
+                refusal = {"code": EddyError.code, "message": "The answer is larger than a message may be."}
+                await message.respond(json.dumps({"error": refusal}).encode())
 
     async def _pool(self, board: str, _: Ask) -> Any:
         """Which pool this is, in a form that tells nothing of how it numbers jobs."""

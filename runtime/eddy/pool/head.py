@@ -15,6 +15,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from eddy.api import problems
 from eddy.api.limits import BodyLimit
 from eddy.api.metrics import Measured
+from eddy.core.errors import InvalidRequest
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (
     account_routes,
@@ -36,7 +37,7 @@ from eddy.pool.ending import ended
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.lead import Lead
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import AWAY, LASTING, Link
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
 
@@ -78,6 +79,8 @@ def create_head(
     problems.install(app)
     for kind in AWAY:
         app.add_exception_handler(kind, _away)
+    for lasting in LASTING:
+        app.add_exception_handler(lasting, _not_taken)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
@@ -119,6 +122,10 @@ async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
         await ended(running)
         with contextlib.suppress(*AWAY):
             await asyncio.wait_for(lead.lease.give_up(), 2.0)
+
+
+async def _not_taken(request: Request, failure: Exception) -> Response:
+    return problems.respond(request, InvalidRequest.code, f"The pool's servers do not take this: {failure!r}.")
 
 
 async def _away(request: Request, failure: Exception) -> Response:

@@ -29,14 +29,15 @@ from typing import Any, TypeVar
 import structlog
 from nats.aio.client import Client as Nats
 from nats.aio.transport import TcpTransport
+from nats.errors import BadSubjectError, MaxPayloadError, NoServersError
 from nats.errors import Error as NatsError
-from nats.errors import NoServersError
 from nats.js import JetStreamContext
 from nats.js.api import KeyValueConfig, ObjectStoreConfig, StreamConfig
-from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
+from nats.js.errors import BadRequestError, BucketNotFoundError, InvalidKeyError, NotFoundError
 from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
+from eddy.core.errors import EddyError
 from eddy.pool import streams
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
@@ -47,6 +48,10 @@ CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
+LASTING = (MaxPayloadError, BadSubjectError, InvalidKeyError)
+"""Of those, what a call raises for ever: what it says is too large, or no name."""
+SILENT_S = 30.0
+"""Wall seconds for which a call is tried again without a word."""
 CALL_S = 5.0
 """Wall seconds that the servers have for the answer to a call."""
 CONNECT_S, MOST_CONNECT_S = 2, 16
@@ -68,14 +73,18 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
     """Call until the pool answers.
 
     Raises:
-        EddyError: What the call raises on purpose.
+        EddyError: What the call raises on purpose, and what would be the same at each further try.
     """
-    wait_s = 0.1
+    wait_s, told_s = 0.1, time.monotonic()
     while True:
         try:
             return await call()
+        except LASTING as failure:
+            raise EddyError(f"The pool cannot be told this: {failure!r}.", cause=repr(failure)) from failure
         except AWAY as failure:
-            _log.debug("the pool is away", error=repr(failure))
+            if time.monotonic() - told_s > SILENT_S:
+                told_s = time.monotonic()
+                _log.warning("the pool does not answer; it is asked again", error=repr(failure))
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, 2.0)
 

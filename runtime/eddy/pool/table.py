@@ -13,6 +13,7 @@ from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
+from eddy.api.problems import BodyTooLarge
 from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
@@ -22,6 +23,9 @@ from eddy.pool.records import PoolJob
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
+MOST_RECORD_BYTES = 1 << 20
+"""Largest record of a job that is accepted: as large as a submission that a board takes. Servers and answers to boards
+take eight times as much, so there is room for what becomes of it."""
 AT_ONCE = 32
 """Records of an array that are on their way to the servers at once."""
 
@@ -42,7 +46,9 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
+            BodyTooLarge: Its record would be larger than `MOST_RECORD_BYTES`; nothing is kept of it.
         """
+        _check_size(tenant, [request])
         number = await self._number(tenant, idempotency_key or secrets.token_hex(16), _digest(request))
         job = PoolJob(number, tenant, request, self.now())
         return await self._keep(job) or await self.job(number)
@@ -57,7 +63,9 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
+            BodyTooLarge: A record would be larger than `MOST_RECORD_BYTES`; nothing is kept of any.
         """
+        _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
         first = await self._number(tenant, key, _digest(list(requests)))
         with contextlib.suppress(NotFound):
@@ -173,6 +181,13 @@ class PoolJobs:
                     yield None
                 elif entry.operation is None and entry.value:
                     yield job_from_json(entry.value), int(entry.revision or 0)
+
+
+def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:
+    for request in requests:
+        size = len(to_json(PoolJob(0, tenant, request, 0.0)))
+        if size > MOST_RECORD_BYTES:
+            raise BodyTooLarge(MOST_RECORD_BYTES, size)
 
 
 def _digest(request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
