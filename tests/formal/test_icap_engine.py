@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
-# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
-pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+pytestmark = pytest.mark.formal
 
 ENGINE = ROOT / "hw/ip/icap_engine/icap_engine.f"
 READER = Proof("icap_reader_proof", ENGINE, depth=2, own_assertions=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
-# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
-pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+pytestmark = pytest.mark.formal
 
 SCRUB = Proof("scrub_proof", ROOT / "hw/ip/hls_wrapper/hls_wrapper.f", depth=3)
 MISTAKES = (

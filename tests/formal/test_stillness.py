@@ -6,8 +6,7 @@ import pytest
 from eddy_sim.prove import ROOT, Mutation, ProofFailed
 from eddy_sim.stillness import Stillness
 
-# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
-pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+pytestmark = pytest.mark.formal
 
 IP = ROOT / "hw" / "ip"
 PATH = Stillness(

