@@ -105,6 +105,12 @@ def test_a_report_counts_for_tenants_that_have_a_job_on_that_board(tmp_path: Pat
     with_boards(tmp_path, check)
 
 
+KERNEL = {
+    **{"name": "k", "cluster": "m", "groups": 1, "slice_groups": 1, "outputs": {}, "counters": None, "log_bytes": 0},
+    **{"parallel_fraction": None, "core_seconds": 0.0, "paid": 0.0},
+}
+
+
 def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
         job = boards.job
@@ -132,8 +138,10 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
             assert (await PoolBlobs(boards.link).fetch("ada", name)).data == DATA[::-1]
             part["outputs"] = {"y": name}
             once = await mine.committed(job, part, 2.0, None)
-            again = await mine.committed(job, part, 3.0, None)
-            assert once == again, "an answer that was lost is given again"
+            again = await mine.committed(job, part, 3.0, KERNEL)
+            assert once == again, "an answer that was lost is given again, and nothing else is said by that"
+            about = {"job": job.id, "token": job.token}
+            assert [await mine._ask("has", **about, sha256=sha) for sha in (SHA, name, unnamed)] == [True, True, False]
             (kept,) = once.parts
             assert kept.ended_unix_s - kept.started_unix_s == pytest.approx(2.0, abs=0.01)
             with pytest.raises(Fenced):

@@ -17,7 +17,7 @@ from eddy.pool.lease import LeaderLease
 from eddy.pool.link import Link, _made, opened
 from eddy.pool.mirror import Mirror
 from eddy.pool.nats_server import NatsServer
-from eddy.pool.records import Fenced, JobPart
+from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
@@ -152,6 +152,28 @@ def test_a_submission_that_is_repeated_is_one_job(tmp_path: Path) -> None:
         assert [job.id for job in await table.all()] == [same[0].id, other.id]
         with pytest.raises(NotFound):
             await table.job(999)
+
+    on_a_server(tmp_path, check)
+
+
+def test_nobody_is_told_of_an_array_that_is_not_there_whole(tmp_path: Path) -> None:
+    class Dies(PoolJobs):
+        async def _made(self, job: PoolJob) -> bool:
+            if job.array is not None and not job.array.index:
+                raise OSError("the head is killed before the last record")
+            return await super()._made(job)
+
+    async def check(link: Link) -> None:
+        async def told() -> int:
+            return int((await link.js.stream_info(EVENTS)).state.messages)
+
+        with pytest.raises(OSError, match="killed"):
+            await Dies(link).submit_array("ada", [REQUEST] * 4, "k")
+        assert await told() == 0
+        await PoolJobs(link).submit_array("ada", [REQUEST] * 4, "k")
+        assert await told() == 4
+        await PoolJobs(link).submit_array("ada", [REQUEST] * 4, "k")
+        assert await told() == 4
 
     on_a_server(tmp_path, check)
 

@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.errors import Conflict
+from eddy.pool.estimates import UNKNOWN_S, Estimates
+from eddy.pool.forecast import _known
 from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.shown import explained
+from eddy.pool.transfers import Transfers
 
 
 def job(batch: int = 4) -> PoolJob:
@@ -108,6 +112,35 @@ def test_the_blobs_of_a_job_are_named_once() -> None:
     kernel = {"kernel": {"kernel": "k", "arguments": [{"buffer": "s3"}, {"value": 3}]}}
     it = replace(job(), request=kernel)
     assert (it.blobs, it.work, it.batch) == (("s3",), "kernel:k", 1)
+
+
+def test_what_a_kernel_takes_is_known_to_its_tenant_alone() -> None:
+    """A dry run told whether anybody had run a kernel of a name, and how long it took."""
+    kernel = {"kernel": {"kernel": "secret", "arguments": []}}
+    ran = replace(job().placed("b1", 0.0, {}), request=kernel, tenant="eve")
+    estimates = Estimates()
+    estimates.learn(ran.committed(JobPart(0, 1, {}, "b1", ran.token, 1.0, 8.25)), {"b1": "k"})
+    asked = replace(job(), request=kernel)
+    assert estimates.item_s(asked.timed, "k") == (UNKNOWN_S, 2 * UNKNOWN_S)
+    assert not _known(asked, estimates)
+    again = replace(asked, tenant="eve")
+    assert estimates.item_s(again.timed, "k")[0] == 7.25
+    assert _known(again, estimates)
+    assert job().timed == replace(job(), tenant="eve").timed == "a"
+
+
+def test_what_others_had_waiting_is_told_to_operators_alone() -> None:
+    placed = job().placed("b1", 0.0, {"policy": "prompt", "makespan_s": 9.0, "bound_s": 8.0, "starts_in_s": 1.0})
+    assert explained(placed, 7, everyone=False)["why"] == {"policy": "prompt", "starts_in_s": 1.0}
+    assert explained(placed, 7, everyone=True)["why"] == placed.why
+
+
+def test_a_head_tells_of_as_many_transfers_as_a_job_has_inputs() -> None:
+    transfers, placed = Transfers(), job().placed("b1", 0.0, {})
+    assert [transfers.told(placed) for _ in range(6)] == [True] * 4 + [False] * 2
+    again = placed.taken_back("gone", 0.0).placed("b2", 0.0, {})
+    assert transfers.told(again)
+    assert not transfers.told(replace(placed, id=8, request={"application": "a"}))
 
 
 def test_a_board_is_kept_as_it_is() -> None:

@@ -19,7 +19,7 @@ from eddy.pool.moving import PAYS
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import AHEAD, PoolView, left_s
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, moves_that_pay, placed_again
+from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, _off, moves_that_pay, placed_again
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,6 +147,12 @@ def test_causes_and_the_interval_between_two() -> None:
     clock.s += INTERVAL_S
     assert cause(x, board("y", session="t"), *[board(f"z{i}") for i in range(4)]) == "4 boards joined"
     assert replans.made == 6
+
+
+def test_a_cause_names_no_tenants_kernel() -> None:
+    """It is told to all whose jobs are moved for it."""
+    said = _off({("kernel:eve/secret", "slow"): 1.0}, {("kernel:eve/secret", "slow"): 7.25}, 2.0)
+    assert said == "times of a kernel on slow have changed"
 
 
 @pytest.mark.parametrize(("item_s", "is_cause"), [(0.51, False), (0.5, True), (1.99, False), (2.0, True)])

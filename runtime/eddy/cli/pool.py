@@ -242,10 +242,10 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
     why = found["why"]
     print(f"job {found['id']} is {found['state']}" + (f" on {found['board']}" if found["board"] else ""))
     if why:
-        print(
-            f"placed by {why['policy']}: the batch was to end in {why['makespan_s']:.3g} s, "
-            f"at best {why['bound_s']:.3g} s"
-        )
+        batch = ""
+        if "makespan_s" in why:
+            batch = f": the batch was to end in {why['makespan_s']:.3g} s, at best {why['bound_s']:.3g} s"
+        print(f"placed by {why['policy']}{batch}")
         for name, times in why["kinds"].items():
             print(f"  {name}: would take {times['p50_s']:.3g} s (p50), {times['p90_s']:.3g} s (p90)")
     for move in found["moves"]:

@@ -144,10 +144,9 @@ class PoolBlobs:
         Raises:
             DamagedBlob: It is something else.
         """
-        if await self.size(tenant, sha256) is None:
-            waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
-            fetched = await self._received(waiting, sha256, WRITTEN)
-            await self.keep(tenant, sha256, fetched.data)
+        # Whether it is there already or not: a board that wrote something else would hear of it.
+        waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
+        await self.keep(tenant, sha256, (await self._received(waiting, sha256, WRITTEN)).data)
         await self._link.js.purge_stream(WRITTEN, subject=f"eddy.written.{pieces}")
 
     async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> Fetched:
@@ -205,6 +204,8 @@ async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream
             left_bits = 8 * left
             await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
             for piece in await asked.fetch(count, timeout=5):
+                if len(piece.data) > left or (stream == WRITTEN and len(piece.data) < min(left, PIECE_BYTES)):
+                    return  # it is not what it should be, whatever comes; byte by byte it would come for years
                 left -= len(piece.data)
                 yield piece.data
     finally:

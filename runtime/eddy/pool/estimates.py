@@ -63,7 +63,7 @@ class Estimates:
 
     def _take(self, job: PoolJob, part: JobPart, kind: str) -> None:
         if kind:
-            spread = self.known.setdefault((job.work, kind), ItemTimes())
+            spread = self.known.setdefault((job.timed, kind), ItemTimes())
             spread.add(max(part.ended_unix_s - part.started_unix_s, 0.0) / part.items)
 
     def item_s(self, work: str, kind: str) -> tuple[float, float]:

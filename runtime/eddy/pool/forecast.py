@@ -145,7 +145,7 @@ class _Free:
 
 def time_left(job: PoolJob, board: PoolBoard, estimates: Estimates, now_unix_s: float) -> Moment:
     """What is left of a job on its board, without the time that has gone into its next part."""
-    mean_s, p90_s = estimates.item_s(job.work, board.kind)
+    mean_s, p90_s = estimates.item_s(job.timed, board.kind)
     items = job.batch - job.done
     whole = Moment(items * mean_s, (items * (p90_s - mean_s) / P90) ** 2)
     if job.state != RUNNING or job.started_unix_s is None:
@@ -156,7 +156,7 @@ def time_left(job: PoolJob, board: PoolBoard, estimates: Estimates, now_unix_s: 
 
 
 def _known(job: PoolJob, estimates: Estimates) -> bool:
-    return any(work == job.work for work, _ in estimates.known)
+    return any(work == job.timed for work, _ in estimates.known)
 
 
 class Forecasts:

@@ -34,6 +34,7 @@ from eddy.pool.records import JobPart, PoolJob
 from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
 from eddy.pool.streams import WORK
 from eddy.pool.table import PoolJobs
+from eddy.pool.transfers import Transfers
 
 GATE = "eddy.gate"
 MOST_ASKED = 256
@@ -68,6 +69,7 @@ class Gate:
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
         self._fetches = Fetches(self._blobs)
         self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
+        self._transfers = Transfers()
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
@@ -195,7 +197,8 @@ class Gate:
         def with_part(job: PoolJob) -> PoolJob:
             if any(part.outputs.keys() != before.outputs.keys() for before in job.parts[:1]):
                 raise InvalidRequest("This part has other outputs than the one before.", field="outputs")
-            return replace(job.committed(part), kernel=kernel)
+            now = job.committed(part)
+            return job if now is job else replace(now, kernel=kernel)  # one said again changes nothing
 
         return await self._change(board, ask, with_part)
 
@@ -211,8 +214,11 @@ class Gate:
         return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"]))
 
     async def _has(self, board: str, ask: Ask) -> Any:
-        job = await self._own(board, ask)
-        return await self._blobs.size(job.tenant, ask["sha256"]) is not None
+        """Of what it was given or has committed itself: of other bytes nobody tells a board whether the tenant has
+        them."""
+        job, sha = await self._own(board, ask), str(ask["sha256"])
+        committed = any(sha in part.outputs.values() for part in job.parts)
+        return (committed or sha in job.blobs) and await self._blobs.size(job.tenant, sha) is not None
 
     async def _written(self, board: str, ask: Ask) -> Any:
         job, size_bytes = await self._own(board, ask), int(ask["bytes"])
@@ -228,5 +234,7 @@ class Gate:
         said = SaidTransfer.model_validate(dict(ask))
         await self._fetches.ended(board, said.consumer)
         job, told = await self._own(board, ask), said.model_dump(exclude={"consumer"})
+        if not self._transfers.told(job):
+            return None
         await self._link.tell(job.tenant, job.id, "sent", **told, board=board)
         return None

@@ -20,7 +20,7 @@ from eddy.api.submissions import JobSubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
 from eddy.pool.link import steadily
-from eddy.pool.records import SUCCEEDED, JobPart, PoolJob
+from eddy.pool.records import CANCELLED, SUCCEEDED, JobPart, PoolJob
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.tenants import PoolTenant
@@ -108,6 +108,8 @@ async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0)
     """End a job; its board drops it within a second."""
 
     def cancelled(job: PoolJob) -> PoolJob:
+        if job.state == CANCELLED:
+            return job  # to cancel twice is to cancel, as on a board: the first answer may have been lost
         if job.ended:
             raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
         return job.cancelled(time.time())
@@ -147,4 +149,4 @@ async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained
 @router.get("/pool/jobs/{number}/explain")
 async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
     """Why a job is where it is, and where it has been."""
-    return explained(await visible(parts, caller, number), number)
+    return explained(await visible(parts, caller, number), number, caller.admin)

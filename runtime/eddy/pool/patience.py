@@ -116,7 +116,7 @@ def _expected_s(
 
 
 def _item_s(estimates: Estimates, job: PoolJob, board: PoolBoard) -> float:
-    return estimates.item_s(job.work, board.kind)[1]
+    return estimates.item_s(job.timed, board.kind)[1]
 
 
 def _items(job: PoolJob) -> int:

@@ -73,16 +73,16 @@ def left_s(job: PoolJob, board: PoolBoard, estimates: Estimates) -> float:
     """Seconds that what is left of a job takes on a board; infinite where it cannot run there."""
     if not board.runs(job):
         return float("inf")
-    return max((job.batch - job.done) * estimates.item_s(job.work, board.kind)[0], LEAST_S)
+    return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], LEAST_S)
 
 
 def _times_s(jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], estimates: Estimates) -> Floats:
     """`left_s` of every job on every board. Rows differ by work and items, columns by kind and by what runs there."""
     works: dict[str, int] = {}
     kinds: dict[tuple[Any, ...], int] = {}
-    row = [works.setdefault(job.work, len(works)) for job in jobs]
+    row = [works.setdefault(job.timed, len(works)) for job in jobs]
     column = [kinds.setdefault((board.kind, board.applications, board.kernels), len(kinds)) for board in boards]
-    one_job = {job.work: job for job in jobs}
+    one_job = {job.timed: job for job in jobs}
     item_s = np.full((len(works), len(kinds)), np.inf)
     for work, i in works.items():
         for (kind, applications, kernels), j in kinds.items():
@@ -142,11 +142,11 @@ class _Ready:
 
     def add(self, job: PoolJob, board: PoolBoard) -> None:
         """A board has a job more."""
-        key = self._way[board.name], bool(job.request.get("kernel")), job.work
+        key = self._way[board.name], bool(job.request.get("kernel")), job.timed
         item_s = self._item_s.get(key)
         if item_s is None:
             runs = board.runs(job)
-            item_s = self._item_s[key] = self._estimates.item_s(job.work, board.kind)[0] if runs else float("inf")
+            item_s = self._item_s[key] = self._estimates.item_s(job.timed, board.kind)[0] if runs else float("inf")
         if item_s < float("inf"):
             self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, LEAST_S))
             self._known.pop(board.name, None)
@@ -328,8 +328,8 @@ def _times_by_kind(
     known: dict[str, dict[str, tuple[float, float]]] = {}
 
     def times(job: PoolJob) -> Mapping[str, tuple[float, float]]:
-        if job.work not in known:
-            known[job.work] = {way.kind: estimates.item_s(job.work, way.kind) for way in ways if way.runs(job)}
-        return known[job.work]
+        if job.timed not in known:
+            known[job.timed] = {way.kind: estimates.item_s(job.timed, way.kind) for way in ways if way.runs(job)}
+        return known[job.timed]
 
     return times

@@ -16,6 +16,8 @@ from eddy.core.errors import Conflict
 
 QUEUED, PLACED, RUNNING = "queued", "placed", "running"
 SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
+KERNEL = "kernel:"
+"""What work begins with that is a kernel; no application is named so."""
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
 
 
@@ -105,7 +107,14 @@ class PoolJob:
     def work(self) -> str:
         """What it runs: its application, or "kernel:" and the kernel's name."""
         kernel = self.request.get("kernel")
-        return f"kernel:{kernel['kernel']}" if kernel else str(self.request["application"])
+        return f"{KERNEL}{kernel['kernel']}" if kernel else str(self.request["application"])
+
+    @property
+    def timed(self) -> str:
+        """What its times are learned and told by: its work, and whose it is where that is a kernel. Names of kernels
+        are tenants' own: what one runs says nothing to another who names one so, and nothing of it is right there."""
+        kernel = self.request.get("kernel")
+        return f"{KERNEL}{self.tenant}/{kernel['kernel']}" if kernel else self.work
 
     @property
     def batch(self) -> int:

@@ -18,7 +18,7 @@ from eddy.pool.estimates import Estimates
 from eddy.pool.forecast import time_left
 from eddy.pool.moving import PAYS, TakenBack
 from eddy.pool.placing import AHEAD, LINK_BPS, Give, Method, PoolView, decide, left_s
-from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+from eddy.pool.records import KERNEL, RUNNING, PoolBoard, PoolJob
 from eddy.pool.turns import by_weight
 
 GAIN_S = 0.5
@@ -71,7 +71,7 @@ class Replans:
         """
         usable = frozenset((board.name, board.session) for board in boards if not board.drained)
         kinds = {board.name: board.kind for board in boards}
-        pairs = {(job.work, kinds[job.board]) for job in jobs if job.board in kinds}
+        pairs = {(job.timed, kinds[job.board]) for job in jobs if job.board in kinds}
         item_s = {pair: estimates.item_s(*pair)[0] for pair in pairs}
         led = self._boards is not None
         known = (self._boards or frozenset()) & usable  # a board that left is new when it comes back
@@ -105,6 +105,8 @@ def _off(planned: Mapping[tuple[str, str], float], item_s: Mapping[tuple[str, st
     for (work, kind), before_s in sorted(planned.items()):
         now_s = item_s[work, kind]
         if max(now_s, before_s) >= factor * min(now_s, before_s) and now_s != before_s:
+            if work.startswith(KERNEL):  # of some tenant, and this is told to others
+                return f"times of a kernel on {kind} have changed"
             return f"an item of {work} takes {now_s:.3g} s on {kind}, planned with {before_s:.3g} s"
     return ""
 

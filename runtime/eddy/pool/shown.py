@@ -78,15 +78,25 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
     )
 
 
-def explained(job: PoolJob, number: int) -> dict[str, Any]:
-    """Why a job is where it is: `why` its last placement was decided on, and `moves` it made."""
+OF_ALL = ("makespan_s", "bound_s")
+"""Of what a placement was decided on: what the jobs of all tenants would take that waited then."""
+
+
+def explained(job: PoolJob, number: int, everyone: bool) -> dict[str, Any]:
+    """Why a job is where it is: `why` its last placement was decided on, and `moves` it made.
+
+    Args:
+        job: It.
+        number: What it is told as.
+        everyone: Whether what others had waiting then is told as well.
+    """
     return {
         "id": number,
         "state": job.state,
         "board": job.board,
         "token": job.token,
         "given_bps": job.bps,
-        "why": dict(job.why),
+        "why": {name: value for name, value in job.why.items() if everyone or name not in OF_ALL},
         "moves": [dict(move) for move in job.moves],
         "parts": [
             {

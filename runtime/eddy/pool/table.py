@@ -73,15 +73,25 @@ class PoolJobs:
         now_s, size = self.now(), len(requests)
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def member(index: int) -> None:
+        async def member(index: int) -> PoolJob:
             async with turns:
                 # No key of a client has a space, so none names a place of another's array.
                 number = await self._number(tenant, f"{key} {index}", _digest(requests[index]))
-                await self._keep(PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(first, index, size)))
+                job = PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(first, index, size))
+                await self._made(job)
+                return job
 
-        await asyncio.gather(*(member(index) for index in range(1, size)))
+        members = await asyncio.gather(*(member(index) for index in range(1, size)))
         job = PoolJob(first, tenant, requests[0], now_s, array=ArrayPlace(first, 0, size))
-        return await self._keep(job) or await self.job(first)
+        if not await self._made(job):
+            return await self.job(first)
+
+        async def told(job: PoolJob) -> None:
+            async with turns:
+                await self._tell(job)
+
+        await asyncio.gather(*map(told, (job, *members)))
+        return job
 
     async def _number(self, tenant: str, key: str, digest: bytes) -> int:
         """The number of the job that a key names.
@@ -100,13 +110,21 @@ class PoolJobs:
             return int(kept.revision or 0)
 
     async def _keep(self, job: PoolJob) -> PoolJob | None:
-        """Make a job's record; None where it is there already."""
+        """Make a job's record, and tell of it; None where it is there already."""
+        if not await self._made(job):
+            return None
+        await self._tell(job)
+        return job
+
+    async def _made(self, job: PoolJob) -> bool:
         try:
             await self._link.jobs.create(str(job.id), to_json(job))
         except KeyWrongLastSequenceError:
-            return None
+            return False
+        return True
+
+    async def _tell(self, job: PoolJob) -> None:
         await self._link.tell(job.tenant, job.id, "state", state=job.state, at_unix_s=job.submitted_unix_s)
-        return job
 
     async def known(self, tenant: str, idempotency_key: str) -> bool:
         """Whether a tenant has used a key."""
