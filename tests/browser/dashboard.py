@@ -216,6 +216,30 @@ def test_jobs_that_wait_say_their_place_and_accounts_have_panes(browser: Browser
     assert said == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_without_spaces_are_no_wider_than_a_phone(browser: Browser, server: Server, scheme: str) -> None:
+    phone: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": 390, "height": 844}}
+    phone |= {"is_mobile": True, "has_touch": True}
+    long, operator = "m" * 64, operator_key(server)
+    keys = {name: tenant(server, name) for name in (long, *(f"tenant-with-a-longer-name-{n:02}" for n in range(8)))}
+    for key in keys.values():
+        submit(server, key)
+    with Client(server.url, operator) as client:
+        for slot in [slot["slot"] for slot in client.slots()["slots"] if slot["pool"] == "pipeline"]:
+            client.drain(slot, "x" * 180)
+    for key in keys.values():
+        submit(server, key, wait=False)
+    for who, key in (("operator", operator), ("long", keys[long]), ("new", tenant(server, "new"))):
+        page, said = opened(browser, server, key, **phone)
+        expect(page.locator("#quota")).to_contain_text("Jobs under way")
+        if who == "operator":
+            expect(page.locator("#tenants tbody tr")).to_have_count(len(keys))
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert page.evaluate("window.innerWidth") == 390, "a phone shows it smaller than it is"
+        page.screenshot(path=OUT / f"phone-{who}-{scheme}.png", full_page=True)
+        assert said == []
+
+
 def test_text_of_a_tenant_stays_text(browser: Browser, server: Server) -> None:
     """A kernel's name, a compiler's message or a tenant's name is shown, and never run."""
     page, said = opened(browser, server, operator_key(server))

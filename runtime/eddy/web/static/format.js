@@ -42,9 +42,12 @@ export function colour(tenant) {
   return known.get(tenant);
 }
 
+// Whether a text may have to be broken, wherever that is: a name without spaces is wider than a phone.
+const isLong = (content) => typeof content === "string" && content.length > 24;
+
 export function table(caption, columns, rows, empty) {
   if (!rows.length) return element("p", { class: "quiet" }, empty);
-  const cell = (name, column, ...content) => element(name, { class: column.number ? "number" : null }, ...content);
+  const cell = (name, column, content) => element(name, { class: column.number ? "number" : isLong(content) ? "long" : null }, content);
   const head = columns.map((column) => {
     const made = cell("th", column, column.title);
     made.setAttribute("scope", "col");
