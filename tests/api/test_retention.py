@@ -14,6 +14,7 @@ from eddy.api.context import Context
 from eddy.api.retention import collect
 from eddy.core.errors import NotFound, OutputsCollected, StorageFull
 from eddy.core.jobs import JobState
+from eddy.store.outputs import OutputFile
 from eddy.store.retention import Leaving
 from eddy.store.rows import LOG, Commit, ItemOutput
 
@@ -116,6 +117,39 @@ async def test_a_download_that_has_begun_is_read_to_its_end(server: Any) -> None
     collect(limit(server, 1))
     assert files(server) == set()
     assert size + sum(map(len, pieces)) == 600_000
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("between", ["_parts", "_called", "_spans"])
+async def test_outputs_that_go_while_somebody_asks_for_them_were_removed_and_are_not_damaged(
+    server: Any, monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    """Whatever lies between the looks at the record, the rows and the file: 410, neither 404 nor 500."""
+    (job,) = await ended(server, 1, result=bytes(6))
+    holder = OutputFile if between == "_spans" else type(server.store.outputs)
+    known, left = getattr(holder, between), [None]
+
+    def collected_first(*asked: Any) -> Any:
+        if left:
+            left.clear()
+            assert collect(limit(server, 1))
+        return known(*asked)
+
+    monkeypatch.setattr(holder, between, collected_first)
+    async with server.client() as client:
+        answer = await client.get(f"/v1/jobs/{job}/outputs/result")
+    assert (answer.status_code, answer.json()["code"]) == (410, "outputs-collected")
+    with pytest.raises(OutputsCollected):
+        server.store.outputs.log("ada", job)
+
+
+@pytest.mark.anyio
+async def test_what_is_read_from_a_place_on_is_open_before_the_first_byte_is_asked_for(server: Any) -> None:
+    (job,) = await ended(server, 1, result=bytes(range(250)) * 3000)
+    pieces = server.store.outputs.file("ada", job, "result").read(10, 700_000)
+    collect(limit(server, 1))
+    assert files(server) == set()
+    assert b"".join(pieces) == (bytes(range(250)) * 3000)[10:700_000]
 
 
 @pytest.mark.anyio

@@ -6,10 +6,13 @@ file has beyond its rows was left by a crash, and is written over.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Iterator, MutableMapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound
@@ -40,11 +43,13 @@ class OutputFile:
         path: The file.
         parts: Items, in order.
         what: How a person calls it.
+        check_kept: Raises `OutputsCollected` where it was removed since: then a file that is missing is not damaged.
     """
 
     path: Path
     parts: tuple[Part, ...]
     what: str
+    check_kept: Callable[[], None] = lambda: None
 
     @property
     def size_bytes(self) -> int:
@@ -56,8 +61,16 @@ class OutputFile:
 
         Raises:
             DamagedFile: They are not there.
+            OutputsCollected: They were removed before the first one was read.
         """
-        yield from files.spans(self.path, [(part.place, part.size_bytes) for part in self.parts], self.what)
+        yield from self._spans([(part.place, part.size_bytes) for part in self.parts])
+
+    def _spans(self, wanted: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+        try:
+            yield from files.spans(self.path, wanted, self.what)
+        except files.DamagedFile:
+            self.check_kept()
+            raise
 
     @property
     def tag(self) -> str:
@@ -67,8 +80,11 @@ class OutputFile:
     def read(self, begin: int, stop: int) -> Iterator[bytes]:
         """Bytes from `begin` up to `stop`, a piece at a time; the items they are of are verified first.
 
+        The file is open when this returns: it is read to its end, whatever is removed meanwhile.
+
         Raises:
             DamagedFile: They are not those that were stored.
+            OutputsCollected: They were removed.
         """
         wanted, touched, at = list[tuple[int, int]](), list[Part](), 0
         for part in self.parts:
@@ -77,18 +93,20 @@ class OutputFile:
                 wanted.append((part.place + first, last - first))
                 touched.append(part)
             at += part.size_bytes
-        OutputFile(self.path, tuple(touched), self.what).verify()
-        return files.spans(self.path, wanted, self.what)
+        dataclasses.replace(self, parts=tuple(touched)).verify()
+        pieces = self._spans(wanted)
+        return itertools.chain([next(pieces, b"")], pieces)
 
     def verify(self) -> OutputFile:
         """Itself, once its bytes were found to be those that were stored.
 
         Raises:
             DamagedFile: They are not.
+            OutputsCollected: They were removed.
         """
         for part in self.parts:
             digest = hashlib.sha256()
-            for piece in files.pieces(self.path, part.place, part.size_bytes, self.what):
+            for piece in self._spans([(part.place, part.size_bytes)]):
                 digest.update(piece)
             how = f"the sha256 of bytes {part.place} to {part.place + part.size_bytes} is {digest.hexdigest()}"
             files.check(digest.hexdigest() == part.sha256, self.path, self.what, how)
@@ -129,13 +147,22 @@ class Outputs:
                 state=record.state.value,
             )
         if not parts:
+            self._check_kept(tenant, job)
             allowed = self.names(job)
             raise NotFound(
                 f"job {told} has no output {name!r}; it has: {', '.join(allowed)}",
                 field="name",
                 allowed=allowed,
             )
-        return OutputFile(self._output_path(job, name), parts, self._called(job, name))
+        return self._found(tenant, job, name, parts)
+
+    def _found(self, tenant: str, job: int, name: str, parts: tuple[Part, ...]) -> OutputFile:
+        kept = partial(self._check_kept, tenant, job)
+        return OutputFile(self._output_path(job, name), parts, self._called(job, name), kept)
+
+    def _check_kept(self, tenant: str, job: int) -> None:
+        """See whether what a job left is there still: rows go before files do, and the record says so with them."""
+        require_outputs(self._jobs.get(tenant, job), self._numbers)
 
     def read(self, tenant: str, job: int, name: str) -> bytes:
         """An output buffer of every item, end to end.
@@ -155,9 +182,11 @@ class Outputs:
             OutputsCollected: It was removed to make room.
             DamagedFile: The bytes are not those that were stored.
         """
-        require_outputs(self._jobs.get(tenant, job), self._numbers)
-        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), self._called(job, LOG))
-        return b"".join(file.verify().pieces()).decode(errors="replace")
+        self._check_kept(tenant, job)
+        parts = self._parts(job, LOG)
+        if not parts:
+            self._check_kept(tenant, job)
+        return b"".join(self._found(tenant, job, LOG, parts).verify().pieces()).decode(errors="replace")
 
     def names(self, job: int) -> list[str]:
         """Names of the outputs a job has left."""
