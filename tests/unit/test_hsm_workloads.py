@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +13,23 @@ from eddy.studies.hsm import rtl
 from eddy.studies.hsm.workloads import MEMORY_BOUND, SMALL, WORKLOADS
 from eddy.studies.hsm.workloads.textures import decoded
 from eddy_sim.dram import dram_parameters
+from eddy_sim.gpu import dram_cluster
 from eddy_sim.gpu.cluster_build import Shape
-from eddy_sim.gpu.dram_cluster import DramCluster
+from eddy_sim.gpu.dram_cluster import DramCluster, build_dram_cluster
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("hsm_rtl")]
 
 SHAPE = Shape(2, 4, 4, l2_bytes=4096)
 MEMORY = replace(rtl.MEMORY, bytes=34 << 20)
 L2_HITS, L2_MISSES = 0x48, 0x4C
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _built_quickly() -> Iterator[None]:
+    """All that runs here runs for less time than optimising takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dram_cluster, "build_dram_cluster", functools.partial(build_dram_cluster, optimise=False))
+        yield
 
 
 def once(tenants: Sequence[rtl.ClusterTenant]) -> bool:
