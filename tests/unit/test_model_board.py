@@ -109,7 +109,7 @@ def test_one_load_at_a_time_and_none_under_a_running_item() -> None:
         b.load(1, image(b, "mix", 1))
     b.wait(FOREVER)
     b.launch(0, item())
-    with pytest.raises(Conflict, match="runs item i"):
+    with pytest.raises(Conflict, match="runs an item"):
         b.load(0, image(b, "mix", 0))
 
 

@@ -227,7 +227,7 @@ class ClusterRunner:
         try:
             self._gate.close(running.context)
         except NotDrained as late:
-            raise SlotFailed(Cause.MODULE_ERROR, f"item {running.launch.item} has ended, but its {late}") from late
+            raise SlotFailed(Cause.MODULE_ERROR, f"a kernel has ended, but its {late}") from late
         reports = self._ends.pop(running.ticket).cores
         self._parts.accounts.ran(running.launch.account, (report.counters for report in reports))
         del self._running[running.launch.item]

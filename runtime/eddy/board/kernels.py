@@ -16,7 +16,7 @@ def kernel_of(slot: int, launch: Launch) -> KernelLaunch:
         InvalidRequest: The item has none.
     """
     if launch.kernel is None:
-        message = f"slot {slot} holds a GPU cluster, which takes kernels; item {launch.item} has none"
+        message = f"slot {slot} holds a GPU cluster, which takes kernels; the item has none"
         raise InvalidRequest(message, field="kernel")
     return launch.kernel
 
@@ -28,7 +28,7 @@ def check_no_kernel(slot: int, launch: Launch) -> None:
         InvalidRequest: It is a kernel.
     """
     if launch.kernel is not None:
-        message = f"slot {slot} holds no GPU cluster; item {launch.item} is a kernel and needs one"
+        message = f"slot {slot} holds no GPU cluster; the item is a kernel and needs one"
         raise InvalidRequest(message, field="kernel")
 
 
@@ -89,13 +89,13 @@ def check_apart(kernel: KernelLaunch, cores: tuple[int, ...], other: Launch, tak
     """
     if shared := sorted(taken.intersection(cores)):
         raise Conflict(
-            f"cores {shared} run item {other.item}; wait for it, or name other cores",
+            f"cores {shared} run another item; wait for it, or name other cores",
             field="kernel.cores",
             item=other.item,
         )
     if other.kernel is not None and other.kernel.region == kernel.region and not _slices_of_one(kernel, other.kernel):
         raise Conflict(
-            f"buffer {kernel.region} is the region of item {other.item}, which runs; kernels share no memory",
+            "its region is that of another item, which runs; kernels share no memory",
             field="kernel.region",
             item=other.item,
         )

@@ -163,7 +163,7 @@ class ModelBoard:
             raise Conflict("the configuration port is busy: wait for its event", slot=slot)
         if state.phase is SlotPhase.RUNNING:
             item = next(iter(state.items.values())).launch.item
-            raise Conflict(f"slot {slot} runs item {item}: wait for it, or stop it", slot=slot)
+            raise Conflict(f"slot {slot} runs an item: wait for it, or stop it", slot=slot, item=item)
         ends_s = self._reads.in_memory_s(known, self._events.now_s) + self._reads.load_time(slot).port_s
         state.enter(SlotPhase.LOADING, self._events.now_s, image=image)
         state.load = self._events.plan(ends_s, slot)

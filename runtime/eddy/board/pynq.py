@@ -257,7 +257,7 @@ class PynqBoard:
             raise Conflict(f"slot {self._loads.slot} is being loaded; one load at a time", field="slot")
         if target.launches:
             item = target.launches[0].item
-            message = f"slot {slot} runs item {item}; stop it or wait for it before you load the slot"
+            message = f"slot {slot} runs an item; stop it or wait for it before you load the slot"
             raise Conflict(message, field="slot", item=item)
         return admitted
 

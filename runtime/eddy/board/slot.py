@@ -98,7 +98,7 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
     if not launch.time_limit_s > 0:
         raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
     if launch.item in running:
-        raise Conflict(f"an item called {launch.item} runs already", field="item")
+        raise Conflict("an item of that name runs already", field="item", item=launch.item)
 
 
 def not_idle(index: int, slot: BoardSlot) -> Conflict:
@@ -134,9 +134,7 @@ def scrubbed(index: int, slot: BoardSlot) -> Image:
 
 def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
     """A buffer that an item may touch is not to be given back."""
-    message = (
-        f"buffer {buffer} is granted to item {launch.item} on slot {index}, which still runs; stop it or wait for it"
-    )
+    message = f"buffer {buffer} is granted to an item on slot {index}, which still runs; stop it or wait for it"
     return Conflict(message, field="buffer", item=launch.item)
 
 

@@ -229,9 +229,16 @@ class Decisions:
         self.state.out.slots.add(slot.index)
         return False
 
-    def _drop(self, job: Job | None, decision: object, reason: str) -> None:
+    def _drop(self, job: Job | None, decision: Configure | Preempt, reason: str) -> None:
         """Record a decision that no longer fits, once, however often it is repeated."""
         key = (decision, reason)
         if job is not None and key != self._dropped:
-            self.state.note(job, self.state.now_s, JobEventKind.DROPPED, detail=f"{decision}: {reason}")
+            self.state.note(job, self.state.now_s, JobEventKind.DROPPED, detail=f"{_called(decision)}: {reason}")
         self._dropped = key
+
+
+def _called(decision: Configure | Preempt) -> str:
+    """A decision in words for the job's tenant, to whom our numbers of jobs are not told."""
+    if isinstance(decision, Configure):
+        return f"give slot {decision.slot} to task {decision.task}"
+    return f"take slot {decision.slot}"

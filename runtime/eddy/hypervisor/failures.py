@@ -28,8 +28,16 @@ def explain(error: Exception, doing: str) -> tuple[str, str]:
     if isinstance(error, EddyError):
         return error.code, error.message
     _log.error("unforeseen error in %s", doing, exc_info=error)
-    what = error.strerror if isinstance(error, OSError) else error
-    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {what}"
+    return Cause.INTERNAL_ERROR.value, unforeseen(error)
+
+
+def unforeseen(error: Exception) -> str:
+    """What a tenant is told of an error that nobody foresaw: no path, and no key that something was looked up by, which
+    may be our number of a job."""
+    kind = type(error).__name__
+    if isinstance(error, LookupError):
+        return f"{kind}; the server's log has the cause"
+    return f"{kind}: {error.strerror if isinstance(error, OSError) else error}"
 
 
 def cause_of(error: Exception) -> Cause:

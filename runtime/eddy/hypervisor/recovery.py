@@ -45,6 +45,7 @@ from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import JobBuffers, needed
+from eddy.hypervisor.failures import unforeseen
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.job_records import record_of, restored, snapshot_of
 from eddy.hypervisor.machine import Machine
@@ -229,7 +230,7 @@ class _Jobs:
             except Exception as error:
                 _log.exception("job %d cannot be recovered", self._store.numbers.job.told(number))
                 self.work.pop(number, None)
-                self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
+                self._give_up(stored, Cause.INTERNAL_ERROR.value, unforeseen(error))
         if self._notes:
             jobs = tuple((record_of(job), snapshot_of(job)) for job in self._begun_again)
             self._store.commit(Commit(jobs=jobs, events=tuple(self._notes)))
