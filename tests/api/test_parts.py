@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from eddy.api.parts import PartAsked
 from eddy.api.problems import RangeNotSatisfiable
+from eddy.store import Store, files
 
 pytestmark = pytest.mark.anyio
 DATA = bytes(range(12))
@@ -112,6 +116,56 @@ async def test_damage_is_told_before_the_first_byte_of_a_part(server: Any) -> No
             assert (answer.status_code, answer.json()["code"]) == (500, "file-damaged")
         whole = await client.get(output, headers={"Range": "bytes=6-"})
         assert (whole.status_code, whole.content) == (206, DATA[6:]), "the second item is as it was"
+
+
+async def test_conditions_hold_whatever_is_done_with_a_blob(server: Any) -> None:
+    _, blob = await addresses(server)
+    tag = f'"{blob.rpartition("/")[2]}"'
+    async with server.client() as client:
+        assert (await client.head(blob, headers={"If-Match": tag})).status_code == 200
+        assert (await client.head(blob, headers={"If-None-Match": tag})).status_code == 304
+        for method in ("HEAD", "DELETE"):
+            assert (await client.request(method, blob, headers={"If-Match": '"other"'})).status_code == 412
+        assert (await client.head(blob)).status_code == 200, "it is still there"
+        assert (await client.delete(blob, headers={"If-Match": "*"})).status_code in (204, 409)
+
+
+async def test_nobody_is_told_of_a_blob_that_a_loss_of_power_would_take(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha, let_go = await server.put(DATA), threading.Event()
+    monkeypatch.setattr(Store, "settling", property(lambda _: not let_go.is_set()))
+    monkeypatch.setattr(Store, "settle", lambda _: let_go.wait(180) or pytest.fail("it was never let go"))
+    upload = {"Upload-Offset": "0", "Upload-Complete": "?1"}
+    async with server.client() as client:
+        asked = [
+            asyncio.ensure_future(client.head(f"/v1/blobs/{sha}")),
+            asyncio.ensure_future(client.head(f"/v1/blobs/{sha}/upload")),
+            asyncio.ensure_future(client.patch(f"/v1/blobs/{sha}/upload", content=DATA, headers=upload)),
+        ]
+        try:
+            done, _ = await asyncio.wait(asked, timeout=0.3)
+            assert not done
+        finally:
+            let_go.set()
+        assert [answer.status_code for answer in await asyncio.gather(*asked)] == [200, 204, 200]
+
+
+async def test_an_item_is_hashed_once_for_all_its_parts(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, _ = await addresses(server)
+    read, pieces = list[int](), files.pieces
+
+    def counted(path: Path, begin: int, size: int, what: str) -> Any:
+        read.append(size)
+        return pieces(path, begin, size, what)
+
+    monkeypatch.setattr(files, "pieces", counted)
+    async with server.client() as client:
+        for _ in range(3):
+            assert (await client.get(output, headers={"Range": "bytes=0-1"})).content == DATA[:2]
+        assert len(read) == 1
+        assert (await client.get(output)).content == DATA
+        assert len(read) > 1, "all of it is verified each time"
 
 
 def test_no_bytes_have_no_range() -> None:

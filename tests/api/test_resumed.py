@@ -125,7 +125,10 @@ def test_parts_survive_a_restart_and_are_swept_in_the_end(tmp_path: Path) -> Non
     )
     (old,) = [each for each in (store.blobs.folder / INCOMING).iterdir() if each.name.startswith("c.")]
     os.utime(old, (0.0, time.time() - KEPT_S - 60))
-    assert store.partials.sweep() == [old]
+    assert store.partials.sweep() == [], "the wall clock may have been set"
+    store.close()
+    store = Store(path)
+    assert not old.exists()
     assert (store.partials.size_bytes("c", NAME), store.blobs.ledger.of("c")) == (None, 0)
     with store.partials.adding("a.b", NAME, 70) as partial:
         store.partials.add("a.b", partial, DATA[70:])

@@ -30,16 +30,17 @@ async def test_no_tenant_ends_the_sessions_of_others(server: Any) -> None:
 def test_sessions_of_a_key_are_bounded_and_all_are() -> None:
     now = [0.0]
     sessions = Sessions(lambda: now[0])
-    first, _ = sessions.open("others")
-    mine = [sessions.open("mine")[0] for _ in range(MOST_OF_A_KEY + 1)]
+    first, _ = sessions.open("others", "others")
+    mine = [sessions.open("mine", "me")[0] for _ in range(MOST_OF_A_KEY + 1)]
     assert sessions.of(mine[0]) is None
     assert None not in [sessions.of(cookie) for cookie in (first, *mine[1:])]
-    many = [sessions.open(f"tenant {number}")[0] for number in range(MOST)]
-    assert [sessions.of(cookie) for cookie in (first, mine[-1])] == [None, None]
-    assert sessions.of(many[0]) is not None
-    now[0] = LIFE_S
+    many = [sessions.open(f"key {number}", "many")[0] for number in range(MOST)]
+    assert None not in [sessions.of(cookie) for cookie in (first, *mine[1:])], "who has most loses one"
     assert sessions.of(many[0]) is None
-    sessions.close(many[1])
+    assert sessions.of(many[-1]) is not None
+    now[0] = LIFE_S
+    assert sessions.of(many[-1]) is None
+    sessions.close(many[-2])
     sessions.close("unknown")
 
 

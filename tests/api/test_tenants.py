@@ -121,6 +121,34 @@ async def test_keys_expire_and_are_rotated_with_a_grace(server: Any, monkeypatch
         assert "expired" in (await client.get("/v1/jobs")).json()["detail"]
 
 
+async def test_a_key_in_its_grace_makes_none_that_outlives_it_and_ends_no_other(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await made(server, "ada", label="leaked")
+    new = await made(server, "ada", replaces=old["id"], grace_s=50)
+    start = new["created_unix_s"]
+    async with using(server, old["key"]) as thief:
+        mine = (await thief.post("/v1/keys", json={"label": "mine"})).json()
+        assert start < mine["expires_unix_s"] <= start + 60
+        ended = await thief.delete(f"/v1/keys/{new['id']}")
+        assert (ended.status_code, ended.json()["code"]) == (403, "forbidden")
+        assert (await thief.post("/v1/keys", json={"replaces": new["id"]})).status_code == 403
+        assert (await thief.delete(f"/v1/keys/{old['id']}")).status_code == 204, "it may end itself"
+    monkeypatch.setattr(time, "time", lambda: start + 1000)
+    for key, status in ((old, 401), (mine, 401), (new, 200)):
+        async with using(server, key["key"]) as client:
+            assert (await client.get("/v1/jobs")).status_code == status
+
+
+async def test_the_last_operators_key_is_not_replaced_by_one_that_ends(server: Any) -> None:
+    async with server.client("operator") as operator:
+        (own,) = [key.id for key in server.store.keys.all("operator")]
+        refused = await operator.post("/v1/keys", json={"replaces": own, "expires_in_s": 0.5})
+        assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+        assert (await operator.post("/v1/keys", json={"expires_in_s": 3600})).status_code == 201
+        assert (await operator.post("/v1/keys", json={"replaces": own})).status_code == 201
+
+
 async def test_a_revoked_key_stays_so_where_the_clock_goes_back(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     revoked, rotated = await made(server, "ada"), await made(server, "ada")
     async with server.client("ada") as client:

@@ -474,3 +474,23 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
         store.blobs.drop(TENANT, digest.digest)
     finish(engine)
     store.blobs.drop(TENANT, digest.digest)
+
+
+def test_a_blob_that_was_deleted_while_its_kernel_was_compiled_is_asked_for_again() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    asked = step_request(store)
+    work = engine.intake.prepare(asked)
+    digest = KernelRequest.from_json(asked.body or {}).digests[0]
+    content = store.blobs.get(TENANT, digest)
+    store.blobs.drop(TENANT, digest)
+    (refused,) = engine.intake.accept_all([(asked, work)])
+    assert isinstance(refused, InvalidRequest)
+    assert "upload it again" in refused.message
+    with pytest.raises(InvalidRequest, match="upload it again"):
+        engine.intake.accept_array([asked, asked], [work, work])
+    assert engine.idle
+    store.blobs.put(TENANT, digest, content)
+    (taken,) = engine.intake.accept_all([(asked, work)])
+    assert not isinstance(taken, Exception)

@@ -185,3 +185,12 @@ def test_keys_are_looked_up_and_not_searched_for(store: Store, monkeypatch: pyte
     assert sorted(key for _, key in found) == ["k1", "k3"]
     assert not [step for plan in plans for step in plan if step.startswith("SCAN idempotency")], plans
     assert [step for step in plans[0] if "SEARCH idempotency USING PRIMARY KEY (tenant=? AND key=?)" in step], plans
+
+
+def test_of_an_array_too_what_is_checked_is_kept(store: Store) -> None:
+    def check(submission: Submission) -> Submission:
+        return dataclasses.replace(submission, program="compiled")
+
+    records, new = store.arrays.write([Submission(JobRequest("a", "app"))] * 2, 0.0, check)
+    assert new
+    assert [store.jobs.program(record.id) for record in records] == ["compiled"] * 2

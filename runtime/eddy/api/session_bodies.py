@@ -37,10 +37,10 @@ class SessionAnswer(Answer):
     csrf_token: str = Field(description="Header `X-CSRF-Token` of every request of the session that changes something.")
 
 
-def opened(sessions: Sessions, key_hash: str, old: str, http: Request, response: Response) -> Session:
-    """A new session of a key, whose cookie the response sets; the one the browser had before ends."""
+def opened(sessions: Sessions, key_hash: str, tenant: str, old: str, http: Request, response: Response) -> Session:
+    """A new session of a tenant's key, whose cookie the response sets; the one the browser had before ends."""
     sessions.close(old)
-    cookie, session = sessions.open(key_hash)
+    cookie, session = sessions.open(key_hash, tenant)
     secure = http.url.scheme == "https"
     response.set_cookie(COOKIE, cookie, int(LIFE_S), httponly=True, samesite="strict", secure=secure)
     response.headers["Cache-Control"] = "no-store"

@@ -9,7 +9,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,9 +18,9 @@ HEADER = "X-CSRF-Token"
 LIFE_S = 12 * 3600.0
 """Wall seconds after which a session ends, used or not."""
 MOST_OF_A_KEY = 20
-"""Sessions one key may have; beyond them, its own that was opened first ends: nobody can log others out."""
+"""Sessions one key may have; beyond them, its own that was opened first ends."""
 MOST = 1_000
-"""Sessions kept; beyond them, the one that was opened first ends."""
+"""Sessions kept; beyond them, one of the tenant that has most of them ends, the one that was opened first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,13 @@ class Session:
 
     Attributes:
         key_hash: Hash of the key it was opened with: a tenant without that key has no session any more.
+        tenant: Whose key that is.
         csrf_token: What requests that change something carry in a header beside the cookie.
         ends_s: When it ends, by the clock of `Sessions`.
     """
 
     key_hash: str
+    tenant: str
     csrf_token: str
     ends_s: float
 
@@ -54,17 +56,19 @@ class Sessions:
         self._open: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
 
-    def open(self, key_hash: str) -> tuple[str, Session]:
+    def open(self, key_hash: str, tenant: str) -> tuple[str, Session]:
         """A new session: its cookie's value, and what it is."""
-        session = Session(key_hash, secrets.token_urlsafe(32), self._clock() + LIFE_S)
+        session = Session(key_hash, tenant, secrets.token_urlsafe(32), self._clock() + LIFE_S)
         cookie = secrets.token_urlsafe(32)
         with self._lock:
             mine = [known for known, each in self._open.items() if each.key_hash == key_hash]
             for known in mine[: max(0, len(mine) + 1 - MOST_OF_A_KEY)]:
                 del self._open[known]
             self._open[cookie] = session
-            while len(self._open) > MOST:
-                self._open.popitem(last=False)
+            if len(self._open) > MOST:
+                counts = Counter(each.tenant for each in self._open.values())
+                most = max(counts, key=lambda whose: counts[whose])
+                del self._open[next(known for known, each in self._open.items() if each.tenant == most)]
         return cookie, session
 
     def of(self, cookie: str) -> Session | None:

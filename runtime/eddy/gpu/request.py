@@ -100,6 +100,11 @@ class KernelRequest:
     includes: Mapping[str, str] = field(default_factory=dict)
     options: str = ""
 
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Hashes of its arrays' bytes, once each."""
+        return tuple(dict.fromkeys(value.digest for value in self.arguments if isinstance(value, Buffer)))
+
     def array(self, place: int) -> Buffer | None:
         """The array at a place of the arguments, or None where there is none."""
         value = self.arguments[place]

@@ -154,7 +154,7 @@ class Intake:
 
         def check(submission: Submission) -> Submission:
             if id(submission) in prepared:
-                return submission
+                return self._still_there(submission)
             made[id(submission)] = work = self.prepare(submission.request)
             return self._kept_as(work)
 
@@ -184,9 +184,9 @@ class Intake:
         def check(submission: Submission) -> Submission:
             place = places[id(submission)]
             known = made[place]
-            if known is not None:
-                return submission
             with of_array(place):
+                if known is not None:
+                    return self._still_there(submission)
                 made[place] = work = self.prepare(submission.request)
             return self._kept_as(work)
 
@@ -198,6 +198,19 @@ class Intake:
                 self._arrived(work, record)
         self._store.settle()
         return records
+
+    def _still_there(self, submission: Submission) -> Submission:
+        """What was made ready before the transaction, whose blobs may have been deleted meanwhile.
+
+        Raises:
+            InvalidRequest: One was.
+        """
+        tenant = submission.request.tenant
+        for sha256 in submission.blobs:
+            if self._store.blobs.size_bytes(tenant, sha256) is None:
+                message = f"Blob {sha256} was deleted while the job was made ready; upload it again, then submit."
+                raise InvalidRequest(message, field="kernel.arguments", allowed="sha256 of an uploaded blob")
+        return submission
 
     def _kept_as(self, work: Work) -> Submission:
         """A job as the store keeps it, on this board."""

@@ -55,7 +55,8 @@ class KernelWork:
     def submission(self) -> Submission:
         """What it was compiled to is kept with it."""
         kernel, program = self.plan.record, self.plan.program.to_json()
-        return Submission(self.request, KERNEL, f"kernel:{kernel.name}", kernel.slices, kernel, program)
+        blobs = self.plan.request.digests
+        return Submission(self.request, KERNEL, f"kernel:{kernel.name}", kernel.slices, kernel, program, blobs=blobs)
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `gpu` pool; the arrays are read after the last slice."""

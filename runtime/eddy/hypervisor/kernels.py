@@ -95,9 +95,7 @@ class KernelPlanner:
         kernel = KernelRequest.from_json(request.body or {})
         limit_s = self._limit_s(request)
         module, shape = self._cluster()
-        for place, value in enumerate(kernel.arguments):
-            if isinstance(value, ArrayArgument):
-                _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
+        _check_arrays(kernel, request.tenant, store)
         with _named_as_asked():
             program = self._built(request.tenant, kernel, shape.fpu)
             _check_kernel(kernel, program)
@@ -124,9 +122,7 @@ class KernelPlanner:
         """
         kernel = KernelRequest.from_json(request.body or {})
         self._cluster()
-        for place, value in enumerate(kernel.arguments):
-            if isinstance(value, ArrayArgument):
-                _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
+        _check_arrays(kernel, request.tenant, store)
         return self._spread_all(request, kernel, region)
 
     def _spread_all(self, request: JobRequest, kernel: KernelRequest, region: str) -> dict[str, Plan]:
@@ -322,6 +318,17 @@ def _extent(kernel: KernelRequest, place: int) -> object:
         return value
     key = value.argument if isinstance(value, Same) else place
     return Extent(key, array.bytes, array.dtype.lstrip("<|="), texels=array.texels)
+
+
+def _check_arrays(kernel: KernelRequest, tenant: str, store: Store) -> None:
+    """See that the blobs of a kernel's arrays are there.
+
+    Raises:
+        InvalidRequest: One is not, or has another size.
+    """
+    for place, value in enumerate(kernel.arguments):
+        if isinstance(value, ArrayArgument):
+            _check_blob(store, tenant, value, f"kernel.arguments[{place}]")
 
 
 def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:

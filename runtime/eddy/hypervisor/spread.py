@@ -56,7 +56,9 @@ class SpreadWork:
     def submission(self) -> Submission:
         """What it was compiled to is kept with it."""
         kernel, program = self.first.record, self.first.program.to_json()
-        return Submission(self.request, KERNEL, f"kernel:{kernel.name}", 1, kernel, program)
+        return Submission(
+            self.request, KERNEL, f"kernel:{kernel.name}", 1, kernel, program, blobs=self.first.request.digests
+        )
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `gpu` pool; the arrays are read after the last slice."""

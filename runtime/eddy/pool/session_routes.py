@@ -18,7 +18,7 @@ async def log_in(
 ) -> SessionAnswer:
     """Open a session: the cookie in the answer stands for the key, at this head, for 12 hours, until it restarts."""
     tenant = await parts.tenants.of_key(body.key)
-    session = opened(parts.sessions, hash_of(body.key), old, http, response)
+    session = opened(parts.sessions, hash_of(body.key), tenant.id, old, http, response)
     return SessionAnswer(tenant=tenant.id, operator=tenant.admin, csrf_token=session.csrf_token)
 
 

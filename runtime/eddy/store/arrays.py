@@ -73,11 +73,12 @@ class Arrays:
             first = group.number
             self._submissions.checks.check(request, len(submissions) - 1)
             for index, submission in enumerate(submissions):
-                record = new_record(check(submission), group)
+                kept = check(submission)
+                record = new_record(kept, group)
                 place = ArrayPlace(first, index, len(submissions))
                 asked = dataclasses.replace(record.asked, array=place)
                 text = dump_request(submission.request)
-                group.added.append((dataclasses.replace(record, asked=asked), text, submission))
+                group.added.append((dataclasses.replace(record, asked=asked), text, kept))
                 group.number += 1
             if request.idempotency_key:
                 group.keys.append((request.tenant, request.idempotency_key, _body(submissions), first))

@@ -91,21 +91,39 @@ class Blobs:
         """A file for bytes on their way in."""
         return files.Draft(files.make_folder(self.folder / INCOMING))
 
-    def keep(self, tenant: str, sha256: str, draft: Settled) -> bool:
-        """Give a settled draft its name, then its row; answers whether the row is new."""
-        path, values = self._blob_path(tenant, sha256), (tenant, sha256, draft.size_bytes)
-        files.make_folder(path.parent)
+    def keep(self, tenant: str, sha256: str, draft: Settled, booked: int) -> bool:
+        """Give a settled draft its name, then its row; answers whether the row is new.
+
+        Args:
+            tenant: Whose.
+            sha256: Its hash.
+            draft: The bytes.
+            booked: Bytes that the caller has booked for it. Whatever happens here, only those of a row that has come
+                stay booked: also where the disk refuses after the row was written.
+
+        Raises:
+            QuotaExceeded: Less was booked, because it was there already, and it is there no more.
+        """
+        path, size = self._blob_path(tenant, sha256), draft.size_bytes
         with self._naming:
-            draft.keep(path)
-            sync_folder(path.parent)
+            before = self.size_bytes(tenant, sha256)
             try:
+                files.make_folder(path.parent)
+                if before is None and size > booked:
+                    self.ledger.book(tenant, size - booked)
+                    booked = size
+                draft.keep(path)
+                sync_folder(path.parent)
+                values = tenant, sha256, size
                 with self._db.transaction() as db:
-                    done = db.execute("INSERT OR IGNORE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
-                    return done.rowcount > 0
-            except BaseException:
-                if self.size_bytes(tenant, sha256) is None:
-                    path.unlink()
-                raise
+                    db.execute("INSERT OR IGNORE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
+                return before is None
+            finally:
+                after = self.size_bytes(tenant, sha256)
+                if after is None:
+                    with suppress(OSError):
+                        path.unlink(missing_ok=True)
+                self.ledger.release(tenant, booked - ((after or 0) - (before or 0)))
 
     # There --------------------------------------------------------------------------------------------------------
 

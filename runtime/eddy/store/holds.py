@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
+import threading
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
@@ -30,6 +31,8 @@ class Holds:
 
     def __init__(self, db: Database, numbers: Numbers, jobs: JobTable, ledger: Ledger) -> None:
         self._db, self._numbers, self._jobs, self._ledger = db, numbers, jobs, ledger
+        self._changing = threading.Lock()
+        """What is booked follows what is written, also where the disk refuses after it was."""
         for row in db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
             ledger.book_kept(row["tenant"], row["n"])
 
@@ -47,7 +50,11 @@ class Holds:
             OutputsCollected: What it left was removed already.
             QuotaExceeded: The tenant may not keep so many bytes.
         """
-        booked = 0
+        with self._changing:
+            return self._hold(tenant, job, by)
+
+    def _hold(self, tenant: str, job: int, by: str) -> JobRecord:
+        booked, before = 0, self._held_bytes(job)
         try:
             with self._db.transaction() as db:
                 record = self._jobs.get(tenant, job)
@@ -62,18 +69,14 @@ class Holds:
                 if record.held_by in (by, OPERATOR):
                     return record
                 (size,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?", job)
-                before = self._held_bytes(job)
                 if by == TENANT:
                     self._ledger.book(tenant, size["n"])
                     booked = size["n"]
                 values = job, tenant, size["n"] if by == TENANT else 0
                 db.execute("INSERT OR REPLACE INTO held (job, tenant, bytes) VALUES (?, ?, ?)", values)
-                held = self._say(db, record, by)
-        except BaseException:
-            self._ledger.release(tenant, booked)
-            raise
-        self._ledger.release(tenant, before)
-        return held
+                return self._say(db, record, by)
+        finally:
+            self._ledger.release(tenant, booked + before - self._held_bytes(job))
 
     def let_go(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
         """Have what a job left go when room is needed; nothing changes where it is not held.
@@ -82,16 +85,18 @@ class Holds:
             NotFound: No such job of this tenant.
             Conflict: An operator holds it, and a tenant asks.
         """
-        with self._db.transaction() as db:
-            record = self._jobs.get(tenant, job)
-            if record.held_by == OPERATOR and by != OPERATOR:
-                told = self._numbers.job.told(job)
-                raise Conflict(f"the operator holds the outputs of job {told}: ask the operator", field="job")
+        with self._changing:
             before = self._held_bytes(job)
-            db.execute("DELETE FROM held WHERE job = ?", (job,))
-            free = self._say(db, record, "")
-        self._ledger.release(tenant, before)
-        return free
+            try:
+                with self._db.transaction() as db:
+                    record = self._jobs.get(tenant, job)
+                    if record.held_by == OPERATOR and by != OPERATOR:
+                        told = self._numbers.job.told(job)
+                        raise Conflict(f"the operator holds the outputs of job {told}: ask the operator", field="job")
+                    db.execute("DELETE FROM held WHERE job = ?", (job,))
+                    return self._say(db, record, "")
+            finally:
+                self._ledger.release(tenant, before - self._held_bytes(job))
 
     def _held_bytes(self, job: int) -> int:
         row = self._db.row("SELECT bytes FROM held WHERE job = ?", job)

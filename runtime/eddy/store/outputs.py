@@ -11,7 +11,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from eddy.store.names import output_name
 from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
 from eddy.store.rows import LOG, ItemOutput, ResultRow
+from eddy.store.verified import Verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,14 @@ class OutputFile:
         parts: Items, in order.
         what: How a person calls it.
         check_kept: Raises `OutputsCollected` where it was removed since: then a file that is missing is not damaged.
+        verified: Items that were found to be what was stored.
     """
 
     path: Path
     parts: tuple[Part, ...]
     what: str
     check_kept: Callable[[], None] = lambda: None
+    verified: Verified = field(default_factory=Verified, compare=False, repr=False)
 
     @property
     def size_bytes(self) -> int:
@@ -78,7 +81,8 @@ class OutputFile:
         return hashlib.sha256("".join(f"{part.size_bytes}:{part.sha256};" for part in self.parts).encode()).hexdigest()
 
     def read(self, begin: int, stop: int) -> Iterator[bytes]:
-        """Bytes from `begin` up to `stop`, a piece at a time; the items they are of are verified first.
+        """Bytes from `begin` up to `stop`, a piece at a time; the items they are of are verified first, those that are
+        read in part unless they were and the file has not changed since.
 
         The file is open when this returns: it is read to its end, whatever is removed meanwhile.
 
@@ -91,7 +95,9 @@ class OutputFile:
             first, last = max(begin - at, 0), min(stop - at, part.size_bytes)
             if first < last:
                 wanted.append((part.place + first, last - first))
-                touched.append(part)
+                whole = last - first == part.size_bytes
+                if whole or not self.verified.knows(self.path, (part.place, part.size_bytes)):
+                    touched.append(part)
             at += part.size_bytes
         dataclasses.replace(self, parts=tuple(touched)).verify()
         pieces = self._spans(wanted)
@@ -110,6 +116,7 @@ class OutputFile:
                 digest.update(piece)
             how = f"the sha256 of bytes {part.place} to {part.place + part.size_bytes} is {digest.hexdigest()}"
             files.check(digest.hexdigest() == part.sha256, self.path, self.what, how)
+            self.verified.remember(self.path, (part.place, part.size_bytes))
         return self
 
 
@@ -125,7 +132,7 @@ class Outputs:
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:
         self.folder = folder
-        self._db, self._numbers, self._jobs = db, numbers, jobs
+        self._db, self._numbers, self._jobs, self._verified = db, numbers, jobs, Verified()
 
     def file(self, tenant: str, job: int, name: str) -> OutputFile:
         """Where an output buffer of every item lies, end to end.
@@ -158,7 +165,7 @@ class Outputs:
 
     def _found(self, tenant: str, job: int, name: str, parts: tuple[Part, ...]) -> OutputFile:
         kept = partial(self._check_kept, tenant, job)
-        return OutputFile(self._output_path(job, name), parts, self._called(job, name), kept)
+        return OutputFile(self._output_path(job, name), parts, self._called(job, name), kept, self._verified)
 
     def _check_kept(self, tenant: str, job: int) -> None:
         """See whether what a job left is there still: rows go before files do, and the record says so with them."""

@@ -25,7 +25,7 @@ from eddy.store.names import INCOMING
 KEPT_S = 86400.0
 """Wall seconds for which a partial blob waits for more."""
 MOST = 16
-"""PartialBlob blobs of one tenant."""
+"""Partial blobs of one tenant."""
 _NAME = re.compile(r"([^.]+)\.([0-9a-f]{64})\.part")
 
 
@@ -81,6 +81,7 @@ class Partials:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs, self._ledger, self._folder = blobs, blobs.ledger, blobs.folder / INCOMING
         self._held, self._holding = set[Path](), threading.Lock()
+        self._since_s: dict[Path, float] = {}
         for tenant, _, path in self._partials():
             self._ledger.book_kept(tenant, _size(path) or 0)
         self.sweep()
@@ -108,14 +109,15 @@ class Partials:
             if offset != (there or 0):
                 message = f"{there or 0} bytes of this blob are here; go on from there, or delete them first."
                 raise Conflict(message, field="Upload-Offset", offset=there or 0)
-            if there is None:
-                self._check_count(tenant)
-                files.make_folder(path.parent)
-            partial = PartialBlob(path, offset)
+            partial = PartialBlob(path, offset) if there is not None else self._begin(tenant, path)
             try:
                 yield partial
             finally:
                 partial.close()
+                if _size(path) is None:
+                    self._since_s.pop(path, None)
+                else:
+                    self._since_s[path] = time.monotonic()
 
     def add(self, tenant: str, partial: PartialBlob, data: bytes) -> None:
         """Append bytes to a partial blob.
@@ -142,10 +144,11 @@ class Partials:
             message = f"The {partial.size_bytes} bytes received have the sha256 {found}, not {sha256}: begin again"
             raise InvalidRequest(f"{message}, under their own hash.", field="sha256", asked=sha256, allowed=found)
         partial.settle()
-        new = self._blobs.keep(tenant, sha256, partial)
-        if not new:  # it was there already, and counts once
-            self._ledger.release(tenant, partial.size_bytes)
-        return new
+        try:
+            return self._blobs.keep(tenant, sha256, partial, partial.size_bytes)
+        except BaseException:
+            self._ledger.book_kept(tenant, _size(partial.path) or 0)
+            raise
 
     def drop(self, tenant: str, sha256: str) -> None:
         """Give a partial blob up.
@@ -165,17 +168,27 @@ class Partials:
         gone = []
         for tenant, _, path in self._partials():
             with suppress(Conflict, FileNotFoundError), self._alone(path):
-                if time.time() - path.stat().st_mtime > KEPT_S:
+                if time.monotonic() - self._since(path) > KEPT_S:
                     self._forget(tenant, path)
                     gone.append(path)
         return gone
 
-    def _check_count(self, tenant: str) -> None:
+    def _begin(self, tenant: str, path: Path) -> PartialBlob:
         self.sweep()
-        count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
-        if count >= MOST:
-            message = f"tenant {tenant} has {count} blobs that are not whole yet: complete or delete some"
-            raise QuotaExceeded(message, limit=MOST, asked=count + 1)
+        files.make_folder(path.parent)
+        with self._holding:  # nobody begins another between the count and the file
+            count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
+            if count >= MOST:
+                message = f"tenant {tenant} has {count} blobs that are not whole yet: complete or delete some"
+                raise QuotaExceeded(message, limit=MOST, asked=count + 1)
+            return PartialBlob(path, 0)
+
+    def _since(self, path: Path) -> float:
+        """When something was last added, by the monotonic clock: a step of the wall clock ends no upload that is under
+        way. The wall clock is asked only for the age of what an earlier process left."""
+        if path not in self._since_s:
+            self._since_s[path] = time.monotonic() - max(time.time() - path.stat().st_mtime, 0.0)
+        return self._since_s[path]
 
     def _partials(self) -> list[tuple[str, str, Path]]:
         folder, found = self._folder, list[tuple[str, str, Path]]()
@@ -193,6 +206,7 @@ class Partials:
         size = _size(path) or 0
         with os_errors(path):
             path.unlink(missing_ok=True)
+        self._since_s.pop(path, None)
         self._ledger.release(tenant, size)
 
     @contextmanager

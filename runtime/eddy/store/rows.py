@@ -81,7 +81,7 @@ class Commit:
         results: Outputs of items that are done; an item that is already there is refused.
         slots: Snapshots of slots that changed, by index.
         meta: Values to keep by name.
-        kept: More results, whose outputs are on disk already (`Store.write_results`).
+        kept: More results, whose outputs are on disk already (`Outputs.write`).
     """
 
     jobs: tuple[tuple[JobRecord, Mapping[str, Any]], ...] = ()

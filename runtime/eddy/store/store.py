@@ -1,7 +1,7 @@
 """The store: one SQLite file behind a few plain calls, safe from any thread.
 
-Submissions are durable when `add_job` returns; what one step of the hypervisor changes is durable, all of it or
-nothing, when `commit` returns. Every query about jobs names the tenant, so that one tenant never sees another's.
+Submissions are durable when `submissions.add_job` returns; what one step of the hypervisor changes is durable, all of
+it or nothing, when `commit` returns. Every query about jobs names the tenant, so that one tenant never sees another's.
 """
 
 from __future__ import annotations

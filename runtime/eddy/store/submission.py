@@ -19,6 +19,8 @@ class Submission:
         kernel: For a kernel job, what it is.
         program: What was compiled for it, kept until it has ended; "" for nothing.
         computed: Whether the board computes what it asks for.
+        blobs: Hashes of the tenant's blobs that it needs, looked for again as it is kept; of kinds that take time to
+            make ready.
     """
 
     request: JobRequest
@@ -28,3 +30,4 @@ class Submission:
     kernel: KernelRecord | None = None
     program: str = ""
     computed: bool = True
+    blobs: tuple[str, ...] = ()

@@ -21,8 +21,11 @@ class Shelf(Protocol):
     def draft(self) -> Draft:
         """A file to write it to."""
 
-    def keep(self, tenant: str, sha256: str, draft: Draft) -> bool:
-        """Keep a finished draft; answers whether it is new."""
+    def size_bytes(self, tenant: str, sha256: str) -> int | None:
+        """Size of one that is there."""
+
+    def keep(self, tenant: str, sha256: str, draft: Draft, booked: int) -> bool:
+        """Keep a finished draft, and take over what was booked for it; answers whether it is new."""
 
 
 class Upload:
@@ -46,9 +49,10 @@ class Upload:
     ) -> None:
         self._blobs, self._ledger, self._tenant, self._sha256 = blobs, ledger, tenant, sha256
         self._booked = 0
-        self._known = blobs.has(tenant, sha256)
-        """Already there: what comes replaces it, which mends a file that was damaged, and takes no more room."""
-        if not self._known:
+        self._known = blobs.size_bytes(tenant, sha256) if blobs.has(tenant, sha256) else None
+        """Size of what is already there: what comes replaces it, which mends a file that was damaged, and takes no more
+        room as long as it is there."""
+        if self._known is None:
             self._book(declared_bytes or 0)
         self._draft = blobs.draft()
 
@@ -71,9 +75,9 @@ class Upload:
         Raises:
             QuotaExceeded: The tenant may not keep as many.
         """
-        lacking = self._draft.size_bytes + len(data) - self._booked
-        if lacking > 0 and not self._known:
-            self._book(lacking, STEP_BYTES)
+        comes = self._draft.size_bytes + len(data)
+        if comes > max(self._booked, self._known or 0):
+            self._book(comes - self._booked, STEP_BYTES)
         self._draft.write(data)
 
     def finish(self) -> bool:
@@ -84,6 +88,7 @@ class Upload:
 
         Raises:
             InvalidRequest: The bytes have another hash.
+            QuotaExceeded: It was there when it began to come, is there no more, and the tenant may not keep as many.
         """
         draft = self._draft
         if draft.sha256 != self._sha256:
@@ -95,10 +100,8 @@ class Upload:
                 allowed=draft.sha256,
             )
         draft.settle()
-        new = self._blobs.keep(self._tenant, self._sha256, draft)
-        if new:  # booked for as long as it is kept
-            self._ledger.book_kept(self._tenant, draft.size_bytes)
-        return new
+        booked, self._booked = self._booked, 0
+        return self._blobs.keep(self._tenant, self._sha256, draft, booked)
 
     def _book(self, least: int, step: int = 0) -> None:
         """Book bytes: in steps where there is room for one, else just as many as there are."""

@@ -8,30 +8,33 @@ from collections import OrderedDict
 from pathlib import Path
 
 MOST = 1024
-"""Files that are remembered."""
+"""Files, or parts of files, that are remembered."""
 
 _Seen = tuple[int, int, int, int]
+_Key = tuple[Path, tuple[int, int]]
+_ALL = (0, -1)
 
 
 class Verified:
     """Remembers files by what the system says of them: one that is fetched in parts is read for its hash once."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[Path, _Seen] = OrderedDict()
+        self._seen: OrderedDict[_Key, _Seen] = OrderedDict()
         self._lock = threading.Lock()
 
-    def knows(self, path: Path) -> bool:
-        """Whether a file was found to be whole, and is as it was then."""
+    def knows(self, path: Path, part: tuple[int, int] = _ALL) -> bool:
+        """Whether a file, or a part (first byte and size), was found to be whole, and the file is as it was then."""
         with self._lock:
-            return path in self._seen and self._seen[path] == _look(path)
+            seen = self._seen.get((path, part))
+        return seen is not None and seen == _look(path)
 
-    def remember(self, path: Path) -> None:
-        """Take note that a file was found to be whole just now."""
-        found = _look(path)
+    def remember(self, path: Path, part: tuple[int, int] = _ALL) -> None:
+        """Take note that it was found to be whole just now."""
+        found, key = _look(path), (path, part)
         with self._lock:
-            self._seen.pop(path, None)
+            self._seen.pop(key, None)
             if found is not None:
-                self._seen[path] = found
+                self._seen[key] = found
             while len(self._seen) > MOST:
                 self._seen.popitem(last=False)
 

@@ -147,16 +147,31 @@ async def fetch(
     status_code=200,
     summary="Ask whether you have stored a blob",
     response_class=Response,
-    responses={200: {"description": "It is there."}, **refusals(404)},
+    responses={200: {"description": "It is there."}, 304: {"description": "You know."}, **refusals(404, 412)},
 )
-async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
+async def head(
+    sha256: Sha256, context: Ctx, tenant: Caller, if_match: IfMatch = None, if_none_match: IfNoneMatch = None
+) -> Response:
     """200 where it is there, 404 where it is not; saves sending it again."""
-    if not context.store.blobs.has(tenant.id, sha256):
+    size = await stored_bytes(context, tenant.id, sha256)
+    if size is None:
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-    size = context.store.blobs.size_bytes(tenant.id, sha256)
-    return Response(
-        headers={"ETag": f'"{sha256}"', "Accept-Ranges": "bytes", **({"Content-Length": str(size)} if size else {})}
-    )
+    asked, etag = PartAsked(if_match, if_none_match), f'"{sha256}"'
+    asked.check(etag)
+    if asked.knows(etag):
+        return Response(status_code=304, headers={"ETag": etag})
+    headers = {"ETag": etag, "Accept-Ranges": "bytes", **({"Content-Length": str(size)} if size else {})}
+    return Response(headers=headers)
+
+
+async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None:
+    """Size of a blob that is there, also after a loss of power: whoever hears of it may forget the bytes. Or None."""
+    store = context.store
+    if not store.blobs.has(tenant, sha256):
+        return None
+    if store.settling:
+        await context.uploads.on_disk(store.settle)
+    return store.blobs.size_bytes(tenant, sha256)
 
 
 @router.delete(
@@ -164,9 +179,10 @@ async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     operation_id="delete_blob",
     status_code=204,
     summary="Forget a blob",
-    responses={204: {"description": "It is forgotten."}, **refusals(404, 409)},
+    responses={204: {"description": "It is forgotten."}, **refusals(404, 409, 412)},
 )
-def delete(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
+def delete(sha256: Sha256, context: Ctx, tenant: Caller, if_match: IfMatch = None) -> Response:
     """Forget a blob; refused while a job that has not ended needs it."""
+    PartAsked(if_match).check(f'"{sha256}"')
     context.store.blobs.drop(tenant.id, sha256)
     return Response(status_code=204)

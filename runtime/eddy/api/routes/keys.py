@@ -97,10 +97,14 @@ def _mine(context: Context, viewer: TenantRecord, key: str) -> ApiKey:
 
     Raises:
         NotFound: There is none of that name; another tenant's does not show.
+        Forbidden: The key in use was replaced itself: somebody who has it because it leaked ends no others.
     """
     found = context.store.keys.get(key)
     if not viewer.admin and (found.tenant != viewer.id or found.scope is KeyScope.OPERATOR):
         raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
+    used = key_in_use.get()
+    if found.id != used and context.store.keys.get(used).revoked_unix_s is not None:
+        raise Forbidden("This key has been replaced, and can end no other: use the one that replaced it.", field="key")
     return found
 
 
@@ -115,18 +119,28 @@ def _owner(context: Context, viewer: TenantRecord, body: KeySubmission, old: Api
 
 
 def _expiry(context: Context, owner: TenantRecord, asked_unix_s: float | None) -> float | None:
-    """When a key ends: no later than the one of the same tenant it is made with, which would have no end otherwise."""
+    """When a key ends: no later than the one of the same tenant it is made with, which would have no end otherwise. One
+    that was replaced ends with its grace."""
     made_with = context.store.keys.get(key_in_use.get())
-    ends = [asked_unix_s, made_with.expires_unix_s if made_with.tenant == owner.id else None]
+    own = (made_with.expires_unix_s, made_with.revoked_unix_s) if made_with.tenant == owner.id else ()
+    ends = [asked_unix_s, *own]
     return min((each for each in ends if each is not None), default=None)
 
 
 def _check_left(context: Context, changed: list[ApiKey], at_unix_s: float) -> None:
-    """See that somebody can operate afterwards.
+    """See that somebody can operate afterwards, and for as long as before.
 
     Raises:
-        Conflict: No operator's key would be left.
+        Conflict: No operator's key would be left, or none without an end where there was one.
     """
-    after = {key.id: key for key in (*context.store.keys.all(), *changed)}.values()
-    if not any(key.scope is KeyScope.OPERATOR and not key.ended(at_unix_s) for key in after):
+    before = {key.id: key for key in context.store.keys.all() if key.scope is KeyScope.OPERATOR}
+    after = before | {key.id: key for key in changed if key.scope is KeyScope.OPERATOR}
+    if not any(not key.ended(at_unix_s) for key in after.values()):
         raise Conflict("This is the last operator's key: make another one first.", field="key")
+    if any(map(_endless, before.values())) and not any(map(_endless, after.values())):
+        message = "This is the last operator's key without an end: make another one without an end first."
+        raise Conflict(message, field="key")
+
+
+def _endless(key: ApiKey) -> bool:
+    return key.expires_unix_s is None and key.revoked_unix_s is None and not key.revoked_for_good

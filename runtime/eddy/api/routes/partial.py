@@ -13,7 +13,7 @@ from eddy.api.limits import drain
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
 from eddy.api.problems import BodyTooLarge
-from eddy.api.routes.blobs import BYTES, Body, Sha256, declared_bytes
+from eddy.api.routes.blobs import BYTES, Body, Sha256, declared_bytes, stored_bytes
 from eddy.api.schemas import Blob
 from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
@@ -56,7 +56,7 @@ async def append(
     409 has the right `offset`. What is not completed is forgotten a day after the last byte.
     """
     store, disk = context.store, context.uploads.on_disk
-    size = store.blobs.size_bytes(tenant.id, sha256) if store.blobs.has(tenant.id, sha256) else None
+    size = await stored_bytes(context, tenant.id, sha256)
     if size is not None:
         await drain(request.scope, request.receive)
         response.status_code = 200
@@ -95,8 +95,9 @@ async def append(
 )
 async def offset(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Where to go on with a blob, in `Upload-Offset`; 404 where nothing of it has come."""
-    whole = context.store.blobs.has(tenant.id, sha256)
-    there = (context.store.blobs.size_bytes if whole else context.store.partials.size_bytes)(tenant.id, sha256)
+    size = await stored_bytes(context, tenant.id, sha256)
+    whole = size is not None
+    there = size if whole else context.store.partials.size_bytes(tenant.id, sha256)
     if there is None:
         raise NotFound("Nothing of this blob is being uploaded.", field="sha256", asked=sha256)
     headers = {"Upload-Offset": str(there), "Upload-Complete": "?1" if whole else "?0", "Cache-Control": "no-store"}

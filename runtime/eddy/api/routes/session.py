@@ -23,7 +23,7 @@ def log_in(body: Login, http: Request, response: Response, context: Ctx, old: Se
     The session the browser had before ends.
     """
     tenant = tenant_of_key(context, body.key)
-    session = opened(context.sessions, context.hasher.hash(body.key), old, http, response)
+    session = opened(context.sessions, context.hasher.hash(body.key), tenant.id, old, http, response)
     return _answer(tenant, session)
 
 
