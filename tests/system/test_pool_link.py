@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import os
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, cast
 from unittest.mock import patch
 
 import pytest
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, NotFound, Unauthorized
+from eddy.core.tenants import KeyScope
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
 from eddy.pool.ending import ended
 from eddy.pool.lease import LeaderLease
@@ -22,6 +26,8 @@ from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.store.keys import revoked
+from nats.js.kv import KeyValue
 from pool_boards import unhurried
 from pool_kit import WAIT_S
 
@@ -174,6 +180,58 @@ def test_nobody_is_told_of_an_array_that_is_not_there_whole(tmp_path: Path) -> N
         assert await told() == 4
         await PoolJobs(link).submit_array("ada", [REQUEST] * 4, "k")
         assert await told() == 4
+
+    on_a_server(tmp_path, check)
+
+
+def test_a_key_that_was_revoked_stays_so_and_one_head_at_a_time_changes_keys(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        keys, others = PoolKeys(link), PoolKeys(link)
+        _, key = await keys.make("ada", KeyScope.TENANT)
+        seen = await others.named(key.id)  # another head reads it, and is slow
+        await keys.change(key, lambda now: revoked(now, time.time()))
+        await others.change(seen, lambda now: revoked(now, time.time(), grace_s=3600.0))
+        with pytest.raises(Unauthorized, match="revoked"):
+            await keys.of_hash(key.key_hash)
+        inside: list[str] = []
+
+        async def changes(which: PoolKeys) -> None:
+            async with which.changing():
+                inside.append("in")
+                await asyncio.sleep(0.2)
+                inside.append("out")
+
+        await asyncio.gather(*(changes(each) for each in (keys, others, keys, others)))
+        assert inside == ["in", "out"] * 4
+
+    with patch("eddy.pool.tenant_keys.TURN_S", WAIT_S), patch("eddy.pool.streams.LEASE_S", 600.0):
+        on_a_server(tmp_path, check)
+
+
+def test_a_head_that_is_killed_as_it_makes_the_operator_leaves_a_pool_that_can_be_operated(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        class Dies:
+            """A bucket that keeps so much, and no more."""
+
+            def __init__(self, writes: int) -> None:
+                self.left = writes
+
+            def __getattr__(self, name: str) -> Any:
+                if name in ("put", "create"):
+                    self.left -= 1
+                    if self.left < 0:
+                        raise ConnectionError("the head is killed")
+                return getattr(link.keys, name)
+
+        for writes in range(2):
+            with pytest.raises(ConnectionError):
+                await PoolTenants(dataclasses.replace(link, keys=cast(KeyValue, Dies(writes)))).operate(
+                    f"first {writes}"
+                )
+            assert not await PoolTenants(link).operated(), "the next head makes another"
+        await PoolTenants(link).operate("second")
+        assert await PoolTenants(link).operated()
+        assert (await PoolTenants(link).of_key("second")).admin
 
     on_a_server(tmp_path, check)
 

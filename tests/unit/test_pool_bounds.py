@@ -50,9 +50,9 @@ class Pool:
     async def caught_up(self) -> None:
         await asyncio.sleep(random.random() / 200)
 
-    def bounds(self) -> Bounds:
+    def bounds(self, ahead_s: float = 0.0) -> Bounds:
         link: Any = self
-        return Bounds(link, link, lambda: self.now_s)
+        return Bounds(link, link, lambda: self.now_s + ahead_s)
 
     def add(self, tenant: str = "ada") -> None:
         number = len(self.jobs) + 1
@@ -99,6 +99,19 @@ def test_what_a_head_claimed_that_was_killed_counts_for_a_while() -> None:
         pool.now_s += CLAIMED_S
         async with other.within(ADA, 1, jobs=7):
             pass
+
+    asyncio.run(go())
+
+
+def test_heads_whose_dates_differ_count_each_others_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        pool = Pool()
+        monkeypatch.setattr("eddy.pool.bounds.time.time", lambda: 1e9)
+        async with pool.bounds().within(ADA, 1, jobs=5):
+            monkeypatch.setattr("eddy.pool.bounds.time.time", lambda: 1e9 + 86_400)
+            with pytest.raises(QuotaExceeded):
+                async with pool.bounds(ahead_s=86_400.0).within(ADA, 1, jobs=5):
+                    pass
 
     asyncio.run(go())
 

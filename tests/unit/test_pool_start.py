@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import selectors
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,6 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
-from eddy.core.errors import Conflict
 from eddy.pool import link, serving
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings
@@ -83,37 +83,41 @@ def test_streams_that_lost_their_leaders_are_waited_for_at_the_same_time() -> No
 
 
 class Tenants:
-    """Tenants of a pool: what happens when one is added."""
+    """Tenants of a pool: what happens when an operator is looked for, and let in."""
 
-    outcomes: list[BaseException | str]
+    outcomes: list[BaseException | bool | None]
 
     def __init__(self, _: Any) -> None:
         pass
 
-    async def add(self, _: Any) -> str:
+    async def operated(self) -> Any:
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    async def make_key(self, _: Any) -> str:
-        return "another"
+    async def operate(self, secret: str) -> None:
+        self.let_in.append(secret)
+        await self.operated()
+
+    let_in: list[str]
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "key"),
+    ("outcomes", "tries"),
     [
-        (["first"], "first\n"),
-        ([Conflict("there")], None),
-        ([NatsTimeout(), OSError(), "later"], "later\n"),
-        ([NatsTimeout(), Conflict("there, by the try that was not answered")], "another\n"),
+        ([False, None], 1),
+        ([True], 0),
+        ([NatsTimeout(), OSError(), False, None], 1),
+        ([False, NatsTimeout(), False, None], 2),
+        ([False, NatsTimeout(), True], 1),
     ],
 )
 def test_the_operators_key_is_made_though_a_server_ends_meanwhile(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcomes: list[BaseException | str], key: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcomes: list[BaseException | bool | None], tries: int
 ) -> None:
     monkeypatch.setattr(serving, "PoolTenants", Tenants)
-    Tenants.outcomes = [*outcomes]
+    Tenants.outcomes, Tenants.let_in = [*outcomes], []
     file = tmp_path / "operator.key"
     head = Head(HeadSettings("nats://nowhere", tmp_path, file, "h", port=0))
     loop = Jumping()
@@ -122,8 +126,28 @@ def test_the_operators_key_is_made_though_a_server_ends_meanwhile(
     finally:
         loop.close()
         head._socket.close()
-    assert (file.read_text() if file.exists() else None) == key
+    assert Tenants.let_in == [file.read_text().strip()] * tries if tries else not file.exists()
     assert Tenants.outcomes == []
+
+
+def test_a_head_that_is_told_to_end_while_it_starts_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It waits for a pool that is away, for ever."""
+    waits = threading.Event()
+
+    @contextlib.asynccontextmanager
+    async def opened(*_: object, **__: object) -> AsyncIterator[None]:
+        waits.set()
+        await asyncio.Event().wait()
+        yield
+
+    monkeypatch.setattr(serving, "opened", opened)
+    head = Head(HeadSettings("nats://nowhere", tmp_path, tmp_path / "operator.key", "h", port=0))
+    running = threading.Thread(target=head.run, daemon=True)
+    running.start()
+    assert waits.wait(180)
+    head.stop()
+    running.join(180)
+    assert not running.is_alive()
 
 
 def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:

@@ -12,11 +12,12 @@ and the server, or a head, sends it there with rights of its own (decision 265).
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,12 +116,24 @@ class PoolAdmission:
         folder.mkdir(parents=True, exist_ok=True)
         self.head_file = folder / "head.json"
         self._certificate, self._key, self._kept = folder / "server.pem", folder / "server.key", folder / "users.json"
+        with self._alone():
+            self._begin()
+
+    def _begin(self) -> None:
         if not self._certificate.exists():
             made_certificate(self._certificate, self._key)
         if not self._kept.exists():
             head = UserKey()
             PoolAccess("", "", head.seed, self._certificate.read_text()).write(self.head_file)
             self._keep({"head": head.public, "boards": {}, "places": []})
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Alone among processes: of two that change who is let in at once, both count. Others wait as long as servers
+        take to read it."""
+        with os.fdopen(os.open(self.folder / "users.lock", os.O_RDWR | os.O_CREAT, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     @property
     def boards(self) -> list[str]:
@@ -145,6 +158,10 @@ class PoolAdmission:
         """
         if not NAME.fullmatch(board) or board == "head":
             raise InvalidRequest("A board's name has letters, digits, - and _.", field="board", asked=board)
+        with self._alone():
+            return self._admit(board, host)
+
+    def _admit(self, board: str, host: str) -> Path:
         kept = self._read()
         if board in kept["boards"]:
             message = f"{board} is admitted already, with {self.board_file(board)}. Revoke it first for a new key."
@@ -154,7 +171,7 @@ class PoolAdmission:
         urls = ",".join(f"tls://{host or place['host']}:{place['port']}" for place in kept["places"])
         PoolAccess(urls, board, made.seed, self._certificate.read_text()).write(self.board_file(board))
         self._keep(kept)
-        self.apply()
+        self._apply()
         return self.board_file(board)
 
     def revoke(self, board: str) -> None:
@@ -164,15 +181,20 @@ class PoolAdmission:
             NotFound: It is not in.
             PoolUnreachable: A server that runs has not read it in time; it counts once that is started again.
         """
-        kept = self._read()
-        if kept["boards"].pop(board, None) is None:
-            raise NotFound(f"No board {board!r} was admitted here.", field="board", asked=board)
-        self._keep(kept)
-        self.board_file(board).unlink(missing_ok=True)
-        self.apply()
+        with self._alone():
+            kept = self._read()
+            if kept["boards"].pop(board, None) is None:
+                raise NotFound(f"No board {board!r} was admitted here.", field="board", asked=board)
+            self._keep(kept)
+            self.board_file(board).unlink(missing_ok=True)
+            self._apply()
 
     def listens(self, place: Place) -> Path:
         """Take note of a server of this pool; answers its configuration."""
+        with self._alone():
+            return self._listens(place)
+
+    def _listens(self, place: Place) -> Path:
         kept = self._read()
         entry = {
             "folder": str(place.folder), "host": place.host, "port": place.port,
@@ -193,6 +215,10 @@ class PoolAdmission:
         Raises:
             PoolUnreachable: One of them has not in time; the others have.
         """
+        with self._alone():
+            self._apply()
+
+    def _apply(self) -> None:
         kept, late = self._read(), list[PoolUnreachable]()
         for each in kept["places"]:
             place = Place(**{**each, "folder": Path(each["folder"]), "routes": tuple(each["routes"])})

@@ -26,12 +26,12 @@ from eddy.pool.tenants import PoolTenant
 CLAIMS = "claims."
 """What entries of claims begin with, in the bucket of keys, which heads alone may read."""
 CLAIMED_S = 30.0
-"""A claim counts for so long at most: its head may have been killed."""
+"""A claim counts for so long at most after a head has met it: the one that made it may have been killed."""
 CLEARED_S = 2.0
 """Wall seconds to wait for claims of others, where they alone are why there is no room: most are jobs by then, or have
 been refused."""
 Claims = dict[str, tuple[int, float]]
-"""Number of jobs and wall time of each claim."""
+"""Number of jobs of each claim, and wall time by its head's clock, which heads of an earlier release look at."""
 
 
 class Bounds:
@@ -40,11 +40,12 @@ class Bounds:
     Args:
         link: The pool.
         mirror: What this head knows of its jobs.
-        now: Wall time, seconds since 1970.
+        clock: Seconds that never jump. Claims are as old as it is that this head met them: dates of heads differ.
     """
 
-    def __init__(self, link: Link, mirror: Mirror, now: Callable[[], float] = time.time) -> None:
-        self._link, self._mirror, self._now = link, mirror, now
+    def __init__(self, link: Link, mirror: Mirror, clock: Callable[[], float] = time.monotonic) -> None:
+        self._link, self._mirror, self._clock = link, mirror, clock
+        self._met: dict[str, dict[str, float]] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def check(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> None:
@@ -89,7 +90,7 @@ class Bounds:
             await self._mirror.caught_up()
             has, claimed = self._has(tenant), sum(count for count, _ in claims.values())
             if has + claimed + jobs <= bound:
-                if await self._write(tenant.id, {**claims, claim: (jobs, self._now())}, revision):
+                if await self._write(tenant.id, {**claims, claim: (jobs, time.time())}, revision):
                     return
             elif has + jobs > bound or time.monotonic() > deadline:
                 raise _no_room(bound, has + claimed, jobs)
@@ -106,10 +107,12 @@ class Bounds:
         try:
             entry = await self._link.keys.get(f"{CLAIMS}{tenant}")
         except KeyNotFoundError:
+            self._met.pop(tenant, None)
             return {}, 0
-        now_s = self._now()
         kept = {name: (int(count), float(at_s)) for name, (count, at_s) in json.loads(entry.value or b"{}").items()}
-        return {name: each for name, each in kept.items() if abs(now_s - each[1]) < CLAIMED_S}, int(entry.revision or 0)
+        now_s, met = self._clock(), self._met.get(tenant, {})
+        met = self._met[tenant] = {name: met.get(name, now_s) for name in kept}
+        return {name: kept[name] for name, at_s in met.items() if now_s - at_s < CLAIMED_S}, int(entry.revision or 0)
 
     async def _write(self, tenant: str, claims: Claims, revision: int) -> bool:
         """Keep claims; false where another head changed them since they were read."""

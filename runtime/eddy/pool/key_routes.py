@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Annotated, Any
 
@@ -22,8 +21,6 @@ from eddy.store.keys import MOST_KEYS, revoked
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
 _Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
-_changing = asyncio.Lock()
-"""Between looking at the keys there are and changing them, at this head."""
 
 
 @router.get("")
@@ -40,7 +37,7 @@ async def list_keys(parts: Parts, caller: Caller, tenant: _Whose = "") -> KeyLis
 async def make_key(body: KeySubmission, response: Response, parts: Parts, caller: Caller) -> Any:
     """The key is in this answer and nowhere else. With `replaces`, that one is revoked, `grace_s` from now."""
     now_s = time.time()
-    async with _changing:
+    async with parts.keys.changing():
         old = None if body.replaces is None else await _mine(parts, caller, body.replaces)
         owner = await _owner(parts, caller, body, old)
         scope = KeyScope(body.scope) if body.scope else old.scope if old is not None else KeyScope.TENANT
@@ -59,7 +56,7 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
         label = body.label or (old.label if old is not None else "")
         secret, made = await parts.keys.make(owner.id, scope, label, expires_s)
         if old is not None:
-            await parts.keys.keep(revoked(old, now_s, body.grace_s))
+            await parts.keys.change(old, lambda now: revoked(now, now_s, body.grace_s))
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now_s).model_dump(), key=secret)
 
@@ -67,10 +64,10 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
 @router.delete("/{key}", status_code=204, response_class=Response)
 async def revoke_key(key: _KeyId, parts: Parts, caller: Caller) -> Response:
     """It is no good from now on at any head, nor are sessions that were opened with it."""
-    async with _changing:
-        ended = revoked(await _mine(parts, caller, key), time.time())
-        await _check_left(parts, ended, time.time())
-        await parts.keys.keep(ended)
+    async with parts.keys.changing():
+        ending, now_s = await _mine(parts, caller, key), time.time()
+        await _check_left(parts, ending, now_s)
+        await parts.keys.change(ending, lambda now: revoked(now, now_s))
     return Response(status_code=204)
 
 
@@ -104,6 +101,5 @@ async def _check_left(parts: HeadParts, ending: ApiKey, at_unix_s: float) -> Non
     """
     if ending.scope is not KeyScope.OPERATOR:
         return
-    left = [key for key in await parts.keys.all() if key.scope is KeyScope.OPERATOR and key.id != ending.id]
-    if all(key.ended(at_unix_s) for key in left):
+    if not await parts.keys.operators(at_unix_s, but=ending.id):
         raise Conflict("This is the last operator's key: make another one first.", field="key")

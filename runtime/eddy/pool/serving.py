@@ -14,11 +14,12 @@ import uvicorn
 from eddy.api import descriptors
 from eddy.api.connections import ConnectionLimits, guarded
 from eddy.api.listening import listen
-from eddy.core.errors import Conflict, InvalidRequest
+from eddy.core.errors import InvalidRequest
 from eddy.files import write_private
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
 from eddy.pool.credentials import PoolReplaced
+from eddy.pool.ending import ended
 from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened, steadily
@@ -26,8 +27,11 @@ from eddy.pool.naming import identity, numbers_of
 from eddy.pool.patience import LEAST_S
 from eddy.pool.placing import LINK_BPS
 from eddy.pool.replanning import ReplanSettings
-from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
+from eddy.pool.tenant_keys import new_secret
+from eddy.pool.tenants import PoolTenants
 
+STOPS_S = 0.1
+"""Wall seconds after which a head that starts has heard that it is to end."""
 LOOK_S, LOOKS = 1.0, 3
 """Wall seconds between two looks whether the servers have kept what they had, and looks before they have not."""
 
@@ -96,6 +100,7 @@ class Head:
         self._socket = listen(settings.host, settings.port)
         self.url = f"http://{settings.host}:{self._socket.getsockname()[1]}"
         self._uvicorn: uvicorn.Server | None = None
+        self._told = False
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until `stop`; `ready` is called once jobs are taken.
@@ -105,10 +110,21 @@ class Head:
             PoolReplaced: They came back without what they kept.
         """
         with contextlib.closing(self._socket):
-            asyncio.run(self._serve(ready))
+            asyncio.run(self._until_told(ready))
+
+    async def _until_told(self, ready: Callable[[], None]) -> None:
+        """Serve; one that is told to end before it does need not wait for the pool."""
+        serving = asyncio.ensure_future(self._serve(ready))
+        while self._uvicorn is None and not serving.done():
+            await asyncio.wait([serving], timeout=STOPS_S)
+            if self._told and self._uvicorn is None:
+                await ended([serving])
+                return
+        await serving
 
     def stop(self) -> None:
         """End; safe in a signal handler and from another thread."""
+        self._told = True
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
 
@@ -126,6 +142,7 @@ class Head:
 
             app = create_head(link, lead, catalogue, numbers, beside=begun)
             self._uvicorn = _Quiet(configuration(app, self._limits))
+            self._uvicorn.should_exit = self._told
             watching = asyncio.ensure_future(self._until_replaced(link))
             await self._uvicorn.serve(sockets=[self._socket])
             if watching.done():
@@ -149,21 +166,17 @@ class Head:
                 return self.stop()
 
     async def _see_to_operator(self, link: Link) -> None:
-        """The first head of a pool makes the operator's key; the others find it made."""
-        tenants, operator = PoolTenants(link), PoolTenant(OPERATOR, admin=True)
-        asked = 0
+        """The first head of a pool makes the operator's key; the others find it made. Where none is good, as of a head
+        that was killed while it made one, the next makes another."""
+        tenants, secret = PoolTenants(link), new_secret()
 
-        async def made() -> str:
-            nonlocal asked
-            asked += 1
-            try:
-                return await tenants.add(operator)
-            except Conflict:
-                # It may be this head that made the operator, and was not told so: a key of its own does no harm.
-                return await tenants.make_key(operator) if asked > 1 else ""
+        async def made() -> None:
+            if not await tenants.operated():
+                # First of all: what nobody could read any more would be of no use.
+                write_private(self.settings.key_file, f"{secret}\n".encode())
+                await tenants.operate(secret)
 
-        if key := await steadily(made):
-            write_private(self.settings.key_file, f"{key}\n".encode())
+        await steadily(made)
 
 
 class _Quiet(uvicorn.Server):

@@ -3,19 +3,20 @@ nothing about them."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 
-from nats.js.errors import KeyNotFoundError
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
-from eddy.core.errors import NotFound, Unauthorized
+from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.pool.link import Link
+from eddy.pool.link import AWAY, Link
 from eddy.pool.reading import entries
 from eddy.pool.record_json import known
 from eddy.store.keys import new_key_id
@@ -24,6 +25,11 @@ PREFIX = "eddy_"
 """What every key begins with, as on a board."""
 KEY = "key."
 """What entries of keys begin with."""
+
+TRIES = 64
+"""Times a change is tried again because somebody else changed the key in between."""
+TURN, TURN_S = "keys", 20.0
+"""The entry, beside the leader's, of whoever changes keys, and wall seconds that others wait for it."""
 
 
 class PoolKeys:
@@ -36,20 +42,78 @@ class PoolKeys:
 
     def __init__(self, link: Link, now: Callable[[], float] = time.time) -> None:
         self._link, self._now = link, now
+        self._at_this_head = asyncio.Lock()
 
     async def make(
         self, tenant: str, scope: KeyScope, label: str = "", expires_unix_s: float | None = None
     ) -> tuple[str, ApiKey]:
         """A new key, which is kept nowhere, and what is kept of it."""
-        secret = PREFIX + secrets.token_urlsafe(32)
-        made = ApiKey(new_key_id(), tenant, hash_of(secret), scope, label, self._now(), expires_unix_s)
+        secret = new_secret()
+        made = self.of(secret, tenant, scope, self._now(), label, expires_unix_s)
         await self.keep(made)
         return secret, made
 
-    async def keep(self, *keys: ApiKey) -> None:
-        """Keep keys, or what has changed of them."""
-        for key in keys:
-            await self._link.keys.put(f"{KEY}{key.key_hash}", _encoded(key))
+    @staticmethod
+    def of(
+        secret: str,
+        tenant: str,
+        scope: KeyScope,
+        now_unix_s: float,
+        label: str = "",
+        expires_unix_s: float | None = None,
+    ) -> ApiKey:
+        """What is kept of a key."""
+        return ApiKey(new_key_id(), tenant, hash_of(secret), scope, label, now_unix_s, expires_unix_s)
+
+    async def keep(self, key: ApiKey) -> None:
+        """Keep a new key."""
+        await self._link.keys.put(f"{KEY}{key.key_hash}", _encoded(key))
+
+    async def change(self, key: ApiKey, how: Callable[[ApiKey], ApiKey]) -> ApiKey:
+        """Change a key, on what it is at that moment; `how` may be called several times.
+
+        Raises:
+            Conflict: Too many change it at once.
+        """
+        name = f"{KEY}{key.key_hash}"
+        for _ in range(TRIES):
+            entry = await self._link.keys.get(name)
+            changed = how(_decoded(key.key_hash, entry.value))
+            with contextlib.suppress(KeyWrongLastSequenceError):
+                await self._link.keys.update(name, _encoded(changed), last=int(entry.revision or 0))
+                return changed
+        raise Conflict(f"Key {key.id} is changed by too many at once; try again.", field="key", asked=key.id)
+
+    @contextlib.asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Alone among all heads, between looking at the keys there are and changing them. Who stands still in the
+        block for longer than `LEASE_S` is alone no more, and `change` still loses nothing.
+
+        Raises:
+            Conflict: Others are at it for too long.
+        """
+        async with self._at_this_head:
+            deadline = time.monotonic() + TURN_S
+            while (revision := await self._turn()) is None:
+                if time.monotonic() > deadline:
+                    raise Conflict("Keys are changed by others at this moment; try again.")
+                await asyncio.sleep(0.05)
+            try:
+                yield
+            finally:
+                with contextlib.suppress(KeyWrongLastSequenceError, *AWAY):
+                    await self._link.leader.delete(TURN, last=revision)
+
+    async def _turn(self) -> int | None:
+        """Revision of the entry that says whose turn it is; None where it is another's."""
+        with contextlib.suppress(KeyWrongLastSequenceError, KeyNotFoundError):
+            return int(await self._link.leader.create(TURN, b"keys"))
+        return None
+
+    async def operators(self, now_unix_s: float, but: str = "") -> int:
+        """Good keys of operators, but the one of this name."""
+        found = await self.all()
+        return sum(key.scope is KeyScope.OPERATOR and key.id != but and not key.ended(now_unix_s) for key in found)
 
     async def of_hash(self, key_hash: str) -> ApiKey:
         """A key that is good.
@@ -87,6 +151,11 @@ class PoolKeys:
             if each.id == key:
                 return each
         raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
+
+
+def new_secret() -> str:
+    """A key that nobody has."""
+    return PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_of(key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -82,6 +83,20 @@ class PoolTenants:
             message = f"A tenant {tenant.id!r} exists already; use another name."
             raise Conflict(message, field="id", asked=tenant.id) from None
         return await self.make_key(tenant)
+
+    async def operated(self) -> bool:
+        """Whether there is an operator, and a key that is good for what an operator may do."""
+        with contextlib.suppress(NotFound):
+            await self.get(OPERATOR)
+            return await self._keys.operators(time.time()) > 0
+        return False
+
+    async def operate(self, secret: str) -> None:
+        """Let an operator in with a key that is written down already. The key first: an operator without one would
+        keep every later head from making another."""
+        await self._keys.keep(PoolKeys.of(secret, OPERATOR, KeyScope.OPERATOR, time.time()))
+        with contextlib.suppress(KeyWrongLastSequenceError):
+            await self._link.keys.create(f"{TENANT}{OPERATOR}", PoolTenant(OPERATOR, admin=True).encode())
 
     async def get(self, name: str) -> PoolTenant:
         """A tenant.
