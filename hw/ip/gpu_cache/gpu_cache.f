@@ -7,4 +7,7 @@ rtl/gpu_dcache_fills.sv
 rtl/gpu_dcache_parked.sv
 rtl/gpu_dcache_rows.sv
 rtl/gpu_dcache_amo.sv
+rtl/gpu_dcache_port.sv
+rtl/gpu_dcache_merge.sv
+rtl/gpu_dcache_answer.sv
 rtl/gpu_dcache.sv

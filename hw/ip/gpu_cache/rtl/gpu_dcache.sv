@@ -13,7 +13,7 @@
 /// An atomic access waits until no load is parked, and is alone until it has ended (gpu_dcache_amo): it holds the lock of
 /// its line among the cores of its memory context, and is answered whole, when memory has what it made.
 ///
-/// One more access waits at the port, so that whether it is taken (`req_ready_o`) comes from a register.
+/// Requests come through gpu_dcache_port, which keeps one more; answers leave through gpu_dcache_answer.
 module gpu_dcache
   import gpu_pkg::*;
 #(
@@ -100,11 +100,13 @@ module gpu_dcache
   localparam int unsigned Fills = 4;
   localparam int unsigned Places = 4;
   localparam int unsigned FillWidth = $clog2(Fills);
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
   // A word a lane, at least a beat, at most a line.
   localparam int unsigned RowBytes = (Threads > 1) ? 4 << $clog2(Threads) : 8;
   localparam int unsigned RowOffset = $clog2(RowBytes);
   localparam int unsigned RowWidth = 32 - RowOffset;
-  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
+  // Of the number of a row the place in its line.
+  localparam logic [31:0] PartMask = 32'(LineBytes / RowBytes - 1);
 
   if (Bytes < 2 * LineBytes || (Bytes & (Bytes - 1)) != 0) begin : gen_check_bytes
     $fatal(1, "gpu_dcache: Bytes must be a power of two and hold at least two lines of 64 bytes");
@@ -128,16 +130,6 @@ module gpu_dcache
     logic [Threads-1:0]       left;
     logic [Threads-1:0][31:0] addr;
   } load_t;
-  typedef struct packed {
-    logic                     store;
-    logic                     fence;
-    logic                     amo;
-    logic [2:0]               size;
-    logic [Threads-1:0]       mask;
-    logic [TagWidth-1:0]      tag;
-    logic [Threads-1:0][31:0] addr;
-    logic [Threads-1:0][31:0] data;
-  } request_t;
 
   logic [AddrTag-1:0] tag0_ram [Sets];
   logic [AddrTag-1:0] tag1_ram [Sets];
@@ -147,13 +139,6 @@ module gpu_dcache
   logic fresh0_ram [Sets];
   logic fresh1_ram [Sets];
   logic victim_ram [Sets];
-
-  // The access that waits at the port.
-  request_t waiting_q;
-  logic waits_q;
-  logic [4:0] waiting_op_q;
-  logic [1:0] waiting_order_q;
-  logic [31:0] waiting_compare_q [Threads];
 
   // The access under way, and its row of this cycle (the address register of the memories).
   logic valid_q, store_q;
@@ -174,13 +159,6 @@ module gpu_dcache
   logic [1:0] touched_q;
   line_t ahead_line_q;
 
-  logic rsp_valid_q, rsp_last_q;
-  logic [Threads-1:0] rsp_mask_q;
-  logic [TagWidth-1:0] rsp_tag_q;
-  logic [Threads-1:0][31:0] rsp_data_q;
-  // Lanes of the access under way whose data are in the answer's register.
-  logic [Threads-1:0] served_q;
-
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic [SetWidth-1:0] set_of(line_t line);
     return (Sets > 1) ? line[SetWidth-1:0] : '0;
@@ -191,24 +169,15 @@ module gpu_dcache
     return ({line, {LineOffset{1'b0}}} & ~32'(LocalBytes - 1)) == LocalBase;
   endfunction
 
-  function automatic logic [31:0] extract(logic [31:0] word, logic [1:0] offset, logic [2:0] size);
-    logic [31:0] shifted;
-    shifted = word >> {offset, 3'd0};
-    unique case (size[1:0])
-      2'd0: return {{24{shifted[7] && !size[2]}}, shifted[7:0]};
-      2'd1: return {{16{shifted[15] && !size[2]}}, shifted[15:0]};
-      default: return shifted;
-    endcase
-  endfunction
-
   line_t line;
   logic [SetWidth-1:0] set;
   logic local_hit, hit0, hit1, hit, fresh;
   logic rsp_free, store_free, stale, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
   logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
   line_t next_line;
-  logic [Threads-1:0] group, rest;
+  logic [Threads-1:0] group, rest, in_line;
   row_t next_row, first_row, row_d;
+  logic [LaneWidth-1:0] next_lane;
   logic [8*RowBytes-1:0] row_data, store_data;
   logic [RowBytes-1:0] store_strb;
   logic sb_ready, sb_empty, sb_conflict, sb_error;
@@ -217,8 +186,14 @@ module gpu_dcache
   logic parked_ready, parked_full, parked_any;
   logic coming, room, spare, fills_any, whole, kept, good, fill_error, fill_way;
   logic [1:0] taken;
-  request_t offered, request;
-  logic asks;
+  // What is offered at the port.
+  logic asks, asks_store, asks_fence, asks_amo, amo_acquire, amo_release;
+  logic [2:0] asks_size;
+  logic [Threads-1:0] asks_mask;
+  logic [TagWidth-1:0] asks_tag;
+  logic [Threads-1:0][31:0] asks_addr, asks_data;
+  logic [4:0] amo_op;
+  logic [31:0] amo_compare [Threads];
   logic amo, amo_drop, amo_ask, amo_flush, amo_read, amo_update, amo_store, amo_push, amo_served, amo_next_row;
   logic amo_finish, amo_finish_drop, take_amo, rest_here, ready;
   logic [Threads-1:0] amo_read_lane, amo_lane, store_lanes;
@@ -247,61 +222,43 @@ module gpu_dcache
   end
 
   assign hit = local_hit || ((hit0 || hit1) && !coming);
-  assign rsp_free = !rsp_valid_q || rsp_ready_i;
 
-  // Which lanes are served this cycle, and whose row comes next.
+  // Which lanes are served this cycle, and whose row comes next; whether that is in the same line.
   always_comb begin
     group = '0;
     rest = '0;
-    next_row = access_q.row;
+    in_line = '0;
+    next_lane = '0;
+    next_row = 'x;
+    rest_here = 1'b0;
     if (valid_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
-        group[t] = access_q.left[t] && gpu_lines_pkg::same(30'(access_q.addr[t][31:RowOffset]), 30'(access_q.row));
+        in_line[t] = gpu_lines_pkg::same(30'(access_q.addr[t][31:LineOffset]), 30'(line));
+        group[t] = access_q.left[t] && in_line[t] && ((access_q.addr[t] >> RowOffset) & PartMask) == (32'(access_q.row) & PartMask);
       end
       rest = access_q.left & ~group;
-      for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_row = access_q.addr[t][31:RowOffset];
+      for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_lane = LaneWidth'(t);
+      next_row = access_q.addr[next_lane][31:RowOffset];
+      rest_here = rest != '0 && in_line[next_lane];
     end
   end
 
   // The row of the next cycle: of the access under way, or of the next one, if there is one, or in a line ahead.
-  always_comb begin
-    row_d = access_q.row;
-    if (!valid_q || serve || amo_next_row) begin
-      if (valid_q && rest != '0) row_d = next_row;
-      else if (parked_ready) row_d = parked.row;
-      else if (asks) row_d = first_row;
-      else row_d = row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
-    end
-  end
-
-  // The request to be taken next: the one that waits, else what is at the port. Atomic accesses always wait first.
-  always_comb begin
-    // Without a request it is anything: synthesis puts no gates in the way.
-    offered = 'x;
-    if (req_valid_i) begin
-      offered.store = req_store_i;
-      offered.fence = req_fence_i;
-      offered.amo = req_amo_i;
-      offered.size = req_size_i;
-      offered.mask = req_mask_i;
-      offered.tag = req_tag_i;
-      for (int t = 0; t < int'(Threads); t++) begin
-        offered.addr[t] = req_addr_i[t];
-        offered.data[t] = req_data_i[t];
-      end
-    end
-  end
-
-  assign request = waits_q ? waiting_q : offered;
-  assign asks = waits_q || (req_valid_i && !req_amo_i);
+  row_t other_row;
 
   always_comb begin
-    first_row = 'x;
-    if (asks) begin
-      first_row = request.addr[0][31:RowOffset];
-      for (int t = int'(Threads) - 1; t >= 0; t--) if (request.mask[t]) first_row = request.addr[t][31:RowOffset];
-    end
+    other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
+    row_d = (rest != '0) ? next_row : other_row;
+    if (valid_q && !serve && !amo_next_row) row_d = access_q.row;
   end
+
+  gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .RowOffset(RowOffset)) u_port (
+    .clk_i, .rst_ni, .req_valid_i, .req_ready_o, .req_store_i, .req_fence_i, .req_amo_i, .req_amo_op_i, .req_acquire_i, .req_release_i,
+    .req_compare_i, .req_size_i, .req_mask_i, .req_tag_i, .req_addr_i, .req_data_i,
+    .valid_o(asks), .take_i(take), .store_o(asks_store), .fence_o(asks_fence), .amo_o(asks_amo), .size_o(asks_size),
+    .mask_o(asks_mask), .tag_o(asks_tag), .addr_o(asks_addr), .data_o(asks_data), .row_o(first_row),
+    .amo_op_o(amo_op), .acquire_o(amo_acquire), .release_o(amo_release), .compare_o(amo_compare)
+  );
 
   // A line that comes has the memories' one write.
   assign stale = whole_q || (wrote_q && wrote_row_q == access_q.row[7:0]);
@@ -332,66 +289,32 @@ module gpu_dcache
 
   assign come_back = parked_ready && (!valid_q || finish);
   // An atomic access that has to wait for parked loads keeps others out meanwhile.
-  assign ready = (!valid_q || finish) && !fence_q && (request.amo ? !parked_any : !parked_ready && !parked_full);
+  assign ready = (!valid_q || finish) && !fence_q && (asks_amo ? !parked_any : !parked_ready && !parked_full);
   assign take = asks && ready;
-  assign take_amo = take && request.amo;
-  assign req_ready_o = !waits_q;
-  assign wake_o = !waits_q || ready;
+  assign take_amo = take && asks_amo;
+  assign wake_o = req_ready_o || ready;
   assign end_fence = fence_q && !valid_q && !parked_any && !fills_any && sb_empty && rsp_free;
 
   assign hit_event_o = serve_load;
   assign miss_event_o = ask;
-  assign idle_o = !valid_q && !waits_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !second_q && touched_q == '0 && sb_empty;
-  assign rsp_valid_o = rsp_valid_q;
-  assign rsp_last_o = rsp_last_q;
-  assign rsp_mask_o = rsp_mask_q;
-  assign rsp_tag_o = rsp_tag_q;
+  assign idle_o = !valid_q && req_ready_o && !rsp_valid_o && !fence_q && !parked_any && !fills_any && !ahead_q && !second_q && touched_q == '0 && sb_empty;
   assign error_o = sb_error || fill_error;
   // What an atomic access may not read it may not store.
   assign error_store_o = sb_error || (fill_error && amo);
   assign error_addr_o = sb_error ? sb_error_addr : {fill_line, {LineOffset{1'b0}}};
 
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = rsp_data_q[t];
-  end
+  gpu_dcache_merge #(.Threads(Threads), .RowBytes(RowBytes)) u_merge (
+    .valid_i(valid_q && (store_q || amo_store)), .size_i(access_q.size[1:0]), .lanes_i(store_lanes), .addr_i(access_q.addr),
+    .data_i(data_q), .data_o(store_data), .strb_o(store_strb)
+  );
 
-  // For each byte of the row: which lane stores it. Of several lanes that store one byte, the highest counts.
-  always_comb begin
-    store_data = 'x;
-    store_strb = '0;
-    if (valid_q && (store_q || amo_store)) begin
-      automatic logic [Threads-1:0][3:0] bytes;
-      automatic logic [Threads-1:0][31:0] data;
-      for (int t = 0; t < int'(Threads); t++) begin
-        // A lane's datum on all the places of a word it may have, and the bytes of the word it takes.
-        unique case (access_q.size[1:0])
-          2'd0: begin
-            data[t] = {4{data_q[t][7:0]}};
-            bytes[t] = 4'b0001 << access_q.addr[t][1:0];
-          end
-          2'd1: begin
-            data[t] = {2{data_q[t][15:0]}};
-            bytes[t] = access_q.addr[t][1] ? 4'b1100 : 4'b0011;
-          end
-          default: begin
-            data[t] = data_q[t];
-            bytes[t] = 4'b1111;
-          end
-        endcase
-      end
-      for (int k = 0; k < int'(RowBytes); k++) begin
-        automatic logic [LaneWidth-1:0] lane;
-        lane = '0;
-        for (int t = 0; t < int'(Threads); t++) begin
-          if (store_lanes[t] && access_q.addr[t][RowOffset-1:2] == (RowOffset - 2)'(k / 4) && bytes[t][k%4]) begin
-            lane = LaneWidth'(t);
-            store_strb[k] = 1'b1;
-          end
-        end
-        store_data[8*k+:8] = data[lane][8*(k%4)+:8];
-      end
-    end
-  end
+  gpu_dcache_answer #(.Threads(Threads), .TagWidth(TagWidth), .RowBytes(RowBytes)) u_answer (
+    .clk_i, .rst_ni, .free_o(rsp_free),
+    .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(access_q.size), .addr_i(access_q.addr), .row_i(row_data),
+    .park_i(park), .amo_i(amo_served), .amo_lane_i(amo_lane), .amo_data_i(amo_old), .amo_finish_i(amo_finish),
+    .tag_i(access_q.tag), .fence_i(end_fence), .fence_tag_i(fence_tag_q),
+    .rsp_valid_o, .rsp_ready_i, .rsp_last_o, .rsp_mask_o, .rsp_tag_o, .rsp_data_o
+  );
 
   gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
     .clk_i, .rst_ni,
@@ -405,7 +328,6 @@ module gpu_dcache
   // ---- Atomic accesses
 
   assign store_lanes = amo ? amo_lane : group;
-  assign rest_here = rest != '0 && next_row[RowWidth-1-:LineAddrWidth] == line;
   assign lock_quarter_o = line[LineAddrWidth-1-:2];
   assign lock_line_o = line[5:0];
 
@@ -420,8 +342,8 @@ module gpu_dcache
   end
 
   gpu_dcache_amo #(.Threads(Threads)) u_amo (
-    .clk_i, .rst_ni, .take_i(take_amo), .op_i(waiting_op_q), .acquire_i(waiting_order_q[1]),
-    .release_i(waiting_order_q[0]), .compare_i(waiting_compare_q), .active_o(amo),
+    .clk_i, .rst_ni, .take_i(take_amo), .op_i(amo_op), .acquire_i(amo_acquire),
+    .release_i(amo_release), .compare_i(amo_compare), .active_o(amo),
     .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
     .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_ready_i(!whole), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
     .lock_o, .lock_grant_i,
@@ -461,15 +383,6 @@ module gpu_dcache
     .clear_i, .clear_line_i
   );
 
-  always_ff @(posedge clk_i) begin
-    if (req_valid_i && !waits_q && !take) waiting_q <= offered;
-    if (req_valid_i && !waits_q && req_amo_i) begin
-      waiting_op_q <= req_amo_op_i;
-      waiting_order_q <= {req_acquire_i, req_release_i};
-      for (int t = 0; t < int'(Threads); t++) waiting_compare_q[t] <= req_compare_i[t];
-    end
-  end
-
   logic mark0, mark1, mark_fresh, victim_write;
   logic [SetWidth-1:0] mark_set;
 
@@ -506,53 +419,18 @@ module gpu_dcache
       second_q <= 1'b0;
       looks_q <= 1'b0;
       touched_q <= '0;
-      waits_q <= 1'b0;
-      rsp_valid_q <= 1'b0;
-      served_q <= '0;
       valid0_q <= '0;
       valid1_q <= '0;
     end else begin
-      if (rsp_valid_q && rsp_ready_i) rsp_valid_q <= 1'b0;
-
       if (serve) begin
         access_q.left <= rest;
         if (finish) valid_q <= 1'b0;
       end
-      if (serve_load) begin
-        for (int t = 0; t < int'(Threads); t++) begin
-          if (group[t]) begin
-            rsp_data_q[t] <= extract(row_data[{access_q.addr[t][RowOffset-1:2], 5'd0}+:32], access_q.addr[t][1:0], access_q.size);
-          end
-        end
-        served_q <= finish ? '0 : served_q | group;
-      end
-      // What has been served of a load that is parked is answered before it.
-      if ((serve_load && finish) || (park && served_q != '0)) begin
-        rsp_valid_q <= 1'b1;
-        rsp_last_q <= finish;
-        rsp_mask_q <= finish ? served_q | group : served_q;
-        rsp_tag_q <= access_q.tag;
-      end
-      if (park) begin
-        valid_q <= 1'b0;
-        served_q <= '0;
-      end
+      if (park || amo_finish) valid_q <= 1'b0;
       if (amo_update) begin
         for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data_q[t] <= amo_value;
       end
-      if (amo_served) begin
-        access_q.left <= access_q.left & ~amo_lane;
-        served_q <= served_q | amo_lane;
-        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) rsp_data_q[t] <= amo_old;
-      end
-      if (amo_finish) begin
-        valid_q <= 1'b0;
-        served_q <= '0;
-        rsp_valid_q <= 1'b1;
-        rsp_last_q <= 1'b1;
-        rsp_mask_q <= amo_served ? served_q | amo_lane : served_q;
-        rsp_tag_q <= access_q.tag;
-      end
+      if (amo_served) access_q.left <= access_q.left & ~amo_lane;
       touched_q <= {touched_q[0], touch};
       looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
       if (ahead_done) begin
@@ -580,36 +458,21 @@ module gpu_dcache
         if (whole ? fill_way : hit1) valid1_q[mark_set] <= whole && kept;
       end
 
-      if (come_back) begin
+      // Nothing is taken while a parked load is ready.
+      if (come_back || (take && !asks_fence)) begin
         valid_q <= 1'b1;
-        store_q <= 1'b0;
-        access_q.size <= parked.size;
-        access_q.tag <= parked.tag;
-        access_q.left <= parked.left;
-        access_q.addr <= parked.addr;
+        store_q <= !parked_ready && asks_store;
+        access_q.size <= parked_ready ? parked.size : asks_size;
+        access_q.left <= parked_ready ? parked.left : asks_mask;
+        access_q.tag <= parked_ready ? parked.tag : asks_tag;
+        access_q.addr <= parked_ready ? parked.addr : asks_addr;
+        data_q <= asks_data;
       end
-      if (waits_q ? take : req_valid_i) waits_q <= !waits_q && !take;
-      if (take) begin
-        if (request.fence) begin
-          fence_q <= 1'b1;
-          fence_tag_q <= request.tag;
-        end else begin
-          valid_q <= 1'b1;
-          store_q <= request.store;
-          access_q.size <= request.size;
-          access_q.left <= request.mask;
-          access_q.tag <= request.tag;
-          access_q.addr <= request.addr;
-          data_q <= request.data;
-        end
+      if (take && asks_fence) begin
+        fence_q <= 1'b1;
+        fence_tag_q <= asks_tag;
       end
-      if (end_fence) begin
-        fence_q <= 1'b0;
-        rsp_valid_q <= 1'b1;
-        rsp_last_q <= 1'b1;
-        rsp_mask_q <= '0;
-        rsp_tag_q <= fence_tag_q;
-      end
+      if (end_fence) fence_q <= 1'b0;
       if (clear_i || end_fence || amo_finish_drop) begin
         valid0_q <= '0;
         valid1_q <= '0;
@@ -623,8 +486,7 @@ module gpu_dcache
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
   NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
-  NobodyIsOvertaken_A : assert property (@(posedge clk_i) disable iff (!rst_ni) waits_q && !take |=> waits_q && $stable(waiting_q));
-  AtomicAccessesWait_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_amo |-> waits_q);
+  OneComesNext_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(come_back && take));
   AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);
   OneMoreAhead_A : assert property (@(posedge clk_i) disable iff (!rst_ni) next_valid |-> !second_q);
   OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));

@@ -78,7 +78,9 @@ module gpu_dcache_amo #(
   logic [Threads-1:0] lane_q;
   logic [31:0] old_q, operand_q, expected_q;
   logic [LaneWidth-1:0] lane;
-  logic may_enter, last_of_row, equal, less, less_unsigned;
+  logic may_enter, equal, less, less_unsigned;
+  // Of the cycle before, in which they were the same wherever they are asked for: the row is known late.
+  logic last_of_row_q, rest_q, rest_here_q;
 
   always_comb begin
     lane = '0;
@@ -90,7 +92,6 @@ module gpu_dcache_amo #(
   assign lane_o = lane_q;
   assign old_o = old_q;
   assign may_enter = !conflict_i && !coming_i && (!release_q || stores_empty_i) && (!acquire_q || !fills_any_i);
-  assign last_of_row = (group_i & ~lane_q) == '0;
 
   // ---- What becomes of the word
 
@@ -159,11 +160,11 @@ module gpu_dcache_amo #(
         if (!store_q || store_ready_i) begin
           served_o = 1'b1;
           state_d = Read;
-          if (last_of_row) begin
-            next_row_o = rest_i && (local_i || rest_here_i);
-            if (local_i) state_d = rest_i ? Enter : Rest;
-            else if (!rest_here_i) state_d = Leave;
-            finish_o = local_i && !rest_i;
+          if (last_of_row_q) begin
+            next_row_o = rest_q && (local_i || rest_here_q);
+            if (local_i) state_d = rest_q ? Enter : Rest;
+            else if (!rest_here_q) state_d = Leave;
+            finish_o = local_i && !rest_q;
           end
         end
       end
@@ -171,9 +172,9 @@ module gpu_dcache_amo #(
         lock_o = 1'b1;
         flush_o = 1'b1;
         if (!conflict_i) begin
-          state_d = rest_i ? Pause : Rest;
-          finish_o = !rest_i;
-          next_row_o = rest_i;
+          state_d = rest_q ? Pause : Rest;
+          finish_o = !rest_q;
+          next_row_o = rest_q;
         end
       end
       // The lock is seen to be given back.
@@ -187,6 +188,12 @@ module gpu_dcache_amo #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) state_q <= Rest;
     else state_q <= state_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    last_of_row_q <= (group_i & ~lane_q) == '0;
+    rest_q <= rest_i;
+    rest_here_q <= rest_here_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -211,6 +218,9 @@ module gpu_dcache_amo #(
   OneLane_A : assert property (@(posedge clk_i) disable iff (!rst_ni) read_o |-> $onehot(read_lane_o));
   LockedWhileChanged_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     store_o && !local_i |-> lock_o && lock_grant_i && hit_i);
+  AsInTheCycleBefore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    state_q == Write || state_q == Leave |-> rest_q == rest_i && (state_q == Leave || (rest_here_q == rest_here_i &&
+    last_of_row_q == ((group_i & ~lane_q) == '0))));
   NothingLeftBehind_A : assert property (@(posedge clk_i) disable iff (!rst_ni) finish_o |-> !conflict_i || local_i);
 `endif
 

@@ -52,9 +52,11 @@ module gpu_dcache_streams
   logic followed;
 
   always_comb begin
-    found = 1'b0;
-    index = '0;
+    found = 'x;
+    index = 'x;
     if (touch_q) begin
+      found = 1'b0;
+      index = '0;
       for (int p = 0; p < int'(Pages); p++) begin
         if (used_q[p] && gpu_lines_pkg::same(30'(page_q[p]), 30'(line_q[LineAddrWidth-1:PlaceWidth]))) begin
           found = 1'b1;
@@ -69,12 +71,12 @@ module gpu_dcache_streams
 
   // A step that is believed is the old one, whether it came again just now or no line further was touched.
   always_comb begin
-    old = '0;
-    now = '0;
-    step = '0;
-    forward = 1'b0;
-    ahead = '0;
-    following = '0;
+    old = 'x;
+    now = 'x;
+    step = 'x;
+    forward = 'x;
+    ahead = 'x;
+    following = 'x;
     followed = 1'b0;
     if (known_q) begin
       old = walk_q[read_q];

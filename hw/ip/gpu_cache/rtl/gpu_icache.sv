@@ -62,7 +62,7 @@ module gpu_icache
   logic [63:0] word;
 
   assign line = pc_q[31:LineOffset];
-  assign hit_o = valid_q[index_of(line)] && tag_ram[index_of(line)] == line[LineAddrWidth-1-:TagWidth];
+  assign hit_o = valid_q[index_of(line)] && gpu_lines_pkg::same(30'(tag_ram[index_of(line)]), 30'(line[LineAddrWidth-1-:TagWidth]));
   assign word = data_ram[{index_of(line), pc_q[LineOffset-1:3]}];
   assign instr_o = pc_q[2] ? word[63:32] : word[31:0];
 
@@ -84,13 +84,16 @@ module gpu_icache
       asked_q <= 1'b0;
       stale_q <= 1'b0;
     end else begin
-      if (!busy_q && miss_i) begin
-        busy_q <= 1'b1;
+      // Ready for the next line before one misses: that is known late.
+      if (!busy_q) begin
         asked_q <= 1'b0;
         bad_q <= 1'b0;
         beat_q <= '0;
         stale_q <= 1'b0;
         line_q <= line;
+      end
+      if (!busy_q && miss_i) begin
+        busy_q <= 1'b1;
         valid_q[index_of(line)] <= 1'b0;
       end
       if (rd_valid_o && rd_ready_i) asked_q <= 1'b1;

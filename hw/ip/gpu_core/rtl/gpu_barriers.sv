@@ -18,9 +18,10 @@ module gpu_barriers
   input  logic                 global_i,
   input  logic [4:0]           id_i,
   input  logic [7:0]           count_i,
-  /// All live lanes of this warp have come to its barrier.
-  input  logic                 arrive_i,
+  /// This warp is looked at; all its live lanes have come to its barrier.
+  input  logic                 look_i,
   input  logic [WarpWidth-1:0] warp_i,
+  input  logic                 arrive_i,
   input  logic [Warps-1:0]     active_i,
 
   output logic [Warps-1:0]     arrived_o,
@@ -46,14 +47,14 @@ module gpu_barriers
   always_comb begin
     at_same = '0;
     release_local = 1'b0;
-    if (arrive_i && !global_q[warp_i]) begin
+    if (look_i) begin
       automatic logic [7:0] count;
       count = '0;
       for (int w = 0; w < int'(Warps); w++) begin
         at_same[w] = !global_q[w] && id_q[w] == id_q[warp_i] && (arrived_q[w] || WarpWidth'(w) == warp_i);
         count += 8'(at_same[w]);
       end
-      release_local = count >= count_q[warp_i];
+      release_local = count >= count_q[warp_i] && !global_q[warp_i] && arrive_i;
     end
   end
 
@@ -92,6 +93,7 @@ module gpu_barriers
   end
 
 `ifndef SYNTHESIS
+  LookedAt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) arrive_i |-> look_i);
   ArrivesOnce_A : assert property (@(posedge clk_i) disable iff (!rst_ni) arrive_i |-> !arrived_q[warp_i]);
   OnlyTheLiveWait_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (arrived_q & ~active_i) == '0);
 `endif

@@ -26,9 +26,10 @@ module gpu_buffers
   input  logic [WarpWidth-1:0] look_warp_i,
   input  logic                 look_behind_i,
   output needs_t               look_needs_o,
-  /// The first of this warp, and what it needs.
+  /// The first of this warp, and what it reads; what it needs, for assertions.
   input  logic [WarpWidth-1:0] read_warp_i,
   output ready_t               first_o,
+  output reads_t               reads_o,
   output needs_t               needs_o
 );
 
@@ -37,12 +38,15 @@ module gpu_buffers
   logic [Warps-1:0] one_q, two_q, head_q;
   needs_t needs_ram [2 * Warps];
   ready_t ram [2 * Warps];
+  // Beside the memory: which warp it is is known last, and then the registers are to be found.
+  reads_t reads [Warps];
   place_t first, look;
 
   assign valid_o = one_q;
   assign full_o = two_q;
   assign first = place_t'({read_warp_i, head_q[read_warp_i]});
   assign first_o = ram[first];
+  assign reads_o = reads[read_warp_i];
   assign needs_o = needs_ram[first];
   assign look = place_t'({look_warp_i, head_q[look_warp_i] ^ look_behind_i});
   assign look_needs_o = needs_ram[look];
@@ -63,6 +67,19 @@ module gpu_buffers
     end
   end
 
+  for (genvar w = 0; w < int'(Warps); w++) begin : gen_reads
+    reads_t even_q, odd_q;
+
+    always_ff @(posedge clk_i) begin
+      if (push_i && push_warp_i == WarpWidth'(w)) begin
+        if (place[0]) odd_q <= push_needs_i.reads;
+        else even_q <= push_needs_i.reads;
+      end
+    end
+
+    assign reads[w] = head_q[w] ? odd_q : even_q;
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       one_q <= '0;
@@ -76,6 +93,7 @@ module gpu_buffers
   end
 
 `ifndef SYNTHESIS
+  TheSameReads_A : assert property (@(posedge clk_i) disable iff (!rst_ni) one_q[read_warp_i] |-> reads_o == needs_o.reads);
   RoomToPush_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !two_q[push_warp_i]);
   SomethingToPop_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (pop_i & ~one_q) == '0);
   FlushedArePopped_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flush_i & ~pop_i) == '0);

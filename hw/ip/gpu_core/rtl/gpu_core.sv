@@ -126,6 +126,7 @@ module gpu_core
   depth_t issue_depth;
   waits_t waits;
   needs_t issue_needs, look_needs;
+  reads_t issue_reads;
   logic [Warps-1:0] behind, flight, forget;
   logic [WarpWidth-1:0] look_warp;
   logic [Warps-1:0] valid, waiting, busy, busy_memory, placed, place;
@@ -151,7 +152,8 @@ module gpu_core
   logic [31:0] lane_pc [Threads];
   warp_t done_warp;
   logic done_fence, done_fence_i;
-  logic [Warps-1:0][Entries-1:0] ended;
+  logic [2:0] unit_ends;
+  tag_t memory_tag, muldiv_tag, fpu_tag;
 
   gpu_warps #(.Warps(Warps), .Threads(Threads), .StarveBound(StarveBound)) u_warps (
     .clk_i, .rst_ni(units_n),
@@ -186,7 +188,7 @@ module gpu_core
     .valid_o(valid), .behind_o(behind), .look_warp_i(look_warp), .look_behind_i(flight[look_warp]),
     .look_needs_o(look_needs), .wait_o(wait_fetch),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_mask_i(issue_mask), .issue_depth_i(issue_depth),
-    .issue_needs_o(issue_needs),
+    .issue_reads_o(issue_reads), .issue_needs_o(issue_needs),
     .execute_valid_o(execute_valid), .execute_o(execute),
     .busy_o(front_busy), .error_o(fetch_error), .error_addr_o(fetch_error_addr),
     .rd_valid_o(ird_valid_o), .rd_ready_i(ird_ready_i), .rd_line_o(ird_line_o),
@@ -202,14 +204,14 @@ module gpu_core
     .forget_i(forget), .wait_o(waiting),
     .execute_i(execute_valid), .execute_warp_i(execute.from.warp), .execute_rd_i(execute.op.rd),
     .execute_we_i(execute.op.rd_we), .execute_memory_i(execute.op.unit == UnitLoad),
-    .push_i(push), .push_entry_o(entry), .ended_i(ended),
+    .push_i(push), .push_entry_o(entry), .ends_i(unit_ends),
+    .end_warp_i('{memory_tag.warp, fpu_tag.warp, muldiv_tag.warp}), .end_entry_i('{memory_tag.entry, fpu_tag.entry, muldiv_tag.entry}),
     .busy_o(busy), .memory_o(busy_memory),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_needs_i(issue_needs)
   );
 
   // ---- Registers
 
-  reads_t reads;
   logic [31:0] rs1 [Threads];
   logic [31:0] rs2 [Threads];
   logic [31:0] rs3 [Threads];
@@ -218,25 +220,14 @@ module gpu_core
   mask_t rf_mask;
   logic [31:0] rf_data [Threads];
 
-  // Without an FPU bit 5 of a register number is never set.
-  // verilator lint_off UNUSEDSIGNAL
-  function automatic logic [RowWidth-1:0] row(warp_t warp, reg_t number);
-    return (RowWidth'(warp) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
-  endfunction
-  // verilator lint_on UNUSEDSIGNAL
-
-  assign reads = issue_needs.reads;
-
-  gpu_regfile #(.Threads(Threads), .Rows(Rows), .ThirdPort(1'b1)) u_regfile (
-    .clk_i, .read_i(issue),
-    .a_row_i(row(issue_warp, reads.rs1)), .b_row_i(row(issue_warp, reads.rs2)), .c_row_i(row(issue_warp, reads.rs3)),
-    .a_o(rs1), .b_o(rs2), .c_o(rs3),
+  gpu_regfile #(.Threads(Threads), .Rows(Rows), .RegWidth(RegWidth)) u_regfile (
+    .clk_i, .read_i(issue), .warp_i(issue_warp), .reads_i(issue_reads), .a_o(rs1), .b_o(rs2), .c_o(rs3),
     .write_i(rf_write), .row_i(rf_row), .mask_i(rf_mask), .data_i(rf_data)
   );
 
   // ---- Execute
 
-  logic retire, write;
+  logic retire, sets, write;
   warp_t write_warp;
   lanes_t write_mask;
   reg_t write_rd;
@@ -266,7 +257,7 @@ module gpu_core
     .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
     .core_id_i, .num_cores_i, .cap_i, .counter_index_o(csr_counter_index), .counter_i(csr_counter),
     .fflags_i(fpu_take), .fflags_warp_i(done_warp), .fflags_value_i(fpu_flags),
-    .retire_o(retire), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
+    .retire_o(retire), .sets_o(sets), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
     .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
     .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
     .write_o(write), .write_warp_o(write_warp), .write_mask_o(write_mask), .write_rd_o(write_rd), .result_o(result),
@@ -281,7 +272,6 @@ module gpu_core
   // ---- Units that take their time
 
   logic memory_rsp, memory_last, memory_take, memory_idle, memory_error, memory_error_store, memory_hit, memory_miss;
-  tag_t memory_tag;
   mask_t memory_mask;
   logic [31:0] memory_data [Threads];
   logic [31:0] memory_error_addr;
@@ -308,7 +298,6 @@ module gpu_core
   );
 
   logic muldiv_rsp, muldiv_take, fpu_rsp;
-  tag_t muldiv_tag, fpu_tag;
   mask_t muldiv_mask, fpu_mask;
   logic [31:0] muldiv_data [Threads];
   logic [31:0] fpu_data [Threads];
@@ -328,7 +317,7 @@ module gpu_core
 
   logic written;
 
-  gpu_writeback #(.Warps(Warps), .Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
+  gpu_writeback #(.Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(clear_row),
     .execute_i(write), .execute_warp_i(write_warp), .execute_mask_i(write_mask), .execute_rd_i(write_rd),
     .execute_data_i(result),
@@ -337,7 +326,7 @@ module gpu_core
     .fpu_i(fpu_rsp), .fpu_tag_i(fpu_tag), .fpu_mask_i(fpu_mask), .fpu_data_i(fpu_data), .fpu_take_o(fpu_take),
     .muldiv_i(muldiv_rsp), .muldiv_tag_i(muldiv_tag), .muldiv_mask_i(muldiv_mask), .muldiv_data_i(muldiv_data),
     .muldiv_take_o(muldiv_take),
-    .done_warp_o(done_warp), .done_fence_o(done_fence), .done_fence_i_o(done_fence_i), .ended_o(ended), .waits_o(long_waits), .empty_o(written),
+    .done_warp_o(done_warp), .done_fence_o(done_fence), .done_fence_i_o(done_fence_i), .ends_o(unit_ends), .waits_o(long_waits), .empty_o(written),
     .write_o(rf_write), .row_o(rf_row), .mask_o(rf_mask), .data_o(rf_data)
   );
 
@@ -347,7 +336,7 @@ module gpu_core
 
   always_ff @(posedge clk_i) begin
     if (clear) stack_pc_q <= '0;
-    else if (retire && execute.op.rd_we && execute.op.rd == reg_t'(2)) stack_pc_q <= execute.from.pc;
+    else if (sets && execute.op.rd == reg_t'(2)) stack_pc_q <= execute.from.pc;
   end
 
   gpu_stack_guard #(.Warps(Warps), .Threads(Threads)) u_stack_guard (

@@ -104,7 +104,7 @@ module gpu_counters
   endfunction
 
   always_comb begin
-    high = '0;
+    high = 'x;
     if (copy || zero || carry) high = counted(zero, count_ram[turn_q], carry);
   end
 
@@ -144,27 +144,41 @@ module gpu_counters
 
   // ---- Reads
 
+  // Of a number that there is not everything is zero: before the sum, where it takes no gates of its own.
   always_comb begin
     automatic index_t index;
+    automatic logic from_zero, one_more;
+    automatic high_t from;
     index = index_t'(shadow_index_i);
     shadow_o = '0;
+    from_zero = 1'b1;
+    one_more = 1'b0;
+    from = 'x;
     if (shadow_index_i < 6'(Count)) begin
-      shadow_o[63:LowWidth] = counted(
-        copy_q[index] && copy_zero_q[index], copy_q[index] ? count_ram[index] : shadow_ram[index],
-        copy_q[index] && copy_carry_q[index]
-      );
+      from_zero = copy_q[index] && copy_zero_q[index];
+      one_more = copy_q[index] && copy_carry_q[index];
+      from = copy_q[index] ? count_ram[index] : shadow_ram[index];
       for (int b = 0; b < int'(LowWidth); b++) shadow_o[b] = shadow_low_q[b][index];
     end
+    shadow_o[63:LowWidth] = counted(from_zero, from, one_more);
   end
 
   always_comb begin
     automatic index_t index;
+    automatic logic from_zero, one_more;
+    automatic high_t from;
     index = index_t'(live_index_i);
     live_o = '0;
+    from_zero = 1'b1;
+    one_more = 1'b0;
+    from = 'x;
     if (live_index_i < 6'(Count)) begin
-      live_o[63:LowWidth] = counted(zero_q[index], count_ram[index], carry_q[index]);
+      from_zero = zero_q[index];
+      one_more = carry_q[index];
+      from = count_ram[index];
       for (int b = 0; b < int'(LowWidth); b++) live_o[b] = low_q[b][index];
     end
+    live_o[63:LowWidth] = counted(from_zero, from, one_more);
   end
 
 `ifndef SYNTHESIS

@@ -49,9 +49,13 @@ module gpu_decode
     end
   end
 
+  // A floating-point operation that rounds as its funct3 says.
+  logic rounds;
+
   always_comb begin
     op_o = '0;
     needs_o = '0;
+    rounds = 1'b0;
     op_o.unit = UnitIllegal;
     op_o.alu = AluAdd;
     op_o.sub = funct3;
@@ -62,9 +66,8 @@ module gpu_decode
       7'h37, 7'h17: begin  // lui, auipc
         op_o.unit = UnitAlu;
         needs_o.reads.rs1 = '0;
-        op_o.alu = instr_i[5] ? AluB : AluAdd;
-        op_o.a_is_pc = 1'b1;
-        op_o.b_is_imm = 1'b1;
+        op_o.alu = AluWord;
+        op_o.from_zero = instr_i[5];
         op_o.imm = imm_u;
         op_o.rd_we = rd != '0;
       end
@@ -136,8 +139,8 @@ module gpu_decode
       7'h73: begin
         if (funct3[1:0] != '0) begin
           if (csr_known && !(csr_writes && imm_i[11:10] == 2'b11)) op_o.unit = UnitCsr;
-          // Its address is its first operand.
-          op_o.imm = '0;
+          // Its operand is a sum, of a register and nothing, or of nothing and the immediate.
+          op_o.imm = funct3[2] ? {27'd0, rs1} : '0;
           op_o.b_is_imm = 1'b1;
           if (funct3[2]) needs_o.reads.rs1 = '0;
           op_o.rd_we = rd != '0;
@@ -184,7 +187,7 @@ module gpu_decode
           needs_o.reads.rs3 = {1'b1, instr_i[31:27]};
           op_o.rd_we = 1'b1;
           op_o.fp_op = {3'd0, instr_i[3:2]};
-          op_o.fp_uses_rm = 1'b1;
+          rounds = 1'b1;
         end
         7'h53: begin
           {op_o.rd[5], needs_o.reads.rs1[5]} = 2'b11;
@@ -194,12 +197,12 @@ module gpu_decode
               op_o.unit = UnitFpu;
               needs_o.reads.rs2 = {1'b1, rs2};
               op_o.fp_op = 5'd4 + {3'd0, funct7[3:2]};
-              op_o.fp_uses_rm = 1'b1;
+              rounds = 1'b1;
             end
             7'h2c: begin
               if (rs2 == '0) op_o.unit = UnitFpu;
               op_o.fp_op = 5'd8;
-              op_o.fp_uses_rm = 1'b1;
+              rounds = 1'b1;
             end
             7'h10: begin
               if (funct3 < 3'd3) op_o.unit = UnitFpu;
@@ -221,14 +224,14 @@ module gpu_decode
             7'h60: begin
               if (rs2 < 5'd2) op_o.unit = UnitFpu;
               op_o.fp_op = 5'd18 + {4'd0, rs2[0]};
-              op_o.fp_uses_rm = 1'b1;
+              rounds = 1'b1;
               op_o.rd[5] = 1'b0;
               op_o.rd_we = rd != '0;
             end
             7'h68: begin
               if (rs2 < 5'd2) op_o.unit = UnitFpu;
               op_o.fp_op = 5'd20 + {4'd0, rs2[0]};
-              op_o.fp_uses_rm = 1'b1;
+              rounds = 1'b1;
               needs_o.reads.rs1[5] = 1'b0;
             end
             7'h70: begin
@@ -250,6 +253,9 @@ module gpu_decode
         default: ;
       endcase
     end
+    // Rounding modes 5 and 6 are none; 7 is that of the warp.
+    if (rounds && (funct3 inside {3'd5, 3'd6})) op_o.unit = UnitIllegal;
+    op_o.fp_dynamic = rounds && funct3 == 3'd7;
     op_o.subtracts = op_o.unit == UnitBranch || (op_o.unit == UnitAlu && (op_o.alu inside {AluSub, AluSlt, AluSltu}));
     op_o.is_signed = (op_o.unit == UnitBranch) ? !op_o.sub[1] : op_o.alu == AluSlt;
     // What changes memory must not be seen by loads before it; barriers, ends and handlers find nothing under way; nor do

@@ -74,7 +74,7 @@ module gpu_events
 
   always_comb begin
     lanes = '0;
-    if (retire_i) for (int t = 0; t < int'(Threads); t++) lanes += ($clog2(Threads+1))'(mask_i[t]);
+    if (pipe_i) for (int t = 0; t < int'(Threads); t++) lanes += ($clog2(Threads+1))'(mask_i[t]);
   end
 
   always_comb begin

@@ -58,6 +58,8 @@ module gpu_execute
 
   // What it did
   output logic               retire_o,
+  /// It will have set its register, now or when its unit answers.
+  output logic               sets_o,
   /// It will write a cycle later than others: nothing shall issue in this cycle.
   output logic               csr_o,
   /// The warp goes on with the instruction behind, or elsewhere, and that is all.
@@ -133,8 +135,8 @@ module gpu_execute
   mask_t taken;
 
   gpu_lanes #(.Threads(Threads)) u_lanes (
-    .valid_i(go), .unit_i(unit), .alu_i(execute_i.op.alu), .sub_i(sub), .pc_i(pc), .imm_i(execute_i.op.imm),
-    .a_is_pc_i(execute_i.op.a_is_pc), .b_is_imm_i(execute_i.op.b_is_imm), .subtracts_i(execute_i.op.subtracts),
+    .valid_i(go), .unit_i(unit), .alu_i(execute_i.op.alu), .sub_i(sub), .imm_i(execute_i.op.imm),
+    .b_is_imm_i(execute_i.op.b_is_imm), .subtracts_i(execute_i.op.subtracts),
     .is_signed_i(execute_i.op.is_signed), .mask_i(mask), .rs1_i, .rs2_i,
     .result_o(lanes_result), .address_o, .taken_o(taken)
   );
@@ -154,23 +156,26 @@ module gpu_execute
 
   // ---- Traps
 
-  logic rm_bad;
+  logic rm_bad, frm_bad;
   logic [2:0] frm;
   logic [31:0] target;
   mask_t trap;
+  // It takes effect, but for what branches and `wspawn` find out about their operands late; they end in gpu_flow.
+  logic odd_branch, passes;
 
-  assign target = pc + execute_i.op.imm;
-  assign rounding_o = (sub == 3'd7) ? frm : sub;
-  assign rm_bad = execute_i.op.fp_uses_rm && rounding_o > 3'd4;
+  assign target = (execute_i.op.from_zero ? '0 : pc) + execute_i.op.imm;
+  assign odd_branch = unit == UnitBranch && execute_i.op.imm[1];
+  assign rounding_o = execute_i.op.fp_dynamic ? frm : sub;
+  assign rm_bad = execute_i.op.fp_dynamic && frm_bad;
 
   gpu_trap #(.Threads(Threads)) u_trap (
-    .go_i(go), .unit_i(unit), .sub_i(sub), .mask_i(mask), .taken_i(taken),
+    .go_i(go), .unit_i(unit), .sub_i(sub), .mask_i(mask),
     .imm_i(execute_i.op.imm[1:0]), .rs1_i, .rm_bad_i(rm_bad), .trap_o(trap)
   );
 
   // ---- What must come again, and what goes on in another unit
 
-  logic replay, replay_memory, replay_unit, replay_spawn, spawn;
+  logic replay_memory, replay_unit, replay_spawn, spawn;
   logic [Warps-1:0] spawn_wanted;
 
   always_comb begin
@@ -182,7 +187,7 @@ module gpu_execute
 
   assign to_memory_o = go && trap == '0 && (unit inside {UnitLoad, UnitStore, UnitFence, UnitAmo});
   assign to_muldiv_o = go && unit == UnitMulDiv;
-  assign to_fpu_o = go && trap == '0 && unit == UnitFpu;
+  assign to_fpu_o = go && !rm_bad && unit == UnitFpu;
   assign tag_o = '{
     fence: unit inside {UnitFence, UnitAmo}, fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
     rd: execute_i.op.rd, warp: execute_i.from.warp
@@ -191,11 +196,12 @@ module gpu_execute
   assign replay_unit = (to_muldiv_o && !muldiv_ready_i) || (to_fpu_o && !fpu_ready_i);
   // The warps to start must have ended: programs spawn again without waiting.
   assign replay_spawn = (spawn_wanted & (active_i | Warps'(outcome_o.spawn))) != '0;
-  assign replay = replay_memory || replay_unit || replay_spawn;
   assign spawn = spawn_wanted != '0 && !replay_spawn;
-  assign retire_o = go && !replay && trap == '0;
+  assign passes = go && !replay_memory && !replay_unit && trap == '0;
+  assign retire_o = passes && !replay_spawn && !(odd_branch && taken != '0);
+  assign sets_o = passes && execute_i.op.rd_we;
 
-  assign push_o = retire_o && (unit inside {UnitLoad, UnitMulDiv, UnitFpu});
+  assign push_o = passes && (unit inside {UnitLoad, UnitMulDiv, UnitFpu});
 
   logic linked;
 
@@ -203,13 +209,13 @@ module gpu_execute
     end_o = 1'b0;
     end_jump_o = 1'b0;
     unique case (unit)
-      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu: end_o = retire_o && alone_i;
+      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu: end_o = passes && alone_i;
       UnitBranch: begin
-        end_o = retire_o && alone_i && (taken == '0 || taken == mask);
+        end_o = passes && !odd_branch && alone_i && (taken == '0 || taken == mask);
         end_jump_o = end_o && taken == mask;
       end
       UnitJal: begin
-        end_o = retire_o && alone_i;
+        end_o = passes && alone_i;
         end_jump_o = end_o;
       end
       default: ;
@@ -264,7 +270,8 @@ module gpu_execute
   end
 
   always_ff @(posedge clk_i) begin
-    if (valid_i && !end_o) begin
+    // A branch always: whether it ends is known late.
+    if (valid_i && (!end_o || unit == UnitBranch)) begin
       flow_q.go <= go;
       flow_q.retire <= retire_o;
       flow_q.replay_memory <= replay_memory;
@@ -279,7 +286,7 @@ module gpu_execute
       flow_q.top_lane <= top_lane;
       flow_q.from <= execute_i.from;
       flow_q.taken <= taken;
-      flow_q.trap <= trap;
+      flow_q.trap <= odd_branch ? taken : trap;
       for (int t = 0; t < int'(Threads); t++) flow_q.odd[t] <= rs1_i[t][0];
       flow_q.spawn_wanted <= spawn_wanted;
       flow_q.target <= target;
@@ -325,18 +332,15 @@ module gpu_execute
   // ---- CSRs, and what traps leave: of the instruction that `gpu_flow` has
 
   logic csr, csr_writes;
-  logic [31:0] csr_operand [Threads];
+  logic [31:0] csr_operand;
+  logic [31:0] csr_word;
   logic [31:0] csr_value [Threads];
   mask_t flow_trap;
 
   assign csr = flow_valid_q && flow_q.retire && flow_q.unit == UnitCsr;
   assign csr_writes = flow_q.sub[1:0] == 2'd1 || flow_q.instr[19:15] != '0;
-  // Of a CSR access the address is the first operand.
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) begin
-      csr_operand[t] = flow_q.sub[2] ? 32'(flow_q.instr[19:15]) : flow_q.address[t];
-    end
-  end
+  // Of a CSR access the address is the operand.
+  assign csr_operand = flow_q.address[flow_q.top_lane];
   assign flow_trap = flow_valid_q && flow_q.go ? flow_q.trap : '0;
 
   gpu_trap_value #(.Threads(Threads)) u_trap_value (
@@ -347,24 +351,23 @@ module gpu_execute
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
     .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
-    .access_i(csr), .addr_i(flow_q.instr[31:20]), .warp_i(WarpWidth'(flow_q.from.warp)), .writes_i(csr_writes),
-    .op_i(flow_q.sub[1:0]), .operand_i(flow_q.sub[2] ? {27'd0, flow_q.instr[19:15]} : flow_q.scalar1),
-    .lane_operand_i(csr_operand), .value_o(csr_value),
+    .access_i(csr), .warp_i(WarpWidth'(flow_q.from.warp)), .writes_i(csr_writes),
+    .op_i(flow_q.sub[1:0]), .operand_i(csr_operand), .lane_operand_i(flow_address), .common_o(csr_word), .lane_o(csr_value),
     .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask_t'(flow_q.from.mask)),
-    .ask_addr_i(execute_i.instr[24:20]), .ask_counter_o(counter_index), .counter_i,
+    .ask_i(valid_i && unit == UnitCsr), .ask_addr_i(execute_i.instr[31:20]), .ask_counter_o(counter_index), .counter_i,
     .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.from.pc), .trap_cause_i(trap_cause_o),
     .trap_value_i(trap_value_o), .trap_depth_i(flow_q.from.depth),
     .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
     .spawn_i(flow_valid_q && flow_q.spawn), .spawn_mask_i(flow_q.spawn_wanted),
-    .stack_base_o, .stack_bytes_o, .ask_warp_i(warp), .frm_o(frm), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)),
+    .stack_base_o, .stack_bytes_o, .ask_warp_i(warp), .frm_o(frm), .frm_bad_o(frm_bad), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)),
     .fflags_value_i
   );
 
   assign counter_index_o = flow_q.counter;
 
   // Both registers read zero, so clearing bits leaves zero.
-  assign stack_size_o = (flow_q.sub[1:0] == 2'd3) ? '0 : flow_q.sub[2] ? 32'(flow_q.instr[19:15]) : flow_q.scalar1;
-  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (flow_q.sub[1:0] == 2'd3) ? '0 : csr_operand[t];
+  assign stack_size_o = (flow_q.sub[1:0] == 2'd3) ? '0 : csr_operand;
+  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (flow_q.sub[1:0] == 2'd3) ? '0 : flow_q.address[t];
 
   assign trap_o = lanes_t'(flow_trap);
   assign fatal_o = flow_trap != '0 && mtvec == '0;
@@ -372,31 +375,33 @@ module gpu_execute
   // ---- What it writes
 
   logic writes;
+  // The same for all lanes: where an instruction is from, or jumped from; split: the token is the set of lanes that split.
+  logic [31:0] word;
 
   assign csr_o = valid_i && unit == UnitCsr;
-  assign writes = retire_o && execute_i.op.rd_we && (unit inside {UnitAlu, UnitJal, UnitJalr, UnitLane, UnitWarp});
+  assign writes = sets_o && (unit inside {UnitAlu, UnitJal, UnitJalr, UnitLane, UnitWarp});
   assign write_o = writes || (csr && flow_q.rd_we);
   assign write_warp_o = csr ? flow_q.from.warp : execute_i.from.warp;
   assign write_mask_o = csr ? flow_q.from.mask : execute_i.from.mask;
   assign write_rd_o = csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd;
 
+  // Each of them is zero where it does not count; of what writes nothing the result means nothing.
   always_comb begin
-    // Of what writes nothing it means nothing.
-    for (int t = 0; t < int'(Threads); t++) result_o[t] = 'x;
-    if (csr) begin
-      for (int t = 0; t < int'(Threads); t++) result_o[t] = csr_value[t];
-    end else if (writes) begin
+    word = '0;
+    if (valid_i) begin
       unique case (unit)
-        UnitJal, UnitJalr: for (int t = 0; t < int'(Threads); t++) result_o[t] = pc + 32'd4;
-        // Split: the token is the set of lanes that split.
-        UnitWarp: for (int t = 0; t < int'(Threads); t++) result_o[t] = 32'(mask);
-        default: for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t];
+        UnitAlu: if (execute_i.op.alu == AluWord) word = target;
+        UnitJal, UnitJalr: word = pc + 32'd4;
+        UnitWarp: word = 32'(mask);
+        default: ;
       endcase
     end
+    word |= csr_word;
+    for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t] | word | csr_value[t];
   end
 
 `ifndef SYNTHESIS
-  EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay, trap != '0}));
+  EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay_memory, replay_unit, replay_spawn, trap != '0}));
   NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
     flow_valid_q |-> (mask_t'(flow_q.from.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
   NothingBehindACsrAccess_A : assert property (@(posedge clk_i) disable iff (!rst_ni) csr |-> !valid_i);

@@ -137,7 +137,7 @@ module gpu_flow
           // The token is the set of lanes that split; those still alive wait here for each other.
           together = (scalar1_i & live_i) | mask_i;
           for (int t = 0; t < int'(Threads); t++) begin
-            if (together[t] && !mask_i[t] && !(joined_i[t] && lane_pc_i[t] == pc_i)) join_done = 1'b0;
+            if (together[t] && !mask_i[t] && !(joined_i[t] && gpu_lines_pkg::same(lane_pc_i[t][31:2], pc_i[31:2]))) join_done = 1'b0;
           end
           if (join_done) new_join_o = joined_i & ~together;
           else new_join_o = joined_i | mask_i;
@@ -164,16 +164,16 @@ module gpu_flow
   place_e place [Threads];
 
   always_comb begin
+    // Nothing where all go on together; then the places do not matter.
     lane_write_o = '0;
+    if (go_i && !uniform_o) lane_write_o = join_done ? mask_i | enabled | together : mask_i | enabled;
     here = next_pc_o;
     there = target_i;
     depth_here = next_depth_o;
     depth_there = next_depth_o;
     for (int t = 0; t < int'(Threads); t++) place[t] = Here;
-    if (go_i && !uniform_o) begin
-      lane_write_o = mask_i | enabled;
-      if (join_done) lane_write_o |= together;
-      else here = pc_i;
+    if (go_i) begin
+      if (!join_done) here = pc_i;
       if (trap_i != '0) begin
         // Only the lanes that trap_i leave; the others execute the instruction again, without them. The handler's
         // lanes run first: theirs is the greatest depth.

@@ -48,6 +48,8 @@ module gpu_front
   input  warp_t                    issue_warp_i,
   input  lanes_t                   issue_mask_i,
   input  depth_t                   issue_depth_i,
+  output reads_t                   issue_reads_o,
+  /// For assertions.
   output needs_t                   issue_needs_o,
   // Execute
   output logic                     execute_valid_o,
@@ -131,11 +133,38 @@ module gpu_front
       decode_warp_q <= fetch_warp;
       decode_pc_q <= fetch_pc;
     end
+  end
+
+  // Where each warp is fetched from next. It is told by a number, so that one gate makes a bit.
+  typedef enum logic [1:0] { Next, Again, Jumped, Placed } from_e;
+
+  from_e from [Warps];
+  logic [Warps-1:0] moves;
+  logic [29:0] next_pc;
+
+  assign next_pc = fetch_pc + 30'd1;
+
+  always_comb begin
     for (int w = 0; w < int'(Warps); w++) begin
-      if (place_i[w]) pc_q[w] <= place_pc_i[31:2];
-      else if (jump_i && jump_warp_i == index_t'(w)) pc_q[w] <= jump_pc_i[31:2];
-      else if (miss && decode_warp_q == index_t'(w)) pc_q[w] <= decode_pc_q;
-      else if (fetch && fetch_warp == index_t'(w)) pc_q[w] <= fetch_pc + 30'd1;
+      from[w] = Next;
+      moves[w] = 1'b1;
+      if (place_i[w]) from[w] = Placed;
+      else if (jump_i && jump_warp_i == index_t'(w)) from[w] = Jumped;
+      else if (miss && decode_warp_q == index_t'(w)) from[w] = Again;
+      else moves[w] = fetch && fetch_warp == index_t'(w);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int w = 0; w < int'(Warps); w++) begin
+      if (moves[w]) begin
+        unique case (from[w])
+          Placed:  pc_q[w] <= place_pc_i[31:2];
+          Jumped:  pc_q[w] <= jump_pc_i[31:2];
+          Again:   pc_q[w] <= decode_pc_q;
+          default: pc_q[w] <= next_pc;
+        endcase
+      end
     end
   end
 
@@ -156,7 +185,7 @@ module gpu_front
     .push_ready_i('{op: op, instr: instr, pc: {decode_pc_q, 2'b00}}),
     .pop_i, .flush_i(flushed),
     .valid_o, .full_o(full), .look_warp_i, .look_behind_i, .look_needs_o,
-    .read_warp_i(issue_warp), .first_o(first), .needs_o(issue_needs_o)
+    .read_warp_i(issue_warp), .first_o(first), .reads_o(issue_reads_o), .needs_o(issue_needs_o)
   );
 
   assign behind_o = full;

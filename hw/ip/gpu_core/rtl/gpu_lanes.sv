@@ -4,15 +4,13 @@ module gpu_lanes
 #(
   parameter int unsigned Threads = 4
 ) (
-  /// Nothing is computed without it, and results and addresses mean nothing.
+  /// Nothing is computed without it, and addresses mean nothing.
   input  logic               valid_i,
   input  unit_e              unit_i,
   input  alu_e               alu_i,
   /// funct3.
   input  logic [2:0]         sub_i,
-  input  logic [31:0]        pc_i,
   input  logic [31:0]        imm_i,
-  input  logic               a_is_pc_i,
   input  logic               b_is_imm_i,
   input  logic               subtracts_i,
   input  logic               is_signed_i,
@@ -20,7 +18,7 @@ module gpu_lanes
   input  logic [Threads-1:0] mask_i,
   input  logic [31:0]        rs1_i [Threads],
   input  logic [31:0]        rs2_i [Threads],
-  /// Result of UnitAlu and UnitLane; of others it means nothing.
+  /// Result of UnitLane, and of UnitAlu but for AluWord; zero for others.
   output logic [31:0]        result_o [Threads],
   /// rs1 + imm: memory address, target of jalr (bit 0 not cleared), operand of a CSR access. Of others it means nothing.
   output logic [31:0]        address_o [Threads],
@@ -54,48 +52,50 @@ module gpu_lanes
     return {is_signed_i && a[31], a} + ({is_signed_i && b[31], b} ^ {33{subtracts_i}}) + 33'(subtracts_i);
   endfunction
 
-  function automatic logic [31:0] alu(logic [31:0] a, logic [31:0] b, logic [32:0] total);
+  // What is neither sum nor shift.
+  function automatic logic [31:0] logical(logic [31:0] a, logic [31:0] b);
     unique case (alu_i)
-      AluAdd, AluSub:            return total[31:0];
-      AluSlt, AluSltu:           return {31'd0, total[32]};
-      AluSll, AluSrl, AluSra:    return shifted(a, b[4:0]);
-      AluXor:                    return a ^ b;
-      AluOr:                     return a | b;
-      AluAnd:                    return a & b;
-      AluB:                      return b;
-      default:                   return a;
+      AluXor:  return a ^ b;
+      AluOr:   return a | b;
+      AluAnd:  return a & b;
+      default: return a;
     endcase
   endfunction
 
-  // Source lane of a shuffle; a lane that may not or cannot read another reads itself.
-  function automatic logic [3:0] source(logic [1:0] op, logic [3:0] lane, logic [17:0] spec, logic [Threads-1:0] mask);
-    logic signed [7:0] from, low, high;
-    logic [5:0] own, value, clamp, segment;
-    logic ok;
-    own = {2'b00, lane};
-    value = spec[5:0];
-    clamp = spec[11:6];
+  // Whether a shuffle gives a lane the operand of another. Both are numbers of lanes, so most of it is known beforehand.
+  function automatic logic wants(logic [1:0] op, logic [5:0] lane, logic [5:0] other, logic [17:0] spec);
+    logic [5:0] by, segment, low, high;
+    by = spec[5:0];
     segment = spec[17:12];
-    low = signed'({2'b00, own & segment});
-    high = signed'({2'b00, (own & segment) | (clamp & ~segment)});
+    low = lane & segment;
+    high = low | (spec[11:6] & ~segment);
     unique case (op)
-      2'd0:    from = signed'({2'b00, own}) - signed'({2'b00, value});
-      2'd1:    from = signed'({2'b00, own}) + signed'({2'b00, value});
-      2'd2:    from = signed'({2'b00, own ^ value});
-      default: from = low | signed'({2'b00, value & ~segment});
+      2'd0:    return other < lane && by == lane - other && other >= low;
+      2'd1:    return other > lane && by == other - lane && other <= high;
+      2'd2:    return by == (lane ^ other) && other <= high;
+      default: return (low | (by & ~segment)) == other && other <= high;
     endcase
-    ok = (op == 2'd0) ? from >= low : from <= high;
-    ok = ok && from >= 0 && from < 8'(Threads);
-    if (ok) ok = mask[from[LaneWidth-1:0]];
-    return ok ? from[3:0] : lane;
   endfunction
 
   logic [Threads-1:0] vote;
   logic [31:0] vote_result;
 
+  // Which result counts: told by the operation alone, so that the long ways meet in one gate.
+  logic adds, compares, shifts, takes;
+
+  always_comb begin
+    {adds, compares, shifts, takes} = '0;
+    if (valid_i && unit_i == UnitAlu) begin
+      adds = alu_i inside {AluAdd, AluSub};
+      compares = alu_i inside {AluSlt, AluSltu};
+      shifts = alu_i inside {AluSll, AluSrl, AluSra};
+      takes = alu_i inside {AluXor, AluOr, AluAnd, AluA};
+    end
+  end
+
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin
-      result_o[t] = 'x;
+      result_o[t] = '0;
       address_o[t] = 'x;
     end
     taken_o = '0;
@@ -105,13 +105,15 @@ module gpu_lanes
       unique case (unit_i)
         UnitAlu, UnitBranch, UnitJalr, UnitLoad, UnitStore, UnitAmo, UnitCsr: begin
           for (int t = 0; t < int'(Threads); t++) begin
-            automatic logic [31:0] a, b;
+            automatic logic [31:0] b;
             automatic logic [32:0] total;
-            a = a_is_pc_i ? pc_i : rs1_i[t];
             b = b_is_imm_i ? imm_i : rs2_i[t];
-            total = added(a, b);
+            total = added(rs1_i[t], b);
             address_o[t] = total[31:0];
-            result_o[t] = alu(a, b, total);
+            if (adds) result_o[t] |= total[31:0];
+            if (compares) result_o[t][0] |= total[32];
+            if (shifts) result_o[t] |= shifted(rs1_i[t], b[4:0]);
+            if (takes) result_o[t] |= logical(rs1_i[t], b);
             taken_o[t] = unit_i == UnitBranch && mask_i[t] && (((sub_i[2]) ? total[32] : rs1_i[t] == rs2_i[t]) ^ sub_i[0]);
           end
         end
@@ -123,9 +125,13 @@ module gpu_lanes
             2'd2:    vote_result = {31'd0, vote == mask_i || vote == '0};
             default: vote_result = 32'(vote);
           endcase
+          // A lane that may not or cannot read another reads itself.
           for (int t = 0; t < int'(Threads); t++) begin
             automatic logic [LaneWidth-1:0] from;
-            from = LaneWidth'(source(sub_i[1:0], 4'(t), rs2_i[t][17:0], mask_i));
+            from = LaneWidth'(t);
+            for (int s = 0; s < int'(Threads); s++) begin
+              if (s != t && mask_i[s] && wants(sub_i[1:0], 6'(t), 6'(s), rs2_i[t][17:0])) from = LaneWidth'(s);
+            end
             result_o[t] = sub_i[2] ? rs1_i[from] : vote_result;
           end
         end

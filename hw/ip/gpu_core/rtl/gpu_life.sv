@@ -6,7 +6,7 @@
 module gpu_life
   import gpu_pkg::*;
 #(
-  /// What the slowest memory takes to be zeroed, a row a cycle.
+  /// What the slowest memory takes to be zeroed, a row a cycle; at least 2.
   parameter int unsigned ClearCycles = 256
 ) (
   input  logic        clk_i,
@@ -57,6 +57,8 @@ module gpu_life
 );
 
   logic refused, fault, stopped_q, deadlock;
+  // The last cycle of Clear: everything begins with it, so it comes from a register.
+  logic last_q;
   logic [31:0] bar_pc_q;
   // Cycles in which nothing changed. A few of them are time for barriers that open just now.
   logic [3:0] still_q;
@@ -64,7 +66,7 @@ module gpu_life
   assign refused = fetch_error_i || data_error_i;
   assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused || deadlock || overflow_i) && !fault_o;
   assign deadlock = still_q == '1;
-  assign begin_o = state_o == Clear && clear_o == 16'(ClearCycles - 1);
+  assign begin_o = last_q;
   assign running_o = state_o != Idle;
 
   always_ff @(posedge clk_i) begin
@@ -73,7 +75,9 @@ module gpu_life
       clear_o <= '0;
       halt_o <= 1'b0;
       stopped_q <= 1'b0;
+      last_q <= 1'b0;
     end else begin
+      last_q <= state_o == Clear && clear_o == 16'(ClearCycles - 2);
       unique case (state_o)
         Idle: begin
           clear_o <= '0;

@@ -37,9 +37,22 @@ module gpu_muldiv #(
   logic [Threads-1:0][31:0] a_q;  // multiplicand or dividend, then the result
   logic [Threads-1:0][31:0] b_q;
 
-  function automatic logic [31:0] product(logic [1:0] op, logic [31:0] a, logic [31:0] b);
-    logic signed [63:0] wide;
-    wide = signed'({{32{a[31] && op != 2'd3}}, a}) * signed'({{32{b[31] && !op[1]}}, b});
+  // Factors that are negative, as the operation takes them.
+  logic [Threads-1:0] a_below_q, b_below_q;
+
+  // Of factors in parts of 26 and 7, and of 17 and 16 bits, as multiplier blocks take them. The lowest product ends where the highest
+  // begins, so two sums are enough.
+  function automatic logic [31:0] product(logic [1:0] op, logic [31:0] a, logic [31:0] b, logic a_below, logic b_below);
+    logic [42:0] lowest;
+    logic signed [46:0] middle, other;
+    logic signed [20:0] highest;
+    logic [63:0] wide;
+    lowest = a[25:0] * b[16:0];
+    middle = signed'({1'b0, a[25:0]}) * signed'({b_below, b[31:17]});
+    other = signed'({a_below, a[31:26]}) * signed'({1'b0, b[16:0]});
+    highest = signed'({a_below, a[31:26]}) * signed'({b_below, b[31:17]});
+    middle = middle + (other <<< 9);
+    wide = {highest, lowest} + {middle, 17'd0};
     return op == '0 ? wide[31:0] : wide[63:32];
   endfunction
 
@@ -66,18 +79,19 @@ module gpu_muldiv #(
   logic [1:0] spare;  // bytes of leading zeros that are left out
   logic negate_a, flips;
 
-  // One negation serves the dividend and the result.
+  // One negation serves the dividend and the result. Where there is neither, they mean nothing.
   always_comb begin
     lane = '0;
-    a = '0;
-    b = '0;
-    from = '0;
-    negate_a = 1'b0;
-    flips = 1'b0;
-    signed_as_told = '0;
-    spare = 2'd0;
-    aligned = '0;
+    a = 'x;
+    b = 'x;
+    from = 'x;
+    negate_a = 'x;
+    flips = 'x;
+    signed_as_told = 'x;
+    spare = 'x;
+    aligned = 'x;
     if (state_q == Load || state_q == Store) begin
+      spare = 2'd0;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (left_q[t]) lane = LaneWidth'(t);
       a = a_q[lane];
       b = b_q[lane];
@@ -116,8 +130,8 @@ module gpu_muldiv #(
   step_t first, second;
 
   always_comb begin
-    first = '0;
-    second = '0;
+    first = 'x;
+    second = 'x;
     if (state_q == Divide) begin
       first = step(rest_q, number_q[31], divisor_q, below_q);
       second = step(first.rest, number_q[30], divisor_q, below_q);
@@ -159,12 +173,14 @@ module gpu_muldiv #(
             for (int t = 0; t < int'(Threads); t++) begin
               a_q[t] <= req_a_i[t];
               b_q[t] <= req_b_i[t];
+              a_below_q[t] <= req_a_i[t][31] && req_op_i[1:0] != 2'd3;
+              b_below_q[t] <= req_b_i[t][31] && !req_op_i[1];
             end
           end
         end
         Multiply: begin
           state_q <= Done;
-          for (int t = 0; t < int'(Threads); t++) a_q[t] <= product(op_q, a_q[t], b_q[t]);
+          for (int t = 0; t < int'(Threads); t++) a_q[t] <= product(op_q, a_q[t], b_q[t], a_below_q[t], b_below_q[t]);
         end
         Load: state_q <= Divide;
         Divide: if (steps_q == '0) state_q <= Store;

@@ -42,7 +42,7 @@ package gpu_pkg;
     AluOr   = 4'd6,
     AluAnd  = 4'd7,
     AluSub  = 4'd8,
-    AluB    = 4'd9,   ///< second operand as it is (lui)
+    AluWord = 4'd9,   ///< the same for all lanes: pc + immediate (auipc), or the immediate (lui)
     AluA    = 4'd10,  ///< first operand as it is (fmv)
     AluSra  = 4'd13
   } alu_e;
@@ -125,14 +125,16 @@ package gpu_pkg;
     logic [2:0]  sub;
     logic        rd_we;
     reg_t        rd;
-    logic        a_is_pc;
     logic        b_is_imm;
+    /// The immediate is not added to the pc, but to nothing.
+    logic        from_zero;
     /// The lanes' adder takes away; compares as signed.
     logic        subtracts;
     logic        is_signed;
     /// Operation of the floating-point unit.
     logic [4:0]  fp_op;
-    logic        fp_uses_rm;
+    /// It rounds as its warp says.
+    logic        fp_dynamic;
     logic [31:0] imm;
   } decoded_t;
 

@@ -1,19 +1,21 @@
 /// Registers of all warps: three reads of one warp and one write a cycle, every lane its own memory.
 ///
-/// Reads are at the address registered at the last edge (`read_i`), so a memory block with an address register serves,
-/// and a write is seen by reads of the next cycle. Row = {warp, register}.
-module gpu_regfile #(
+/// What is read is there in the cycle after (`read_i`), and then only. Blocks of RAM do not show what is written in the cycle in
+/// which they are read: that is kept beside them, and whether it is what was read. Numbers of registers, which are known last, are
+/// compared in parts, which meet where the data do. Row = {warp, register}.
+module gpu_regfile
+  import gpu_pkg::*;
+#(
   parameter int unsigned Threads = 4,
   parameter int unsigned Rows = 256,
-  /// Whether the third port exists (fused operations only).
-  parameter bit ThirdPort = 1'b1,
+  /// Registers of a warp: two to this many.
+  parameter int unsigned RegWidth = 6,
   localparam int unsigned RowWidth = $clog2(Rows)
 ) (
   input  logic                clk_i,
   input  logic                read_i,
-  input  logic [RowWidth-1:0] a_row_i,
-  input  logic [RowWidth-1:0] b_row_i,
-  input  logic [RowWidth-1:0] c_row_i,
+  input  warp_t               warp_i,
+  input  reads_t              reads_i,
   output logic [31:0]         a_o [Threads],
   output logic [31:0]         b_o [Threads],
   output logic [31:0]         c_o [Threads],
@@ -23,31 +25,58 @@ module gpu_regfile #(
   input  logic [31:0]         data_i [Threads]
 );
 
-  logic [RowWidth-1:0] a_row_q, b_row_q, c_row_q;
+  typedef logic [RowWidth-1:0] row_t;
+
+  // Of the last read: whether each part of a register's number was that of the write; lanes of its warp that were written.
+  logic [1:0] a_same_q, b_same_q, c_same_q;
+  logic [Threads-1:0] write, new_q;
+  row_t a_row, b_row, c_row;
+
+  // Without an FPU bit 5 of a register number is never set.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic row_t row(reg_t number);
+    return (RowWidth'(warp_i) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
+  endfunction
+
+  function automatic logic [1:0] same(reg_t number);
+    logic [RegWidth-1:0] apart;
+    apart = number[RegWidth-1:0] ^ row_i[RegWidth-1:0];
+    return {apart[RegWidth-1:3] == '0, apart[2:0] == '0};
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  assign write = write_i ? mask_i : '0;
+  assign a_row = row(reads_i.rs1);
+  assign b_row = row(reads_i.rs2);
+  assign c_row = row(reads_i.rs3);
 
   always_ff @(posedge clk_i) begin
     if (read_i) begin
-      a_row_q <= a_row_i;
-      b_row_q <= b_row_i;
-      c_row_q <= c_row_i;
+      a_same_q <= same(reads_i.rs1);
+      b_same_q <= same(reads_i.rs2);
+      c_same_q <= same(reads_i.rs3);
+      new_q <= (row_i >> RegWidth) == RowWidth'(warp_i) ? write : '0;
     end
   end
 
   for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
     logic [31:0] ram [Rows];
+    logic [31:0] a_q, b_q, c_q, written_q;
 
     always_ff @(posedge clk_i) begin
-      if (write_i && mask_i[t]) ram[row_i] <= data_i[t];
+      if (write[t]) ram[row_i] <= data_i[t];
+      if (read_i) begin
+        a_q <= ram[a_row];
+        b_q <= ram[b_row];
+        c_q <= ram[c_row];
+      end
     end
 
-    assign a_o[t] = ram[a_row_q];
-    assign b_o[t] = ram[b_row_q];
-    assign c_o[t] = ThirdPort ? ram[c_row_q] : '0;
-  end
+    always_ff @(posedge clk_i) if (write[t]) written_q <= data_i[t];
 
-  if (!ThirdPort) begin : gen_unused
-    logic unused;
-    assign unused = ^c_row_q;
+    assign a_o[t] = (new_q[t] && a_same_q == '1) ? written_q : a_q;
+    assign b_o[t] = (new_q[t] && b_same_q == '1) ? written_q : b_q;
+    assign c_o[t] = (new_q[t] && c_same_q == '1) ? written_q : c_q;
   end
 
 endmodule

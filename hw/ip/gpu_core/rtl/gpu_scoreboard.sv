@@ -38,8 +38,10 @@ module gpu_scoreboard
   input  logic             push_i,
   output entry_t           push_entry_o,
 
-  /// Which end, by warp and entry; one a cycle.
-  input  logic [Warps-1:0][Entries-1:0] ended_i,
+  /// Answers of units: whose operation each names, whatever it is, and which of them ends it now; one a cycle at most.
+  input  logic [2:0]       ends_i,
+  input  warp_t            end_warp_i [3],
+  input  entry_t           end_entry_i [3],
 
   // Of each warp: something is under way, and in memory.
   output logic [Warps-1:0] busy_o,
@@ -75,9 +77,28 @@ module gpu_scoreboard
     for (int e = int'(Entries) - 1; e >= 0; e--) if (!used_q[push_warp][e]) push_entry_o = entry_t'(e);
   end
 
+  // What each answer would end, of each warp; and what ends.
+  typedef entries_t [Warps-1:0] all_t;
+  all_t named [3];
+  all_t ended;
+
+  always_comb begin
+    ended = '0;
+    for (int u = 0; u < 3; u++) begin
+      named[u] = all_t'(1) << {end_warp_i[u], end_entry_i[u]};
+      if (ends_i[u]) ended |= named[u];
+    end
+  end
+
+  // Whether what ends is all that the next instruction waits for is known before who of the units ends.
   always_comb begin
     for (int w = 0; w < int'(Warps); w++) begin
-      wait_o[w] = (used_q[w] & awaited_q[w] & ~ended_i[w]) != '0 || used_q[w] == '1;
+      automatic entries_t left;
+      automatic logic last;
+      left = used_q[w] & awaited_q[w];
+      last = left == '0;
+      for (int u = 0; u < 3; u++) if (ends_i[u] && left == named[u][w]) last = 1'b1;
+      wait_o[w] = !last || used_q[w] == '1;
       busy_o[w] = used_q[w] != '0;
       memory_o[w] = (used_q[w] & memory_q[w]) != '0;
     end
@@ -144,7 +165,7 @@ module gpu_scoreboard
     if (!rst_ni) begin
       used_q <= '0;
     end else begin
-      for (int w = 0; w < int'(Warps); w++) used_q[w] <= used_q[w] & ~ended_i[w];
+      for (int w = 0; w < int'(Warps); w++) used_q[w] <= used_q[w] & ~ended[w];
       if (push_i) used_q[push_warp][push_entry_o] <= 1'b1;
     end
   end
@@ -163,7 +184,7 @@ module gpu_scoreboard
   always_comb begin
     conflict = 1'b0;
     for (int e = 0; e < int'(Entries); e++) begin
-      if (used_q[index_t'(issue_warp_i)][e] && !ended_i[index_t'(issue_warp_i)][e] &&
+      if (used_q[index_t'(issue_warp_i)][e] && !ended[index_t'(issue_warp_i)][e] &&
           touches(issue_needs_i, all_q[index_t'(issue_warp_i)][e])) conflict = issue_i;
     end
   end
@@ -173,7 +194,8 @@ module gpu_scoreboard
   PushedFromTheExecuteStage_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> execute_i);
   RoomForIt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> used_q[push_warp] != '1);
   OnlyWhatIsUnderWayEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (ended_i & ~used_q) == '0 && $onehot0(ended_i));
+    (ended & ~used_q) == '0 && $onehot0(ended));
+  OneEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(ends_i));
 `else
   logic unused;
   assign unused = ^{issue_i, issue_warp_i, issue_needs_i};

@@ -9,7 +9,8 @@ module gpu_stack_guard
 #(
   parameter int unsigned Warps = 4,
   parameter int unsigned Threads = 4,
-  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1,
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1
 ) (
   input  logic                 clk_i,
   /// Synchronous reset, active low.
@@ -41,30 +42,32 @@ module gpu_stack_guard
   output logic [31:0]          value_o
 );
 
-  typedef logic [Threads-1:0][27:0] bases_t;
-
   logic unused;
   assign unused = ^bytes_i[3:0];
 
-  bases_t base_ram [Warps];
-  bases_t base_d;
   logic [27:0] bytes_q;
 
   logic look, overflow_q;
   logic [Threads-1:0] outside;
-  bases_t bases;
-  logic [31:0] value, value_q, pc_q;
+  logic [LaneWidth-1:0] top;
+  logic [31:0] value_q, pc_q;
+  logic [WarpWidth-1:0] set_row;
 
-  always_comb begin
-    base_d = '0;
-    if (base_write_i && !clear_i) begin
-      base_d = base_ram[set_warp_i];
-      for (int t = 0; t < int'(Threads); t++) if (set_mask_i[t]) base_d[t] = base_i[t][31:4];
+  assign set_row = clear_i ? clear_row_i : set_warp_i;
+
+  // A memory a lane, so that the others need not be read to be kept.
+  for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
+    logic [27:0] base_ram [Warps];
+
+    always_ff @(posedge clk_i) begin
+      if (clear_i || (base_write_i && set_mask_i[t])) base_ram[set_row] <= clear_i ? '0 : base_i[t][31:4];
     end
-  end
 
-  always_ff @(posedge clk_i) begin
-    if (clear_i || base_write_i) base_ram[clear_i ? clear_row_i : set_warp_i] <= base_d;
+    // Addresses below the base are far above it, modulo 2^32.
+    always_comb begin
+      outside[t] = 1'b0;
+      if (look) outside[t] = mask_i[t] && data_i[t][31:4] - base_ram[warp_i] > bytes_q;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -80,22 +83,13 @@ module gpu_stack_guard
   assign look = write_i && rd_i == reg_t'(2) && bytes_q != '0;
 
   always_comb begin
-    outside = '0;
-    value = '0;
-    bases = '0;
-    if (look) begin
-      bases = base_ram[warp_i];
-      for (int t = 0; t < int'(Threads); t++) begin
-        // Addresses below the base are far above it, modulo 2^32.
-        outside[t] = mask_i[t] && data_i[t][31:4] - bases[t] > bytes_q;
-        if (outside[t]) value = data_i[t];
-      end
-    end
+    top = '0;
+    if (look) for (int t = 0; t < int'(Threads); t++) if (outside[t]) top = LaneWidth'(t);
   end
 
   always_ff @(posedge clk_i) begin
     if (outside != '0) begin
-      value_q <= value;
+      value_q <= data_i[top];
       pc_q <= pc_i;
     end
   end

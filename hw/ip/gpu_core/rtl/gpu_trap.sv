@@ -1,4 +1,5 @@
-/// Which lanes trap. Purely combinational, from the low bits of what the lanes add up: nothing here waits for a sum.
+/// Which lanes trap, but for those of branches. Purely combinational, from the low bits of what the lanes add up: nothing here
+/// waits for a sum.
 module gpu_trap
   import gpu_pkg::*;
 #(
@@ -8,7 +9,6 @@ module gpu_trap
   input  unit_e                   unit_i,
   input  logic [2:0]              sub_i,
   input  logic [Threads-1:0]      mask_i,
-  input  logic [Threads-1:0]      taken_i,
   /// Of the immediate, whose instruction lies on a multiple of four where it is the distance of a jump.
   input  logic [1:0]              imm_i,
   input  logic [31:0]             rs1_i [Threads],
@@ -33,7 +33,6 @@ module gpu_trap
       unique case (unit_i)
         UnitIllegal:                   trap_o = mask_i;
         UnitFpu:                       if (rm_bad_i) trap_o = mask_i;
-        UnitBranch:                    if (imm_i[1]) trap_o = taken_i;
         UnitJal:                       if (imm_i[1]) trap_o = mask_i;
         UnitJalr:                      for (int t = 0; t < int'(Threads); t++) trap_o[t] = mask_i[t] && low[t][1];
         UnitLoad, UnitStore, UnitAmo:  trap_o = mask_i & misaligned;

@@ -21,9 +21,11 @@ module gpu_trap_value
 
   always_comb begin
     cause_o = CauseIllegal;
-    common = '0;
+    // Without a trap it means nothing.
+    common = 'x;
     own = 1'b0;
     if (trap_i != '0) begin
+      common = '0;
       unique case (unit_i)
         UnitIllegal, UnitFpu: common = instr_i;
         UnitBranch, UnitJal: begin

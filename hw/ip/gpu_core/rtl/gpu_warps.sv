@@ -172,10 +172,13 @@ module gpu_warps
 
   assign fresh = start_i ? Warps'(1) : (exec_i ? Warps'(outcome_i.spawn) : '0);
 
-  // ---- Choice of a group: one warp a cycle
+  // ---- Choice of a group: one warp a cycle, picked in the cycle before
 
+  // The warp that is picked is one to choose for.
+  logic picked;
   logic choose, choose_none, arrive, opens, expired, goes_on;
-  index_t choose_warp;
+  logic [Warps-1:0] others, open;
+  index_t pick_q;
   mask_t runnable, chosen, favour;
   logic [31:0] chosen_pc;
   logic [Threads-1:0][29:0] chosen_pcs;
@@ -183,33 +186,46 @@ module gpu_warps
   depth_t chosen_depth;
 
   // One place a cycle is told.
-  assign choose = select_q != '0 && !goes_on;
+  assign picked = select_q[pick_q];
+  assign choose = picked && !goes_on;
 
   always_comb begin
-    choose_warp = '0;
     runnable = 'x;
     expired = 'x;
-    if (select_q != '0) begin
-      for (int w = int'(Warps) - 1; w >= 0; w--) if (select_q[w]) choose_warp = index_t'(w);
-      runnable = live_q[choose_warp] & ~join_q[choose_warp] & ~bar_q[choose_warp];
-      expired = expired_q[choose_warp];
+    if (picked) begin
+      runnable = live_q[pick_q] & ~join_q[pick_q] & ~bar_q[pick_q];
+      expired = expired_q[pick_q];
+    end
+  end
+
+  // Who is looked at next: one that waits for it; else the warp of the instruction, whose lanes may part; else the same once more,
+  // whose joins or barrier may open. Whether they do is not waited for.
+  assign others = select_q & ~(Warps'(1) << pick_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      pick_q <= '0;
+    end else if (!picked || choose) begin
+      if (others != '0) begin
+        for (int w = int'(Warps) - 1; w >= 0; w--) if (others[w]) pick_q <= index_t'(w);
+      end else if (exec_i) begin
+        pick_q <= exec_warp;
+      end
     end
   end
 
   gpu_group #(.Threads(Threads)) u_group (
-    .valid_i(select_q != '0), .runnable_i(runnable), .favour_i(favour_q[choose_warp]), .group_i(group_q[choose_warp]),
+    .valid_i(picked), .runnable_i(runnable), .favour_i(favour_q[pick_q]), .group_i(group_q[pick_q]),
     .expired_i(expired), .lane_pc_i(chosen_pcs), .lane_depth_i(chosen_depths),
     .group_o(chosen), .favour_o(favour), .pc_o(chosen_pc), .depth_o(chosen_depth)
   );
 
   assign choose_none = choose && runnable == '0;
   // Every live lane waits at a barrier: the warp has arrived.
-  assign arrive = choose_none && live_q[choose_warp] != '0 && bar_q[choose_warp] == live_q[choose_warp];
+  assign arrive = choose_none && live_q[pick_q] != '0 && bar_q[pick_q] == live_q[pick_q];
 
-  // Nobody is left who could come to where lanes wait: their joins open. Unless the memories are written for another warp.
-  logic parts;
-  assign parts = exec_i && !outcome_i.uniform;
-  assign opens = choose_none && live_q[choose_warp] != '0 && !arrive && !parts;
+  // Nobody is left who could come to where lanes wait: their joins open. Unless the memories may be written for another warp.
+  assign opens = choose_none && live_q[pick_q] != '0 && !arrive && !exec_i;
 
   // Where lanes are after the instruction, and after joins that open by themselves.
   index_t row;
@@ -217,10 +233,10 @@ module gpu_warps
   place_t [Threads-1:0] places_d;
 
   always_comb begin
-    row = parts ? exec_warp : choose_warp;
-    write = parts ? mask_t'(outcome_i.write) : opens ? join_q[choose_warp] : '0;
+    row = exec_i ? exec_warp : pick_q;
+    write = exec_i ? mask_t'(outcome_i.write) : opens ? join_q[pick_q] : '0;
     for (int t = 0; t < int'(Threads); t++) begin
-      places_d[t] = parts ? '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]} :
+      places_d[t] = exec_i ? '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]} :
                             '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
       chosen_pcs[t] = chosen_places[t].pc;
       chosen_depths[t] = chosen_places[t].depth;
@@ -232,7 +248,7 @@ module gpu_warps
 
     always_ff @(posedge clk_i) if (write[t]) ram[row] <= places_d[t];
 
-    assign chosen_places[t] = ram[choose_warp];
+    assign chosen_places[t] = ram[pick_q];
     assign exec_places[t] = ram[exec_warp];
   end
 
@@ -255,7 +271,7 @@ module gpu_warps
   logic moves;
   assign moves = ends && outcome_i.moves;
   assign goes_on = moves || fresh != '0;
-  assign place_o = fresh | (moves ? Warps'(1) << exec_warp : '0) | (choose && runnable != '0 ? Warps'(1) << choose_warp : '0);
+  assign place_o = fresh | (moves ? Warps'(1) << exec_warp : '0) | (choose && runnable != '0 ? Warps'(1) << pick_q : '0);
   assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
   assign pop_o = (end_i ? Warps'(1) << end_warp : '0) | (ends ? Warps'(1) << exec_warp : '0);
   assign flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
@@ -266,13 +282,11 @@ module gpu_warps
 
   // ---- Barriers
 
-  logic [Warps-1:0] open;
-
   gpu_barriers #(.Warps(Warps)) u_barriers (
     .clk_i, .rst_ni,
-    .write_i(ends && !outcome_i.uniform && outcome_i.bar_write), .write_warp_i(exec_warp),
+    .write_i(ends && outcome_i.bar_write), .write_warp_i(exec_warp),
     .global_i(outcome_i.bar_global), .id_i(outcome_i.bar_id), .count_i(outcome_i.bar_count),
-    .arrive_i(arrive), .warp_i(choose_warp), .active_i(active_q), .arrived_o(arrived), .open_o(open),
+    .look_i(picked), .warp_i(pick_q), .arrive_i(arrive), .active_i(active_q), .arrived_o(arrived), .open_o(open),
     .bar_o(global_bar_o), .bar_id_o(global_id_o), .bar_count_o(global_count_o), .bar_warps_o(global_warps_o),
     .release_i(global_release_i)
   );
@@ -327,24 +341,24 @@ module gpu_warps
       if (fence_i) fence_q[fence_warp] <= 1'b0;
 
       // Whoever found a warp alive that has ended by now looks again.
-      died_q <= choose_none && live_q[choose_warp] == '0;
-      if (died_q || (choose_none && live_q[choose_warp] == '0)) replay_spawn_q <= '0;
+      died_q <= choose_none && live_q[pick_q] == '0;
+      if (died_q || (choose_none && live_q[pick_q] == '0)) replay_spawn_q <= '0;
 
       if (choose) begin
-        if (!choose_none || live_q[choose_warp] == '0 || arrive) select_q[choose_warp] <= 1'b0;
+        if (!choose_none || live_q[pick_q] == '0 || arrive) select_q[pick_q] <= 1'b0;
         if (runnable != '0) begin
-          group_q[choose_warp] <= chosen;
-          depth_q[choose_warp] <= chosen_depth;
-          alone_q[choose_warp] <= chosen == runnable;
-          favour_q[choose_warp] <= favour;
+          group_q[pick_q] <= chosen;
+          depth_q[pick_q] <= chosen_depth;
+          alone_q[pick_q] <= chosen == runnable;
+          favour_q[pick_q] <= favour;
           if (expired || chosen == runnable) begin
-            age_q[choose_warp] <= '0;
-            expired_q[choose_warp] <= 1'b0;
+            age_q[pick_q] <= '0;
+            expired_q[pick_q] <= 1'b0;
           end
-        end else if (live_q[choose_warp] == '0) begin
-          active_q[choose_warp] <= 1'b0;
+        end else if (live_q[pick_q] == '0) begin
+          active_q[pick_q] <= 1'b0;
         end else if (opens) begin
-          join_q[choose_warp] <= '0;
+          join_q[pick_q] <= '0;
         end
       end
 

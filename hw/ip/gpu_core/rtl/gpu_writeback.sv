@@ -3,7 +3,6 @@
 module gpu_writeback
   import gpu_pkg::*;
 #(
-  parameter int unsigned Warps = 4,
   parameter int unsigned Threads = 4,
   /// Registers of a warp: two to this many.
   parameter int unsigned RegWidth = 6,
@@ -48,8 +47,8 @@ module gpu_writeback
   /// It is a fence, or an atomic access; and the instruction cache forgets its lines.
   output logic                done_fence_o,
   output logic                done_fence_i_o,
-  /// Which of a warp's operations under way, by warp and entry; none for a fence.
-  output logic [Warps-1:0][Entries-1:0] ended_o,
+  /// Answers of memory, floating point, and multiplication or division: whether it ends its operation now, which is no fence.
+  output logic [2:0]          ends_o,
   /// A unit's answer waits for the execute stage: nothing shall issue, so that a cycle is free for it.
   output logic                waits_o,
   /// Nothing of the execute stage is left to write.
@@ -63,7 +62,7 @@ module gpu_writeback
 );
 
   logic write_q, part, done;
-  // The entry has been looked at for each unit by itself.
+  // The entry is the scoreboard's.
   // verilator lint_off UNUSEDSIGNAL
   tag_t tag;
   // verilator lint_on UNUSEDSIGNAL
@@ -113,27 +112,9 @@ module gpu_writeback
   assign done_warp_o = tag.warp;
   assign done_fence_o = done && tag.fence;
   assign done_fence_i_o = done && tag.fence_i;
-  // Side by side for each unit, so that a choice between tags is not waited for.
-  function automatic logic names(logic fence, warp_t warp, entry_t number, warp_t one, entry_t other);
-    return !fence && warp == one && number == other;
-  endfunction
-
-  logic memory_ends;
-  assign memory_ends = memory_take_o && memory_last_i;
-  always_comb begin
-    for (int w = 0; w < int'(Warps); w++) begin
-      for (int e = 0; e < int'(Entries); e++) begin
-        automatic warp_t warp;
-        automatic entry_t number;
-        warp = warp_t'(w);
-        number = entry_t'(e);
-        ended_o[w][e] =
-          (memory_ends && names(memory_tag_i.fence, memory_tag_i.warp, memory_tag_i.entry, warp, number)) ||
-          (fpu_take_o && names(fpu_tag_i.fence, fpu_tag_i.warp, fpu_tag_i.entry, warp, number)) ||
-          (muldiv_take_o && names(muldiv_tag_i.fence, muldiv_tag_i.warp, muldiv_tag_i.entry, warp, number));
-      end
-    end
-  end
+  assign ends_o = {
+    muldiv_take_o && !muldiv_tag_i.fence, fpu_take_o && !fpu_tag_i.fence, memory_take_o && memory_last_i && !memory_tag_i.fence
+  };
 
   // Many instructions write nothing; only who has met none of them for a while stops the others.
   assign waits_o = write_q && (memory_i || fpu_i || muldiv_i) && waited_q == '1;

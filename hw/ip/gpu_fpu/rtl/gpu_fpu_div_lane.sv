@@ -71,8 +71,22 @@ module gpu_fpu_div_lane
     end
   end
 
+  // That operands are taken is known last: then it only enables.
   always_ff @(posedge clk_i) begin
-    if (start_i) begin
+    if (prepare_i) begin
+      if (go_i) begin
+        // An even exponent of the radicand (odd when biased) halves; else a factor of two goes to the significand.
+        if (sqrt_i && !exponent_q[0]) rem_q <= rem_q << 1;
+        if (sqrt_i) exponent_q <= 10'($signed(exponent_q + 10'd127) >>> 1);
+      end else begin
+        if (!rem_q[25]) rem_q <= rem_q << 1;
+        if (!divisor_q[23]) divisor_q <= divisor_q << 1;
+        exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
+      end
+    end else if (divide_i) begin
+      rem_q <= second.rem;
+      quotient_q <= quotient_first | (second.taken ? half_digit : '0);
+    end else if (start_i) begin
       if (op_i == OpFsqrt) begin
         special_q <= root_special(a_i);
         sign_q <= 1'b0;
@@ -86,19 +100,6 @@ module gpu_fpu_div_lane
       end
       rem_q <= {2'b0, significand(a_i), 2'b0};
       quotient_q <= '0;
-    end else if (prepare_i) begin
-      if (go_i) begin
-        // An even exponent of the radicand (odd when biased) halves; else a factor of two goes to the significand.
-        if (sqrt_i && !exponent_q[0]) rem_q <= rem_q << 1;
-        if (sqrt_i) exponent_q <= 10'($signed(exponent_q + 10'd127) >>> 1);
-      end else begin
-        if (!rem_q[25]) rem_q <= rem_q << 1;
-        if (!divisor_q[23]) divisor_q <= divisor_q << 1;
-        exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
-      end
-    end else if (divide_i) begin
-      rem_q <= second.rem;
-      quotient_q <= quotient_first | (second.taken ? half_digit : '0);
     end
   end
 
@@ -120,5 +121,9 @@ module gpu_fpu_div_lane
     value: {quotient_q, rem_q != '0, 5'b0}
   };
   assign special_o = special_q;
+
+`ifndef SYNTHESIS
+  OneAtATime_A: assert property (@(posedge clk_i) $onehot0({start_i, prepare_i, divide_i}));
+`endif
 
 endmodule

@@ -44,13 +44,14 @@ module gpu_fpu_lane
   addend_t meet_q;
   special_t special1_q;
 
+  // That a request is taken is known last: then it only enables.
   always_ff @(posedge clk_i) begin
-    if (load_i) begin
-      special1_q <= special_of(op_i, a_i, b_i, c_i);
-      meet_q <= addend_of(op_i, a_i, b_i, c_i);
-    end else if (inject_i) begin
+    if (inject_i) begin
       special1_q <= special_i;
       meet_q <= quotient_i;
+    end else if (load_i) begin
+      special1_q <= special_of(op_i, a_i, b_i, c_i);
+      meet_q <= addend_of(op_i, a_i, b_i, c_i);
     end
   end
 
@@ -148,5 +149,9 @@ module gpu_fpu_lane
       flags_o <= rounded.flags;
     end
   end
+
+`ifndef SYNTHESIS
+  OneComes_A: assert property (@(posedge clk_i) !(load_i && inject_i));
+`endif
 
 endmodule

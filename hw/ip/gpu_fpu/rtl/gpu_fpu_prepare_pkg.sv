@@ -198,11 +198,12 @@ package gpu_fpu_prepare_pkg;
       end
       OpFcvtSW, OpFcvtSWu: s.valid = 1'b0;
       default: begin
-        s.valid = nan || product_inf || cd.inf;
+        // A clash has an infinity in it.
+        s.valid = ca.nan || ca.inf || cf.nan || cf.inf || cd.nan || cd.inf;
         exponents = 1'b1;
         quiet = nan;
         sign = !nan && (product_inf ? product_sign : d[31]);
-        s.flags.nv = nan && (ca.signalling || cf.signalling || cd.signalling || clash);
+        s.flags.nv = ca.signalling || cf.signalling || cd.signalling || clash;
       end
     endcase
     s.result = {sign, {8{exponents}}, quiet, {12{fill}}, low};
@@ -232,10 +233,10 @@ package gpu_fpu_prepare_pkg;
     none = (ca.inf && cb.inf) || (ca.zero && cb.zero);
     nan = ca.nan || cb.nan || none;
     s = '0;
-    s.valid = nan || ca.inf || cb.zero || cb.inf || ca.zero;
+    s.valid = ca.nan || cb.nan || ca.inf || cb.zero || cb.inf || ca.zero;
     s.result = {!nan && (a[31] ^ b[31]), {8{nan || ca.inf || cb.zero}}, nan, 22'b0};
     s.flags.nv = ca.signalling || cb.signalling || none;
-    s.flags.dz = !nan && !ca.inf && cb.zero;
+    s.flags.dz = cb.zero && !(ca.nan || ca.inf || ca.zero);
     return s;
   endfunction
 
@@ -247,7 +248,7 @@ package gpu_fpu_prepare_pkg;
     ca = class_of(a);
     nan = ca.nan || (a[31] && !ca.zero);
     s = '0;
-    s.valid = nan || ca.inf || ca.zero;
+    s.valid = ca.nan || ca.inf || ca.zero || a[31];
     s.result = {!nan && a[31], {8{nan || ca.inf}}, nan, 22'b0};
     s.flags.nv = nan && (!ca.nan || ca.signalling);
     return s;
