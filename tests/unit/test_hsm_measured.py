@@ -37,7 +37,7 @@ def test_programs_are_as_diverse_as_the_papers() -> None:
     found = rtl_table.behaviours(KEPT)
     rates = [each.row_hit_rate for each in found]
     assert len(found) == 15
-    assert min(rates) < 0.42, "alone; [001] has programs below 0.3, and ours are beside others"
+    assert min(rates) < 0.415, "alone; [001] has programs below 0.3, and ours are beside others"
     assert min(each.least for each in rtl_table.row_hits(KEPT)) < 0.3
     assert max(rates) > 0.7
     assert {each.bound for each in found} == {"memory", "cores"}

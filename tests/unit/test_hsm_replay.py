@@ -175,5 +175,5 @@ def test_mixes_are_as_near_as_is_said() -> None:
     some = list(found.mixes.values())[::4]
     off = [abs(float(str(record["off"]))) for record in replay.compare(found, some)]
     assert len(off) == 2 * len(some)
-    assert np.mean(off) < 0.065
-    assert max(off) < 0.23
+    assert np.mean(off) < 0.063
+    assert max(off) < 0.22
