@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, InvalidRequest
 from eddy.pool.admission import MOST_BUFFERED
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
@@ -129,6 +129,29 @@ def test_a_board_cannot_change_what_is_stored(tmp_path: Path) -> None:
     with_boards(tmp_path, check)
 
 
+@pytest.mark.parametrize("size_bytes", [1 << 10, 2 << 20])
+def test_outputs_that_a_board_never_wrote_keep_no_others_from_being_checked(tmp_path: Path, size_bytes: int) -> None:
+    """A head waits for their pieces, of large ones one at a time; those of other boards do not wait for all of them."""
+    many = 40
+
+    async def check(boards: Boards) -> None:
+        table = PoolJobs(boards.link)
+        job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
+        job = await table.change(job.id, lambda it: it.placed("b2", 0.0, {}))
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
+            about = {"job": job.id, "token": job.token, "sha256": "0" * 64, "bytes": size_bytes}
+            asks = [asyncio.ensure_future(other._ask("written", **about, pieces=f"b2.{n:032x}")) for n in range(many)]
+            await asyncio.sleep(0.5)
+            output = bytes(size_bytes)
+            name = await steadily(lambda: mine.put(boards.job, output))
+            assert not all(ask.done() for ask in asks), "it was checked before the last of theirs"
+            assert (await PoolBlobs(boards.link).fetch("ada", name)).data == output
+            await ended(asks)
+
+    with patch("eddy.pool.blobs.PIECE_S", 1.0):
+        with_boards(tmp_path, check)
+
+
 def part(**wrong: Any) -> dict[str, Any]:
     return {"first": 0, "items": 1, "outputs": {}, "computed": True, "sent_bytes": 0, **wrong}
 
@@ -137,6 +160,7 @@ WRONG_COMMITS: tuple[dict[str, Any], ...] = (
     *({"took_s": took_s} for took_s in (float("nan"), float("inf"), -1.0, 1e300, "x", None)),
     {"kernel": {"name": 3}}, {"kernel": [1]}, {"part": []}, {"part": 3}, {"token": "x"}, {"job": "*"}, {"job": 1e400},
     {"part": part(items=0)}, {"part": part(items=1.5)}, {"part": part(items=5)}, {"part": part(first=-1)},
+    {"part": part(outputs={str(n): SHA for n in range(1025)})}, {"more": "x" * (1 << 20)},
     {"part": part(outputs={"y": "x"})}, {"part": part(outputs={"y": "0" * 64})}, {"part": part(outputs=[])},
     {"part": part(sent_bytes=-1)}, {"part": part(computed=[])},
 )  # fmt: skip
@@ -167,7 +191,7 @@ def test_what_makes_no_sense_is_not_kept(tmp_path: Path) -> None:
             assert (await mine.committed(boards.job, part(), 1.0, None)).done == 1
             with pytest.raises(EddyError, match="other outputs"):
                 await mine.committed(boards.job, part(first=1, outputs={"x": SHA}), 1.0, None)
-            error = {"code": "x", "cause": "", "message": "", "more": 1}
+            error = {"code": "x", "cause": InvalidRequest.code, "message": "", "more": 1}
             shown = job_shown(await mine.failed(boards.job, error), lambda told: told)
             assert shown.error is not None
 
@@ -180,6 +204,7 @@ def test_a_board_that_lies_of_itself_keeps_no_head_from_placing(tmp_path: Path) 
         *({"link_bps": bps} for bps in (-1.0, float("nan"), float("inf"), 1e300, "fast")),
         {"kind": []}, {"kind": "x" * 10_000}, {"applications": [["a"]]}, {"applications": 3}, {"running": ["x"]},
         {"running": [-1]}, {"load": -1}, {"slots": "x"}, {"session": {}}, {"modules": [{}]}, {"kernels": {}},
+        {"of_a_later_release": "x" * (1 << 20)},
     )  # fmt: skip
 
     def said(**wrong: Any) -> bytes:

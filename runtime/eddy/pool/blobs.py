@@ -25,6 +25,8 @@ PIECES = 4
 """Pieces that a fetch asks for at once."""
 PIECE_BYTES = 128 * 1024
 PIECE_BITS = 8 * PIECE_BYTES
+PIECE_S = 5.0
+"""Wall seconds that the next piece may take."""
 KNOWN = 20_000
 """Sizes of blobs that are kept in memory, some 200 bytes each."""
 
@@ -203,7 +205,7 @@ async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream
             count = 1 if bps else min(PIECES, -(-left // PIECE_BYTES))  # for more than there is, the client would wait
             left_bits = 8 * left
             await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
-            for piece in await asked.fetch(count, timeout=5):
+            for piece in await asked.fetch(count, timeout=PIECE_S):
                 if len(piece.data) > left or (stream == WRITTEN and len(piece.data) < min(left, PIECE_BYTES)):
                     return  # it is not what it should be, whatever comes; byte by byte it would come for years
                 left -= len(piece.data)

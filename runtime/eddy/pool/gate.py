@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -31,7 +31,7 @@ from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import AWAY, LASTING, Link
 from eddy.pool.naming import identity
 from eddy.pool.records import JobPart, PoolJob
-from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
+from eddy.pool.reports import MOST_SAID_BYTES, SaidCommit, SaidError, SaidTransfer, board_read
 from eddy.pool.streams import WORK
 from eddy.pool.table import PoolJobs
 from eddy.pool.transfers import Transfers
@@ -40,8 +40,9 @@ GATE = "eddy.gate"
 MOST_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
 MOST_OUTPUT_BYTES = 256 << 20
-SMALL_BYTES, SMALL_AT_ONCE = 1 << 20, 16
-"""Outputs up to this size are checked so many at once; of larger ones, one is in memory at a time."""
+SMALL_BYTES, SMALL_AT_ONCE, SMALL_OF_ONE = 1 << 20, 16, 4
+"""Outputs up to this size are checked so many at once, and so many of one board; of larger ones, one is in memory at a
+time. One of which nothing was written takes `eddy.pool.blobs.PIECE_S`."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 _log = structlog.get_logger("eddy.pool")
@@ -70,6 +71,8 @@ class Gate:
         self._fetches = Fetches(self._blobs)
         self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
         self._transfers = Transfers()
+        self._large_of: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(1))
+        self._small_of: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(SMALL_OF_ONE))
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
@@ -113,6 +116,8 @@ class Gate:
 
     async def _answered(self, board: str, asked: bytes) -> Mapping[str, Any]:
         try:
+            if len(asked) > MOST_SAID_BYTES:
+                raise InvalidRequest(f"A board says at most {MOST_SAID_BYTES} bytes at once.", field="what")
             ask = json.loads(asked)
             return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:
@@ -226,7 +231,9 @@ class Gate:
             raise NotFound("A board names what it wrote itself.", job=job.id)
         if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
             raise InvalidRequest(f"An output of a pool has at most {MOST_OUTPUT_BYTES} bytes.", field="bytes")
-        async with self._checking_small if size_bytes <= SMALL_BYTES else self._checking_large:
+        small = size_bytes <= SMALL_BYTES
+        own, all_boards = (self._small_of, self._checking_small) if small else (self._large_of, self._checking_large)
+        async with own[board], all_boards:  # what one board asks for stands behind its own, and not before others'
             await self._blobs.take(job.tenant, str(ask["sha256"]), str(ask["pieces"]), size_bytes)
         return None
 

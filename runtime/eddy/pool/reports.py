@@ -23,6 +23,10 @@ MOST_BPS = 1e15
 MOST_WIDTH = 1024
 MOST_FIGURE, MOST_NAMED, MOST_LETTERS = 1e15, 4096, 200
 """Figures, clusters and tenants, and letters of a name in a report of a market."""
+MOST_SAID_BYTES = 1 << 20
+"""Of a request or a lease: a head that reads it does nothing else meanwhile."""
+MOST_OUTPUTS = 1024
+"""Of a job."""
 Name = Annotated[str, Field(max_length=200)]
 
 
@@ -53,7 +57,7 @@ class SaidPart(SaidByBoard):
 
     first: int = Field(ge=0)
     items: int = Field(ge=1)
-    outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]]
+    outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]] = Field(max_length=MOST_OUTPUTS)
     computed: bool = True
     sent_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
 
@@ -148,6 +152,8 @@ def lease_read(name: str, data: bytes) -> PoolBoard:
     Raises:
         ValueError: It cannot be read.
     """
+    if len(data) > MOST_SAID_BYTES:
+        raise ValueError("it is too long")
     try:
         raw = json.loads(data)
         return board_read(name, raw if isinstance(raw, dict) else {})
