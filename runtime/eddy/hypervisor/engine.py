@@ -145,9 +145,9 @@ class Engine:
         self.description, self.machine = description, found.machine
         self.estimates.start(found.machine)
         self._computes = description.computes
-        intake.work.update(found.work)  # in place: a submission may be waiting
         self.events.resume(found.clock)
-        intake.drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
+        drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
+        intake.recovered(found.known, found.work, drained)
         self._holding.resume(job.spec for job in self.machine.jobs.values())
         self._run(self._let_in(found.inputs))
 

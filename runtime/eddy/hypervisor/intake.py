@@ -9,7 +9,7 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -84,7 +84,8 @@ class Intake:
         self._store, self._running = store, running
         self._inbox: deque[m.Input] = deque()
         self._arrival_lock = threading.Lock()
-        """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
+        """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it. Nobody who
+        holds it waits for the disk: submissions and the engine would wait too."""
 
     # The inbox ----------------------------------------------------------------------------------------------------
 
@@ -102,6 +103,28 @@ class Intake:
         """Forget what waits: store and board are recovered."""
         self._inbox.clear()
         self.accepted.clear()
+
+    def recovered(self, known: Collection[int], work: Mapping[int, Work], drained: Mapping[int, str]) -> None:
+        """Take over what was recovered. What came since `clear` may be among it, and is then told by recovery alone.
+
+        Args:
+            known: Jobs that were found in the store.
+            work: Of those of them that go on.
+            drained: By slot that was drained when recovery looked: why.
+        """
+        with self._arrival_lock:  # a job that was found has arrived here by now
+            came = [each for each in self._inbox if not (isinstance(each, m.Arrive) and each.job.id in known)]
+            self._inbox.clear()
+            self._inbox += came
+            arrived = {each.job.id for each in came if isinstance(each, m.Arrive)}
+            for number in self.work.keys() - work.keys() - arrived:
+                del self.work[number]
+                self.accepted.pop(number, None)
+            self.work.update(work)
+            self.drained = dict(drained)
+            for each in came:
+                if isinstance(each, (m.Drain, m.Undrain)):
+                    self._show(each.slot, each.because if isinstance(each, m.Drain) else "")
 
     # Jobs ---------------------------------------------------------------------------------------------------------
 
@@ -231,6 +254,7 @@ class Intake:
         with self._arrival_lock:
             record = self._store.jobs.request_cancel(tenant, job)
             self._inbox.append(m.Cancel(job, record.cancel_asked_unix_s))
+        self._store.settle()
         return record
 
     def cancel_array(self, tenant: str, first: int) -> None:
@@ -243,6 +267,7 @@ class Intake:
         with self._arrival_lock:
             numbers = self._store.arrays.request_cancel(tenant, first)
             self._inbox += [m.Cancel(job, time.time()) for job in numbers]
+        self._store.settle()
 
     # Slots and policies -------------------------------------------------------------------------------------------
 
@@ -257,12 +282,18 @@ class Intake:
             if slot not in slots:
                 message = f"There is no slot {slot} that jobs are given."
                 raise NotFound(message, field="slot", asked=slot, allowed=sorted(slots))
-            self._store.remember(DRAINED.format(slot), because)
-            self.set_drained(slot, because)
+            self._store.remember(DRAINED.format(slot), because, wait=False)
+            self._show(slot, because)
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
+        self._store.settle()
 
     def set_drained(self, slot: int, because: str) -> None:
-        """Note why a slot is drained, or "" where it is not. A new dictionary: others read the old one."""
+        """Note why a slot is drained, or "" where it is not."""
+        with self._arrival_lock:
+            self._show(slot, because)
+
+    def _show(self, slot: int, because: str) -> None:
+        """The same, under the lock. A new dictionary: others read the old one."""
         left = {index: why for index, why in self.drained.items() if index != slot}
         self.drained = {**left, slot: because} if because else left
 

@@ -89,12 +89,14 @@ class Recovered:
         clock: Board time, and how far the board's events are booked.
         machine: Slots, and jobs that had begun.
         work: Of every job that has not ended.
+        known: Jobs that were found in the store, those that cannot run any more among them.
         inputs: The machine's first; jobs that had not begun arrive again.
     """
 
     clock: LastTimes
     machine: Machine
     work: Mapping[int, Work]
+    known: frozenset[int]
     inputs: tuple[m.Input, ...]
 
 
@@ -141,7 +143,7 @@ def recover(
     for number in buffers.jobs():
         if number not in machine.jobs:
             buffers.free(number)
-    return Recovered(clock, machine, taken.work, (m.Resume(), *taken.inputs))
+    return Recovered(clock, machine, taken.work, frozenset(taken.known), (m.Resume(), *taken.inputs))
 
 
 def _machine(
@@ -198,6 +200,7 @@ class _Jobs:
 
     Attributes:
         work: By job.
+        known: Jobs that were found.
         inputs: Jobs that had not begun, and cancellations that are still due.
     """
 
@@ -217,12 +220,14 @@ class _Jobs:
         """Jobs whose buffers were lost. That must be on disk before they get others: those would pass for the lost ones
         at the next recovery, and tasks would go on with inputs that are not there."""
         self.work: dict[int, Work] = {}
+        self.known: set[int] = set()
         self.inputs: list[m.Input] = []
 
     def adopt(self) -> None:
         """Recover all of them; what is to be noted goes into one transaction."""
         for stored in self._store.jobs.unfinished():
             number = stored.record.id
+            self.known.add(number)
             try:
                 self._adopt(stored)
             except (BoardUnreachable, StorageFailed):

@@ -114,13 +114,14 @@ class Arrays:
         return found
 
     def request_cancel(self, tenant: str, first: int) -> tuple[int, ...]:
-        """Note durably that all jobs of an array shall end that have not; answers which.
+        """Note that all jobs of an array shall end that have not; answers which. It is durable once the store has
+        settled (`Store.settle`).
 
         Raises:
             NotFound: There is no such array of this tenant.
             Conflict: All have ended, and none as cancelled.
         """
-        with self._db.transaction() as db:
+        with self._db.transaction(wait=False) as db:
             states = self.states(tenant, first)
             if all(state.is_final for state in states) and JobState.CANCELLED not in states:
                 raise Conflict(

@@ -91,13 +91,13 @@ class JobTable:
         return self.tally.by_tenant()
 
     def request_cancel(self, tenant: str, job: int) -> JobRecord:
-        """Note durably that a job shall end.
+        """Note that a job shall end; durably once the store has settled (`Store.settle`).
 
         Raises:
             NotFound: No such job of this tenant.
             Conflict: It has ended, and not as cancelled.
         """
-        with self._db.transaction() as db:
+        with self._db.transaction(wait=False) as db:
             record = self.get(tenant, job)
             if record.state.is_final and record.state is not JobState.CANCELLED:
                 raise Conflict(

@@ -1,0 +1,135 @@
+"""What comes in while the engine recovers is told once; nobody who is let in waits for the disk of another."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.core.asked import Asked
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEventKind, JobRecord
+from eddy.core.slots import Pool
+from eddy.hypervisor.engine import Engine
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
+
+WAIT_S = 180.0
+Came = Callable[[Engine, dict[str, Any]], JobRecord]
+
+
+def recover_beside(came: Came) -> tuple[Engine, JobRecord]:
+    """An engine that recovers, and the job that came when it had emptied its inbox and not read the store yet."""
+    store, board, applications = Store(":memory:"), model_board(), {CHAIN.name: CHAIN}
+    engine = Engine(board, POLICIES["fcfs"](), store, applications, MODULES)
+    engine.start()
+    found: list[JobRecord] = []
+    describe = board.describe
+
+    def beside() -> Any:
+        if not found:
+            found.append(came(engine, applications))
+        return describe()
+
+    board.describe = beside  # type: ignore[method-assign]
+    engine.start()
+    while not engine.idle:
+        engine.step()
+    return engine, found[0]
+
+
+def cancelled(engine: Engine, _: dict[str, Any]) -> JobRecord:
+    return engine.intake.cancel(TENANT, engine.intake.accept(request(engine.store)).id)
+
+
+def follower_of_a_cancelled_one(engine: Engine, _: dict[str, Any]) -> JobRecord:
+    first = cancelled(engine, {})
+    return engine.intake.accept(dataclasses.replace(request(engine.store, salt=1), asked=Asked(after=(first.id,))))
+
+
+def with_a_damaged_blob(engine: Engine, _: dict[str, Any]) -> JobRecord:
+    asked = request(engine.store)
+    ((sha256,),) = asked.inputs.values()
+    record = engine.intake.accept(asked)
+    engine.store.blobs.file(TENANT, sha256).path.write_bytes(b"damaged")
+    return record
+
+
+def of_an_application_that_goes(engine: Engine, applications: dict[str, Any]) -> JobRecord:
+    record = engine.intake.accept(request(engine.store))
+    applications.clear()
+    return record
+
+
+@pytest.mark.parametrize(
+    ("came", "state", "cause"),
+    [
+        (cancelled, JobState.CANCELLED, ""),
+        (follower_of_a_cancelled_one, JobState.FAILED, "dependency-failed"),
+        (with_a_damaged_blob, JobState.FAILED, "file-damaged"),
+        (of_an_application_that_goes, JobState.FAILED, "application-gone"),
+        (lambda engine, _: engine.intake.accept(request(engine.store)), JobState.SUCCEEDED, ""),
+    ],
+    ids=["cancelled", "follower", "damaged", "gone", "plain"],
+)
+def test_a_job_that_comes_while_the_engine_recovers_ends_once(came: Came, state: JobState, cause: str) -> None:
+    engine, job = recover_beside(came)
+    record = engine.store.jobs.get(TENANT, job.id)
+    assert (record.state, record.cause) == (state, cause)
+    log = engine.store.events.of(TENANT, job.id)
+    ends = [event.state for event in log if event.what is JobEventKind.STATE and event.state and event.state.is_final]
+    assert ends == [state]
+    assert (engine.intake.work, engine.intake.accepted) == ({}, {})
+
+
+def test_a_slot_that_is_drained_while_the_engine_recovers_is_shown_so_at_once() -> None:
+    store, board = Store(":memory:"), model_board()
+    engine = Engine(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
+    engine.start()
+    engine.intake.drain(1, "a new fan")
+    engine.intake.recovered((), {}, {0: "quarantined: loads fail"})
+    assert engine.intake.drained == {0: "quarantined: loads fail", 1: "a new fan"}
+    engine.intake.drain(0, "")
+    engine.intake.recovered((), {}, {0: "quarantined: loads fail"})
+    assert engine.intake.drained == {1: "a new fan"}
+
+
+@pytest.mark.parametrize("what", ["cancel", "cancel_array", "drain"])
+def test_who_waits_for_the_disk_keeps_nobody_out(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "eddy.sqlite3")
+    engine = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
+    engine.start()
+    intake = engine.intake
+    job = intake.accept_array([request(store)], [None])[0]
+    calls: dict[str, Callable[[], object]] = {
+        "cancel": lambda: intake.cancel(TENANT, job.id),
+        "cancel_array": lambda: intake.cancel_array(TENANT, job.id),
+        "drain": lambda: intake.drain(0, "a new fan"),
+    }
+    asked, gate, synchronise = threading.Event(), threading.Event(), os.fdatasync
+
+    def slow(file: int) -> None:
+        asked.set()
+        assert gate.wait(WAIT_S)
+        synchronise(file)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    waits = threading.Thread(target=calls[what])
+    other = threading.Thread(target=intake.switch, args=(Pool.PIPELINE, POLICIES["fcfs"]()))
+    waits.start()
+    try:
+        assert asked.wait(WAIT_S)
+        other.start()
+        other.join(WAIT_S)
+        assert not other.is_alive()
+        assert waits.is_alive(), "it answers once the disk has it"
+    finally:
+        gate.set()
+        waits.join(WAIT_S)
+        other.join(WAIT_S)
+    store.close()
