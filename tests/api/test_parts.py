@@ -153,19 +153,19 @@ async def test_nobody_is_told_of_a_blob_that_a_loss_of_power_would_take(
 
 async def test_an_item_is_hashed_once_for_all_its_parts(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     output, _ = await addresses(server)
-    read, pieces = list[int](), files.pieces
+    read, spans = list[int](), files.spans
 
-    def counted(path: Path, begin: int, size: int, what: str) -> Any:
-        read.append(size)
-        return pieces(path, begin, size, what)
+    def counted(path: Path, wanted: Any, what: str) -> Any:
+        read.extend(size for _, size in wanted)
+        return spans(path, wanted, what)
 
-    monkeypatch.setattr(files, "pieces", counted)
+    monkeypatch.setattr(files, "spans", counted)
     async with server.client() as client:
         for _ in range(3):
             assert (await client.get(output, headers={"Range": "bytes=0-1"})).content == DATA[:2]
-        assert len(read) == 1
+        assert read == [6, 2, 2, 2], "the item, and what was asked for three times"
         assert (await client.get(output)).content == DATA
-        assert len(read) > 1, "all of it is verified each time"
+        assert read[4:] == [6, 6, 6, 6], "of all of it every item is verified each time"
 
 
 def test_no_bytes_have_no_range() -> None:
