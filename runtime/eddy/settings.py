@@ -117,7 +117,7 @@ _ALL = (
     Setting("kernel_time_limit_s", 1.0, "s", "Most board time a slice of a kernel may take.", "server"),
     Setting("kernel_cache", "", "", "Directory of compiled kernels; empty is the user's cache.", "server"),
     Setting("config", "", "", "File of the server's settings in YAML, read again on SIGHUP.", "server"),
-    Setting("host", "127.0.0.1", "", "Address the API listens on; anything but loopback needs TLS.", "server"),
+    Setting("host", "127.0.0.1", "", "Address the API listens on; anything but loopback should have TLS.", "server"),
     Setting("port", 8000, "", "TCP port the API listens on; 0 chooses a free one.", "server", least=0, most=65535),
     Setting("tls_cert", "", "", "Certificate in PEM form, with the chain; empty serves without TLS.", "server"),
     Setting("tls_key", "", "", "Its private key in PEM form.", "server"),

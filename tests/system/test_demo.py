@@ -9,7 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +31,9 @@ def test_the_demonstration_prints_one_json_object_and_leaves_timeline_and_trace(
     assert all(job["reconfiguring_s"] > 0 for job in jobs if job["reconfigurations"] > 0)
     assert "tenants" in done.stderr, "progress goes to standard error"
     assert Path(report["timeline"]).read_bytes().startswith(b"\x89PNG")
-    assert Path(report["picture"]).exists()
+    before, both = (np.asarray(Image.open(file)) for file in (tmp_path / "photograph.png", report["picture"]))
+    assert np.array_equal(both[:, : before.shape[1]], before)
+    assert both.shape == (before.shape[0], 2 * before.shape[1])
     check_trace(json.loads(Path(report["trace"]).read_text()), jobs)
 
 

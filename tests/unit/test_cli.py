@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import subprocess
@@ -11,9 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.cli import output
-from eddy.cli.inputs import gather, split
+import typer
+from eddy.cli import explain, output, pictures
+from eddy.cli.expected import estimate_line
+from eddy.cli.inputs import Inputs, gather, split
 from eddy.cli.main import app
+from eddy.cli.pictures import Sheet
 from eddy.cli.resources import app_lines
 from eddy.client.arrays import BufferInfo
 from eddy.client.errors import from_problem
@@ -27,6 +31,7 @@ COMMANDS = (
     "log",
     "jobs",
     "job",
+    "wait",
     "cancel",
     "result",
     "apps",
@@ -71,7 +76,17 @@ def test_help_and_jobs_do_not_import_the_heavy_half() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("jobs",), ("job", "1"), ("cancel", "1"), ("result", "1"), ("apps",), ("slots",), ("drain", "1"), ("policy",)],
+    [
+        ("jobs",),
+        ("job", "1"),
+        ("wait", "1"),
+        ("cancel", "1"),
+        ("result", "1"),
+        ("apps",),
+        ("slots",),
+        ("drain", "1"),
+        ("policy",),
+    ],
 )
 def test_nobody_there_is_one_line_and_exit_code_3(arguments: tuple[str, ...]) -> None:
     plain = run(*arguments)
@@ -89,9 +104,15 @@ def test_nobody_there_is_one_line_and_exit_code_3(arguments: tuple[str, ...]) ->
         (("jobs", "--state", "asleep"), "queued"),
         (("submit", "x", "--priority", "2"), "1, 3, 9"),
         (("serve", "--board", "paper"), "rtl, model, pynq"),
-        (("job", "zero"), "integer"),
-        (("job", "0"), "1"),
+        (("job", "zero"), "`eddy jobs` lists yours"),
+        (("job", "0"), "`eddy jobs` lists yours"),
+        (("submit", "x", "--priority", "high"), "'high' is not one of 1, 3, 9"),
+        (("serve", "--port", "abc"), "'abc' is not a whole number"),
+        (("submit", "x", "--out", __file__), "is a file; name a folder"),
+        (("kernel", __file__, "--global", "1", "--out", __file__), "is a file; name a folder"),
         (("unheard-of",), "unheard-of"),
+        (("--key", "k", "jobs"), "it goes after the command: `eddy jobs --key"),
+        (("--url", "u", "jobs"), "it goes after the command: `eddy jobs --url"),
     ],
 )
 def test_wrong_arguments_are_exit_code_2_and_named(arguments: tuple[str, ...], says: str) -> None:
@@ -228,6 +249,67 @@ def test_files_become_arrays(tmp_path: Path) -> None:
 def test_a_wrong_pair_is_refused(pair: str) -> None:
     with pytest.raises(errors.InvalidRequest):
         split([pair])
+
+
+def test_a_folder_is_no_input(tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidRequest, match="is a folder; name a file in it"):
+        split([f"image={tmp_path}"])
+
+
+def test_the_size_of_the_only_picture_is_a_label() -> None:
+    sheet = Sheet(300, 200, 2, 3)
+    assert Inputs({}, (sheet,), {}).label == {"picture": "300x200"}
+    assert Inputs({}, (sheet, sheet), {}).label == Inputs({}, (), {}).label == {}
+
+
+def test_every_picture_that_is_written_is_named(tmp_path: Path) -> None:
+    sheet, shapes = Sheet(3, 4, 2, 1), {"image": (2, 3)}
+    outputs = {"result": np.arange(12, dtype="u1").reshape(2, 2, 3), "levels": np.zeros((2, 5), "i2")}
+    assert pictures.save([sheet], outputs, shapes, tmp_path) == [tmp_path / "result.png"]
+    assert (tmp_path / "result.png").read_bytes().startswith(b"\x89PNG")
+    assert pictures.save([], outputs, shapes, tmp_path) == []
+
+
+def test_why_a_job_failed_is_part_of_its_explanation() -> None:
+    found = {"job": 7, "state": "failed", "words": ["It lived 1 s."], "preempted": [], "estimate": None}
+    error = {"cause": "read-outside-window", "message": "load_fault"}
+    assert explain.lines_of(found, error) == [
+        "job 7 failed",
+        "It failed with read-outside-window: load_fault",
+        "It lived 1 s.",
+    ]
+
+
+def test_a_job_that_runs_has_no_place_in_the_queue() -> None:
+    known = {"position": 2, "start_p50_s": 2.0, "start_p90_s": 3.0, "end_p50_s": 3.0, "end_p90_s": 4.0, "at_s": 1.0}
+    waits, runs = (estimate_line({**known, "known": False}, state) for state in ("queued", "running"))
+    assert waits.startswith("place 2 in the queue; starts in about 1.00 s")
+    assert runs == "ends in about 2.00 s, nine times in ten within 3.00 s; a rough guess until its first item has ended"
+
+
+def test_a_line_is_written_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[str] = []
+
+    class Pieces(io.StringIO):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    monkeypatch.setattr(sys, "stderr", Pieces())
+    output.say("job 3: running")
+    assert writes == ["job 3: running\n"]
+
+
+def test_a_wrong_key_says_where_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value, said in (("", False), ("eddy_k", True)):
+        monkeypatch.setenv("EDDY_KEY", value)
+        with pytest.raises(typer.Exit), output.errors_in_one_line():
+            raise errors.Unauthorized("The key is unknown.")
+        told = capsys.readouterr().err
+        assert ("EDDY_KEY is set" in told) is said
+        assert "`eddy login` keeps a key" in told
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

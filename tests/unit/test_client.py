@@ -12,7 +12,9 @@ import pytest
 from eddy.client import ApiError, Client, ServerUnreachable
 from eddy.client.arrays import ONE_BLOB_BYTES, BufferInfo, blobs, constant, items, output
 from eddy.client.errors import from_problem
+from eddy.client.job_calls import OutputArrays
 from eddy.client.stream import parse
+from eddy.client.submit_calls import payloads_of
 from eddy.core import errors
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -296,3 +298,30 @@ def test_a_broken_stream_goes_on_at_another_head() -> None:
         client.transport.pause = lambda _: None
         assert [event.kind for event in client.job(1).events()] == ["queued"]
     assert asked == ["a", "b"]
+
+
+def test_what_to_do_next_is_said_where_no_key_was_sent_or_no_head_answers() -> None:
+    nothing = "There is nothing at /v1/pool; /docs lists what there is."
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        code, detail = ("unauthorized", "Send your key.") if "apps" in request.url.path else ("not-found", nothing)
+        return httpx.Response(401 if code == "unauthorized" else 404, json={"code": code, "detail": detail})
+
+    transport = httpx.MockTransport(refuse)
+    with pytest.raises(errors.Unauthorized, match=r"set EDDY_KEY, or give it as Client\(url, key\)"):
+        Client("http://board", "", http=transport).apps()
+    with pytest.raises(errors.Unauthorized, match="Send your key"):
+        Client("http://board", "wrong", http=transport).apps()
+    with pytest.raises(errors.NotFound, match="no head of a pool; `eddy pool serve` starts one"):
+        Client("http://board", "k", http=transport).transport.json("GET", "/v1/pool")
+
+
+def test_an_array_without_a_name_is_refused_with_the_names() -> None:
+    given: Any = np.zeros((2, 3))
+    with pytest.raises(errors.InvalidRequest, match=r"give arrays by name: \{'image': array\}"):
+        payloads_of({"image": BUFFER}, [given], None)
+
+
+def test_an_unknown_output_names_the_known_ones() -> None:
+    with pytest.raises(KeyError, match="there are result, levels"):
+        OutputArrays({"result": np.zeros(1), "levels": np.zeros(1)})["resul"]

@@ -177,3 +177,18 @@ def test_bytes_must_fit_their_shape() -> None:
     request = KernelRequest(SOURCE, "saxpy", (1,), (Buffer("0" * 64, "<f4", (4,)), None, 1.0), defines={"N": "0"})
     with pytest.raises(InvalidRequest, match="is not <f4"):
         execute(request, lambda _: b"123", cluster(), compiler())
+
+
+@pytest.mark.parametrize("sizes", [10.5, (4, 2.5), "64", ()])
+def test_sizes_are_whole_numbers(client: Client, sizes: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"global_size is .* give a whole number"):
+        client.kernel(SOURCE, "saxpy").launch(sizes, np.zeros(4, np.float32))
+
+
+def test_a_result_that_has_no_room_is_not_lost(client: Client) -> None:
+    y, x = np.zeros(4, "f4"), np.ones(4, "f4")
+    y.flags.writeable = False
+    job = client.kernel(SOURCE, "saxpy", {"N": 1}).launch(4, y, x, np.float32(2.5))
+    with pytest.raises(InvalidRequest, match=r"has succeeded.*job\.outputs\['y'\]"):
+        job.wait(timeout_s=180)
+    assert job.outputs["y"].tolist() == [3.5] * 4

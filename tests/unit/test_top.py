@@ -74,6 +74,14 @@ def test_a_frame_shows_what_the_server_said() -> None:
     assert [line.style for line in frame(Seen(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
 
 
+def test_a_cluster_whose_slot_was_closed_is_not_listed() -> None:
+    state = overview(0)
+    state["slots"][3]["module"] = "gpu_1c4w4t"
+    assert "gpu_1c4w4t  " in "\n".join(line.text for line in frame(Seen(URL, state, MARKET)) if "0.25" in line.text)
+    state["slots"][3] |= {"module": None, "phase": "empty"}
+    assert not any("CLUSTER" in line.text or "0.25" in line.text for line in frame(Seen(URL, state, MARKET)))
+
+
 def test_names_are_whole_where_they_fit_and_show_that_they_were_cut() -> None:
     name = "image_compression"
     long = job(123_456_789_012, "running", application=name, tenant="operator")
@@ -199,5 +207,12 @@ async def test_the_keys_of_the_screen() -> None:
         assert len(page.splitlines()) < LINES
         await pilot.press("escape")
         assert "3 jobs under way" in seen_on(screen, "#frame")
+        assert "d drain" in seen_on(screen, "#keys")
+        client.state["operator"] = False
+        await pilot.press("c", "c")  # cancels, and looks again
+        await settled(screen, pilot)
+        await pilot.press("escape")
+        assert "c cancel" in seen_on(screen, "#keys")
+        assert "drain" not in seen_on(screen, "#keys")
         await pilot.press("q")
     assert screen.return_code == 0

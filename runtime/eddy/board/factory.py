@@ -149,7 +149,11 @@ def _open_pynq(
 
     file = images / "eddy.bit"
     if not file.is_file():
-        raise NotFound(f"no overlay {file}; install the bitstreams of profile {profile.name} there", field="images")
+        raise NotFound(
+            f"no overlay {file}; install the bitstreams of profile {profile.name} there"
+            " (docs/how-to/bring-up.md); without a board, --board rtl simulates one",
+            field="images",
+        )
     keys = trusted_keys if trusted_keys.is_dir() else None
     trust = Trust.load(profile.requires_signature, keys)
     check_surroundings()

@@ -98,5 +98,9 @@ def chosen(names: Contexts, name: str) -> KeptServer:
     """
     found = names.by_name.get(name)
     if found is None:
-        raise InvalidRequest(f"There is no context {name!r}.", field="context", allowed=sorted(names.by_name))
+        raise InvalidRequest(
+            f"There is no context {name!r}; `eddy login --name {name}` makes it.",
+            field="context",
+            allowed=sorted(names.by_name),
+        )
     return found

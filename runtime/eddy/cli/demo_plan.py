@@ -159,7 +159,7 @@ def orders() -> tuple[Order, ...]:
 
 
 def picture(order: Order, outputs: Mapping[str, Array], path: Path) -> None:
-    """Save a photograph's tiles beside what came back, where the whole photograph was submitted."""
+    """Save a photograph next to what came back, and alone as `photograph.png`, where the whole of it was submitted."""
     from PIL import Image
 
     whole = image_compression.photograph().shape
@@ -171,3 +171,4 @@ def picture(order: Order, outputs: Mapping[str, Array], path: Path) -> None:
     joined = [np.asarray(half).reshape(shape).transpose(0, 2, 1, 3).reshape(whole) for half in halves]
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(np.hstack(joined)).save(path)
+    Image.fromarray(joined[0]).save(path.with_name("photograph.png"))

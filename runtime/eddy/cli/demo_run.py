@@ -231,7 +231,7 @@ def write(outcomes: Sequence[OrderOutcome], out: Path, title: str) -> dict[str, 
     files = {
         "timeline": out / "timeline.png",
         "trace": out / "trace.json",
-        "picture": out / "photograph.png",
+        "picture": out / "before-after.png",
     }
     drawn = spans(outcomes)
     timeline.draw(drawn, title, files["timeline"])

@@ -8,15 +8,16 @@ from typing import Any
 from eddy.cli.output import seconds
 
 
-def estimate_line(estimate: Mapping[str, Any] | None) -> str:
-    """An estimate in a line; "" where there is none."""
+def estimate_line(estimate: Mapping[str, Any] | None, state: str = "queued") -> str:
+    """An estimate in a line; "" where there is none. A job that runs has left the queue: only its end is ahead."""
     if not estimate:
         return ""
-    parts = [] if estimate["position"] is None else [f"place {estimate['position']} in the queue"]
-    if estimate["start_p50_s"] is not None:
+    waits = state != "running"
+    parts = [] if estimate["position"] is None or not waits else [f"place {estimate['position']} in the queue"]
+    if estimate["start_p50_s"] is not None and waits:
         parts.append("starts " + _within(estimate, "start"))
     parts.append("ends " + _within(estimate, "end"))
-    return "; ".join(parts) + ("" if estimate["known"] else "; a guess, until items of it were seen")
+    return "; ".join(parts) + ("" if estimate["known"] else "; a rough guess until its first item has ended")
 
 
 def soon(estimate: Mapping[str, Any] | None) -> str:

@@ -15,14 +15,22 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
     """Say why a job waits, where its time went, and what would have made it faster."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.explain(job)
+        error = client.show(job)["error"] if found["state"] == "failed" else None
     if as_json:
         print_json(found)
     else:
-        print("\n".join(lines_of(found)))
+        print("\n".join(lines_of(found, error)))
 
 
-def lines_of(found: Mapping[str, Any]) -> list[str]:
-    """An explanation for people."""
+def lines_of(found: Mapping[str, Any], error: Mapping[str, Any] | None = None) -> list[str]:
+    """An explanation for people; `error` is that of a job that failed."""
+    failed = [f"It failed with {error['cause']}: {error['message']}"] if error else []
     expected = estimate_line(found["estimate"])
     taken = [each["words"] for each in found["preempted"]]
-    return [f"job {found['job']} {found['state']}", *found["words"], *taken, *([f"It {expected}."] if expected else [])]
+    return [
+        f"job {found['job']} {found['state']}",
+        *failed,
+        *found["words"],
+        *taken,
+        *([f"It {expected}."] if expected else []),
+    ]

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from eddy.client.arrays import BufferInfo
 
 
+PICTURE = "picture"
+"""Name of the label; its value is the picture's size, ``WIDTHxHEIGHT``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What is submitted.
@@ -28,6 +32,11 @@ class Inputs:
     sheets: tuple[Sheet, ...]
     shapes: dict[str, tuple[int, ...]]
 
+    @property
+    def label(self) -> dict[str, str]:
+        """The label by which the dashboard puts the tiles of a job's only picture together again."""
+        return {PICTURE: f"{self.sheets[0].width}x{self.sheets[0].height}"} if len(self.sheets) == 1 else {}
+
 
 def split(pairs: Iterable[str]) -> list[tuple[str, Path]]:
     """``["image=a.png"]`` to ``[("image", Path("a.png"))]``.
@@ -40,6 +49,8 @@ def split(pairs: Iterable[str]) -> list[tuple[str, Path]]:
         name, equals, path = pair.partition("=")
         if not equals or not name:
             raise InvalidRequest(f"--input {pair!r} must read NAME=FILE, e.g. image=photo.png.", field="input")
+        if Path(path).is_dir():
+            raise InvalidRequest(f"--input {name}: {path!r} is a folder; name a file in it.", field="input")
         if not Path(path).is_file():
             raise InvalidRequest(f"--input {name}: there is no file {path!r}.", field="input")
         found.append((name, Path(path)))

@@ -45,16 +45,39 @@ if TYPE_CHECKING:
 NOT_COMPUTED = "this board models times alone: nothing was computed, and outputs are zeros"
 _STATES = [state.value for state in JobState]
 _LEVELS = ", ".join(map(str, PRIORITIES))
+
+
+def _priority(text: str | int) -> int:
+    if str(text) not in map(str, PRIORITIES):
+        raise typer.BadParameter(f"{text!r} is not one of {_LEVELS}.")
+    return int(text)
+
+
 Priority = Annotated[
-    int, typer.Option("--priority", "-p", callback=one_of(PRIORITIES), help=f"One of {_LEVELS}; higher comes first.")
+    int,
+    typer.Option(
+        "--priority", "-p", parser=_priority, metavar="INTEGER", help=f"One of {_LEVELS}; higher comes first."
+    ),
 ]
 Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check it, say what it would cost and when it would run; submit nothing.")
 ]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
+
+
+def _folder(value: Path | None) -> Path | None:
+    """Refuse a file where a folder is wanted, before anything is submitted."""
+    if value is not None and value.exists() and not value.is_dir():
+        raise typer.BadParameter(f"{value} is a file; name a folder.")
+    return value
+
+
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Directory for the outputs: .npy files, and pictures if pictures went in.")
+    Path | None,
+    typer.Option(
+        "--out", callback=_folder, help="Directory for the outputs: .npy files, and pictures if pictures went in."
+    ),
 ]
 
 
@@ -90,6 +113,8 @@ def submit(
         beside["retries"] = retries_of(retries, retry_on)
         app = client.app(application)
         given = gather(inputs or [], client.buffers(application), app["max_batch"])
+        if not as_array:
+            beside["labels"] = {**given.label, **beside["labels"]}
         if dry_run:
             trial = client.dry_run(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
             show_trial(trial, as_json)
@@ -190,6 +215,14 @@ def job(
         show(handle.data, as_json, {})
 
 
+def wait(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Wait for a job that was submitted before, and show it."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        handle = client.job(job)
+        wait_for(handle)
+        show(handle.data, as_json, save(client, handle, out) if out is not None else {})
+
+
 def cancel(
     job: JobId,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
@@ -252,16 +285,19 @@ def wait_for(job: Job) -> None:
 
 
 def save(client: Client, job: Job, folder: Path, given: Inputs | None = None) -> dict[str, str]:
-    """Write every output as `<folder>/<name>.npy`, and as a picture where pictures went in; answers name to path."""
+    """Write every output as `<folder>/<name>.npy`, and as a picture where pictures went in.
+
+    Returns:
+        Path by output; that of a picture by the picture's file name.
+    """
     import numpy as np
 
     arrays = client.outputs(job.id)
     folder.mkdir(parents=True, exist_ok=True)  # what cannot be written ends the command with its file's name
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
-    if given is not None and given.sheets:
-        pictures.save(given.sheets, arrays, given.shapes, folder)
-    return {name: str(folder / f"{name}.npy") for name in arrays}
+    drawn = pictures.save(given.sheets, arrays, given.shapes, folder) if given is not None and given.sheets else []
+    return {name: str(folder / f"{name}.npy") for name in arrays} | {file.name: str(file) for file in drawn}
 
 
 def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
@@ -281,7 +317,7 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
         ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
         ("doing", data.get("doing", "")),
-        ("estimate", estimate_line(data.get("estimate"))),
+        ("estimate", estimate_line(data.get("estimate"), data["state"])),
         ("after", ", ".join(map(str, data.get("after", [])))),
         ("labels", " ".join(f"{name}={value}" for name, value in data.get("labels", {}).items())),
         ("tries", _tries(data)),

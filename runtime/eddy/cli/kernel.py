@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,10 +102,20 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
     """Print what a kernel job printed."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         text = client.log(job)
+        shown_job = client.show(job) if not text else None
     if as_json:
         print_json({"job": job, "log": text})
+    elif shown_job is not None:
+        say(_silent(shown_job))
     else:
         print(shown(text), end="")
+
+
+def _silent(job: Mapping[str, Any]) -> str:
+    """Why a job has printed nothing."""
+    if job["kind"] != "kernel":
+        return f"job {job['id']} runs the application {job['application']}; only kernels print: `eddy job {job['id']}`"
+    return f"job {job['id']} has printed nothing" + ("" if job["ended_s"] is not None else "; it has not ended yet")
 
 
 def header_name(header: Path, source: Path) -> str:

@@ -99,8 +99,17 @@ class _Command(typer.Typer):
 app = _Command(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
+def _after_the_command(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    if value:
+        raise typer.BadParameter(f"it goes after the command: `eddy jobs --{parameter.name} ...`.")
+    return value
+
+
+Misplaced = Annotated[str, typer.Option(callback=_after_the_command, hidden=True)]
+
+
 @app.callback()
-def eddy(version: Version = False) -> None:  # noqa: D103 - its help is the command's
+def eddy(version: Version = False, key: Misplaced = "", url: Misplaced = "") -> None:  # noqa: D103 - its help is the command's
     pass
 
 
@@ -110,6 +119,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         kernel.kernel,
         jobs.jobs,
         jobs.job,
+        jobs.wait,
         explain.explain,
         kernel.log,
         jobs.cancel,

@@ -75,7 +75,9 @@ def _fail(error: EddyError, as_json: bool) -> typer.Exit:
     else:
         typer.echo(f"eddy: {error.message}", err=True)
         if "allowed" in error.details:
-            typer.echo(f"eddy: allowed: {error.details['allowed']}", err=True)
+            allowed = error.details["allowed"]
+            words = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else allowed
+            typer.echo(f"eddy: allowed: {words}", err=True)
     return typer.Exit(2)
 
 

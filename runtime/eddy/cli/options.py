@@ -23,6 +23,19 @@ def one_of(allowed: Sequence[Any]) -> Callable[[Any], Any]:
     return check
 
 
+def whole_number(text: str | int) -> int:
+    """A whole number from the command line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number.") from None
+
+
+def _whole(setting: Setting) -> dict[str, Any]:
+    """How a setting that is a whole number is read."""
+    return {"parser": whole_number, "metavar": "INTEGER"} if type(setting.default) is int else {}
+
+
 def not_empty(value: Any) -> Any:
     """Refuse empty text, as an unset variable of a shell gives it: it would name some other folder or host."""
     if value == "":
@@ -84,6 +97,7 @@ def option(name: str, is_eager: bool = False, allowed: Sequence[Any] = ()) -> An
         callback=_callback(setting),
         is_eager=is_eager,
         show_default=not setting.secret,
+        **_whole(setting),
     )
 
 
@@ -96,7 +110,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on st
 AsJsonReady = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output once it serves.")]
 Url = Annotated[str, option("url")]
 Key = Annotated[str, option("key")]
-JobId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Job id.")]
+
+
+def job_number(text: str | int) -> int:
+    """A job's number from the command line."""
+    number = int(text) if isinstance(text, int) or (text.isascii() and text.isdecimal() and len(text) < 20) else 0
+    if number < 1:
+        raise typer.BadParameter(f"{text!r} is not the number of a job; `eddy jobs` lists yours.")
+    return number
+
+
+JobId = Annotated[int, typer.Argument(metavar="ID", parser=job_number, help="Job id.")]
 URL: str = default("url")
 KEY: str = default("key")
 BOARD: str = default("board")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import os
 import re
 import shutil
 import signal
@@ -60,7 +61,9 @@ def unwritable(failure: OSError) -> str:
 
 def say(text: str) -> None:
     """One line to standard error."""
-    print(shown(text), file=sys.stderr, flush=True)
+    # The line and its end at once: lines of several threads must not run into each other.
+    sys.stderr.write(f"{shown(text)}\n")
+    sys.stderr.flush()
 
 
 def shown(text: str) -> str:
@@ -96,8 +99,7 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
             document = {"code": error.code, "detail": error.message, **plain(error.details)}
             print(json.dumps(document, default=str), file=sys.stderr)
         else:
-            hint = " `eddy login` keeps a key; or set EDDY_KEY, or give --key." if error.code == "unauthorized" else ""
-            say(f"eddy: {error.message}{_allowed(error)}{hint}")
+            say(f"eddy: {error.message}{_allowed(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt as stop:
         say("eddy: interrupted")
@@ -107,6 +109,12 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     except OSError as failure:
         say(unwritable(failure))
         raise typer.Exit(USAGE) from None
+
+
+def _key_hint() -> str:
+    """Where a key comes from, and whose was taken."""
+    taken = " EDDY_KEY is set, and is used where --key is not given." if os.environ.get("EDDY_KEY") else ""
+    return f"{taken} `eddy login` keeps a key; or set EDDY_KEY, or give --key after the command."
 
 
 def write_text(path: Path, text: str) -> None:

@@ -89,7 +89,7 @@ def _grey(path: Path, name: str, height: int, width: int, most: int) -> Any:
 
 def save(
     sheets: Sequence[Sheet], outputs: Mapping[str, Any], shapes: Mapping[str, Sequence[int]], folder: Path
-) -> None:
+) -> list[Path]:
     """Write each output that has the tiles of what was submitted as pictures, ``<folder>/<name>.png``.
 
     With several pictures, ``<name>-1.png``, ``<name>-2.png`` and so on.
@@ -99,13 +99,19 @@ def save(
         outputs: Arrays ``(batch, ...)`` by name.
         shapes: Shape of a tile that was submitted, by name of its input.
         folder: Where to; it exists.
+
+    Returns:
+        The pictures.
     """
+    written: list[Path] = []
     tiles = sum(sheet.tiles for sheet in sheets)
     for name, values in outputs.items():
         if values.shape[0] != tiles or values.dtype != "u1" or values.shape[1:] not in map(tuple, shapes.values()):
             continue
         for file, sheet, part in zip(_names(name, len(sheets)), sheets, _parts(values, sheets), strict=True):
             _write(folder / file, sheet.join(part))
+            written.append(folder / file)
+    return written
 
 
 def _names(name: str, count: int) -> Iterable[str]:

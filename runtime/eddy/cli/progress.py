@@ -42,7 +42,7 @@ class _Lines:
             self._seen.add((job.id, job.state))
             progress = job.data["progress"]
             said = f"job {job.id} {job.data['application']}: {job.state} ({progress['done']}/{progress['total']} items)"
-            expected = estimate_line(job.data.get("estimate"))
+            expected = estimate_line(job.data.get("estimate"), job.state)
             say(f"{said}; {expected}" if expected else said)
 
 

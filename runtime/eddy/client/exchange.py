@@ -130,7 +130,7 @@ class Exchange:
                 timeout_s=waited_s,
             )
         return ServerUnreachable(
-            f"Nothing answers at {self.url} ({type(failure).__name__}). Start it with `eddy serve`, or set EDDY_URL.",
+            f"Nothing answers at {self.url}{_because(failure)}. Start it with `eddy serve`, or set EDDY_URL.",
             url=self.url,
         )
 
@@ -140,8 +140,7 @@ class Exchange:
         bound: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0**attempt)
         return bound * (0.5 + random.random() / 2)
 
-    @staticmethod
-    def problem(answer: httpx.Response) -> Exception:
+    def problem(self, answer: httpx.Response) -> Exception:
         """The error an answer of 400 or more stands for."""
         try:
             document = answer.json()
@@ -151,4 +150,22 @@ class Exchange:
             code = _CODES.get(answer.status_code, "api-error")
             detail = f"The server answered {answer.status_code} to {answer.request.method} {answer.request.url.path}."
             document = {"code": code, "detail": detail}
+        if document["code"] == "unauthorized" and not self._headers:
+            document = {**document, "detail": "No key was sent: set EDDY_KEY, or give it as Client(url, key)."}
+        if answer.status_code == 404 and _NOTHING_THERE in str(document.get("detail")) and _of_pool(answer):
+            document = {**document, "detail": f"{self.url} is no head of a pool; `eddy pool serve` starts one."}
         return from_problem(answer.status_code, document)
+
+
+_NOTHING_THERE = "There is nothing at"
+"""How a server begins that has no such address."""
+
+
+def _of_pool(answer: httpx.Response) -> bool:
+    return answer.request.url.path.startswith("/v1/pool")
+
+
+def _because(failure: Exception) -> str:
+    """What the system says of a connection that failed, in brackets; "" for nothing."""
+    said = str(failure)
+    return f" ({said})" if said else ""

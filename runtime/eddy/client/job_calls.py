@@ -114,7 +114,7 @@ class JobCalls(Caller):
         shown = yield from JobCalls.show.steps(self, job)
         if shown["state"] != "succeeded":
             raise Conflict(f"Job {job} is {shown['state']}; it has outputs once it has succeeded.", job=job, status=409)
-        found: dict[str, Array] = {}
+        found: dict[str, Array] = OutputArrays()
         if kernel := shown.get("kernel"):
             for name, entry in kernel["outputs"].items():
                 found[name] = arrays.written((yield from output_bytes_of(self.transport, job, name)), entry)
@@ -133,6 +133,14 @@ class JobCalls(Caller):
             NotFound: You have no job of that id.
         """
         return (yield from self.transport.requesting("GET", f"/v1/jobs/{job}/log")).text
+
+
+class OutputArrays(dict[str, "Array"]):
+    """Arrays by output; a name that is none of them is answered with those that are."""
+
+    def __missing__(self, name: str) -> Array:
+        """Raises `KeyError` with the names there are."""
+        raise KeyError(f"There is no output {name!r}; there are {', '.join(self) or 'none'}.")
 
 
 def output_bytes_of(exchange: Exchange, job: int, name: str) -> Operation[bytes]:

@@ -73,10 +73,10 @@ class KernelSource:
         request = KernelRequest(
             self.source,
             self.name,
-            _tuple(global_size),
+            _sizes("global_size", global_size),
             tuple(self._value(arguments, place) for place in range(len(arguments))),
-            None if local_size is None else _tuple(local_size),
-            None if offset is None else _tuple(offset),
+            None if local_size is None else _sizes("local_size", local_size),
+            None if offset is None else _sizes("offset", offset),
             self.defines,
             self.includes,
             self.options,
@@ -139,6 +139,7 @@ class KernelJob(Job):
         for name, output in self._result().get("outputs", {}).items():
             array = array_of(self._arguments[output["argument"]])
             if array is not None:
+                _writable(array, self.id, name, output["argument"])
                 array[...] = arrays.written(self._client.output_bytes(self.id, name), output)
         return self
 
@@ -158,6 +159,16 @@ class KernelJob(Job):
         """F, as the counters of this launch show it; None where they show nothing."""
         found = self._result().get("parallel_fraction")
         return None if found is None else float(found)
+
+
+def _writable(array: Array, job: int, name: str, place: int) -> None:
+    """Raises `InvalidRequest` where the result cannot be brought into an array."""
+    if not array.flags.writeable:
+        raise InvalidRequest(
+            f"Job {job} has succeeded, and its argument {place} is a read-only array that the kernel has written: take"
+            f" the result from job.outputs[{name!r}], or launch with a copy of the array.",
+            field=f"arguments[{place}]",
+        )
 
 
 def _handle_on_launch(kernel: Any, data: answers.Job, given: tuple[Any, ...]) -> KernelJob:
@@ -290,5 +301,14 @@ def little(array: Array) -> Array:
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-def _tuple(sizes: int | Sequence[int]) -> tuple[int, ...]:
-    return (int(sizes),) if isinstance(sizes, (int, np.integer)) else tuple(int(size) for size in sizes)
+def _sizes(name: str, sizes: int | Sequence[int]) -> tuple[int, ...]:
+    """Sizes by dimension.
+
+    Raises:
+        InvalidRequest: They are other than whole numbers.
+    """
+    found = tuple(sizes) if isinstance(sizes, (Sequence, np.ndarray)) and not isinstance(sizes, str) else (sizes,)
+    if not found or not all(isinstance(size, (int, np.integer)) for size in found):
+        message = f"{name} is {sizes!r:.60}; give a whole number, or one to three of them, such as (64, 32)."
+        raise InvalidRequest(message, field=name, allowed="one to three whole numbers")
+    return tuple(int(size) for size in found)

@@ -71,7 +71,9 @@ class SubmitCalls(Caller):
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
             QuotaExceeded: Too many jobs or bytes.
         """
-        (fields,), same = yield from self._uploaded(application, [inputs or {}], batch, priority, deadline_s, on_upload)
+        (fields,), same = yield from self._uploaded(
+            application, [_given(inputs)], batch, priority, deadline_s, on_upload
+        )
         body = {**same, **fields, **asked(labels, after, retries, end_late)}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return (yield from self.transport.answering(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
@@ -121,7 +123,7 @@ class SubmitCalls(Caller):
         Raises:
             InvalidRequest, QuotaExceeded: As `submit` does.
         """
-        (fields,), same = yield from self._uploaded(application, [inputs or {}], batch, priority, deadline_s)
+        (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch, priority, deadline_s)
         body = {**same, **fields}
         return (yield from self.transport.answering(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body))
 
@@ -151,6 +153,10 @@ class SubmitCalls(Caller):
         return [fields_of(payload, known) for payload in payloads], {**same, **deadline}
 
 
+def _given(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return {} if inputs is None else inputs
+
+
 def payloads_of(
     known: Mapping[str, BufferInfo], jobs: Sequence[Mapping[str, Any]], batch: int | None
 ) -> tuple[list[dict[str, list[bytes]]], int]:
@@ -163,6 +169,10 @@ def payloads_of(
 
     payloads: list[dict[str, list[bytes]]] = []
     for inputs in jobs:
+        if not isinstance(inputs, Mapping):
+            takes = ", ".join(f"{name!r}: array" for name, buffer in known.items() if buffer.role == "input")
+            message = f"The inputs are {type(inputs).__name__}; give arrays by name: {{{takes}}}."
+            raise InvalidRequest(message, field="inputs")
         payload: dict[str, list[bytes]] = {}
         for name, array in inputs.items():
             buffer = _taking(known, name)

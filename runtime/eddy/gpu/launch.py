@@ -146,8 +146,17 @@ def describe(fault: Fault, program: Program) -> str:
     """A fault in words: cause, function, address."""
     below = [(at, name) for name, at in symbols(program.elf).items() if at <= fault.pc and not name.startswith("$")]
     if not below or not fault.pc:
-        return f"The kernel was stopped on core {fault.core}: {fault.cause}, address 0x{fault.value:08x}."
+        where = f"{fault.cause}, address 0x{fault.value:08x}{_MEANING.get(fault.cause, '')}"
+        return f"The kernel was stopped on core {fault.core}: {where}."
     at, name = max(below)
     name = source_name(name)
-    what = f"0x{fault.value:08x}"
+    what = f"0x{fault.value:08x}{_MEANING.get(fault.cause, '')}"
     return f"The kernel was stopped on core {fault.core}: {fault.cause} in {name}+0x{fault.pc - at:x}, value {what}."
+
+
+_MEANING = {
+    "load_fault": ": it read outside the job's arrays",
+    "store_fault": ": it wrote outside the job's arrays",
+    "stack_overflow": ": its private variables do not fit the stack of a work-item",
+}
+"""What a fault most often comes from."""

@@ -118,7 +118,10 @@ class Admission:
                 _blob(store, request.tenant, request.constants[name], spec.bytes, place, spec)
             elif (application.name, name) not in self.constants:
                 raise InvalidRequest(
-                    f"{place} is missing: the package ships no bytes for it", field=place, allowed="sha256 of a blob"
+                    f"{place} is missing, and the application brings no bytes for it: upload {spec.bytes} bytes as a"
+                    f" blob and give its sha256 (`eddy submit ... --input {name}=FILE` does both)",
+                    field=place,
+                    allowed="sha256 of a blob",
                 )
 
     def _memory(self, request: JobRequest, application: Application) -> None:

@@ -66,7 +66,7 @@ def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
     state = seen.overview
     where = _boards(state, columns) if "boards" in state else _slots(state, columns)
-    fixed = [*_title(seen, state), *where, *_market(seen.market, columns), *_tenants(state)]
+    fixed = [*_title(seen, state), *where, *_market(seen.market, state, columns), *_tenants(state)]
     left = max(lines - len(fixed), 3)
     found = [*fixed, *_jobs(state, left, columns)]
     marked = [replace(line, style="chosen") if line.about and line.about == chosen else line for line in found]
@@ -124,12 +124,15 @@ def _boards(state: Mapping[str, Any], columns: int, most: int = 12) -> list[Line
     return lines + ([Line(f"and {hidden} more boards")] if hidden else [])
 
 
-def _market(market: Mapping[str, Any] | None, columns: int) -> list[Line]:
-    if not market or not market["clusters"]:
+def _market(market: Mapping[str, Any] | None, state: Mapping[str, Any], columns: int) -> list[Line]:
+    """Clusters that are in a slot: what was in one and was closed keeps its account, and is there no more."""
+    empty = {slot["slot"] for slot in state.get("slots", ()) if not slot["module"]}
+    clusters = [each for each in (market or {}).get("clusters", ()) if "board" in each or each["slot"] not in empty]
+    if not market or not clusters:
         return []
     mine = {(share.get("board"), share["slot"]): share for share in (market.get("me") or {}).get("shares", [])}
     rows = [("SLOT", "CLUSTER", "CORES", "PRICE", "MY CORES", "CORE-SECONDS")]
-    for cluster in market["clusters"]:
+    for cluster in clusters:
         share = mine.get((cluster.get("board"), cluster["slot"]), {})
         name = f"{cluster['module']} {cluster['board']}" if "board" in cluster else cluster["module"]
         values = (cluster["slot"], name, cluster["cores"], _number(cluster["price"]))

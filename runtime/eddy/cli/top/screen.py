@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from eddy.client import Client
 
 STYLES = {"title": "bold", "head": "bold dim", "plain": "", "bad": "red", "chosen": "reverse"}
-HELP = "up/down choose  enter show  c cancel  d drain  s policy  p price  q quit  ? help"
+HELP = "up/down choose  enter show  c cancel  q quit  ? help"
+HELP_OF_OPERATORS = "up/down choose  enter show  c cancel  d drain  s policy  p price  q quit  ? help"
 KEYS = (
     ("up, down", "choose a slot or a job"),
     ("enter", "show the chosen job: its times by cause, why it failed"),
@@ -106,7 +107,11 @@ class Screen(App[None]):
                 f"{line.text:<{self.size.width}}\n" if line.style == "chosen" else f"{line.text}\n", STYLES[line.style]
             )
         self.query_one("#frame", Static).update(text)
-        self.query_one("#keys", Static).update(self._asked or self._said or HELP)
+        self.query_one("#keys", Static).update(self._asked or self._said or self._keys())
+
+    def _keys(self) -> str:
+        """The keys of whoever looks."""
+        return HELP_OF_OPERATORS if self._seen.overview and self._seen.overview["operator"] else HELP
 
     def action_choose(self, by: int) -> None:
         """Choose the slot or job above or below; the first job at first."""
