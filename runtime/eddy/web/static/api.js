@@ -10,13 +10,12 @@ export class Problem extends Error {
   }
 }
 
-async function call(method, path, body) {
-  const headers = { Accept: "application/json" };
+async function call(method, path, body, more = {}) {
+  const headers = { Accept: "application/json", ...more };
   if (token) headers["X-CSRF-Token"] = token;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, {
-    method, headers, credentials: "same-origin", body: body === undefined ? undefined : JSON.stringify(body),
-  });
+  const raw = body === undefined || body instanceof Uint8Array;
+  if (body !== undefined) headers["Content-Type"] = raw ? "application/octet-stream" : "application/json";
+  const answer = await fetch(path, { method, headers, credentials: "same-origin", body: raw ? body : JSON.stringify(body) });
   const document = answer.status === 204 ? {} : await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Problem(answer.status, document);
   return document;
@@ -49,7 +48,18 @@ export const explain = (id) => call("GET", `/v1/jobs/${id}/explain`);
 export const quota = () => call("GET", "/v1/quota");
 export const audit = (last) => call("GET", `/v1/admin/audit?last=${last}`);
 export const usage = (days) => call("GET", `/v1/usage?from=${new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)}`);
+export const apps = () => call("GET", "/v1/apps");
+export const app = (name) => call("GET", `/v1/apps/${encodeURIComponent(name)}`);
+export const putBlob = (name, bytes) => call("PUT", `/v1/blobs/${name}`, bytes);
+export const submit = (body, key) => call("POST", "/v1/jobs", body, { "Idempotency-Key": key });
 export const cancel = (id) => call("DELETE", `/v1/jobs/${id}`);
+
+// The bytes of an output.
+export async function output(path) {
+  const answer = await fetch(path, { credentials: "same-origin" });
+  if (!answer.ok) throw new Problem(answer.status, {});
+  return new Uint8Array(await answer.arrayBuffer());
+}
 
 let hasMarket = true;
 export async function market() {

@@ -21,7 +21,7 @@ export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "-";
   const size = Math.abs(seconds);
   if (size === 0) return "0 s";
-  if (size < 1e-3) return `${(seconds * 1e6).toPrecision(3)} µs`;
+  if (size < 1e-3) return `${(seconds * 1e6).toPrecision(3)} us`;
   if (size < 1) return `${(seconds * 1e3).toPrecision(3)} ms`;
   if (size < 120) return `${seconds.toPrecision(3)} s`;
   return size < 7200 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`;

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { drawing, duration, element, expected, table } from "./format.js";
+import { LABEL, draw, sheet } from "./tiles.js";
 
 const FINAL = new Set(["succeeded", "failed", "cancelled"]);
 
@@ -20,7 +21,7 @@ export function list(jobs, operator, empty, refresh, ahead = false) {
     { title: "Priority", number: true, of: (job) => String(job.priority) },
     { title: "Items", number: true, of: (job) => `${job.progress.done}/${job.progress.total}` },
     { title: "Waiting", number: true, of: (job) => duration(job.waiting_s) },
-    { title: "Loading", number: true, of: (job) => duration(job.reconfiguring_s) },
+    { title: "Reconfiguring", number: true, of: (job) => duration(job.reconfiguring_s) },
     { title: "Running", number: true, of: (job) => duration(job.running_s) },
     ...(ahead ? [
       { title: "Place", number: true, of: (job) => String(job.estimate?.position ?? "-") },
@@ -30,11 +31,12 @@ export function list(jobs, operator, empty, refresh, ahead = false) {
   ], jobs, empty);
 }
 
-let source = null;
+let source = null, opened = null;
 
 export async function show(id, refresh) {
   const dialog = document.getElementById("job");
   const events = document.getElementById("job-events");
+  opened = id;
   document.getElementById("job-title").textContent = `Job ${id}`;
   events.replaceChildren();
   await fill(id, refresh);
@@ -57,9 +59,8 @@ function entry(kind, data) {
 async function fill(id, refresh) {
   const job = await api.job(id);
   const waits = Object.entries(job.waiting).map(([cause, value]) => [`waiting for ${cause === "preempted" ? "its slots, which were taken" : cause}`, value]);
-  const parts = [...waits, ["loading", job.reconfiguring_s], ["running", job.running_s]].filter(([, value]) => value > 0);
-  const body = document.getElementById("job-body");
-  body.replaceChildren(
+  const parts = [...waits, ["reconfiguring", job.reconfiguring_s], ["running", job.running_s]].filter(([, value]) => value > 0);
+  const content = [
     element("p", {}, `${job.application}, tenant ${job.tenant}, priority ${job.priority}: `, state(job),
       `${job.doing && ` ${job.doing}`}, ${job.progress.done} of ${job.progress.total} items`),
     job.error ? element("p", { class: "bad" }, job.error.message) : "",
@@ -72,8 +73,33 @@ async function fill(id, refresh) {
     counters(job.kernel),
     element("p", {}, ...Object.entries(job.outputs).flatMap(([name, path], place) => [
       place ? ", " : "Outputs: ", element("a", { href: path, download: `${id}-${name}.bin` }, name)])),
+    await pictures(job),
     FINAL.has(job.state) ? "" : element("button", { type: "button", onclick: async () => { await api.cancel(id); await fill(id, refresh); refresh(); } }, "Cancel this job"),
-  );
+  ];
+  // Meanwhile another job may have been opened.
+  if (opened === id) document.getElementById("job-body").replaceChildren(...content);
+}
+
+// Outputs that are pictures, as they are.
+async function pictures(job) {
+  const shown = element("div", { id: "job-pictures" });
+  if (job.state !== "succeeded" || !job.computed) return shown;
+  for (const [name, made] of await sheets(job)) {
+    const canvas = element("canvas", { role: "img", "aria-label": `Output ${name}, ${made.across} by ${made.down} pixels` });
+    const bytes = await api.output(job.outputs[name]).catch(() => null);
+    if (bytes === null) continue;
+    draw(canvas, bytes, made);
+    shown.append(element("figure", {}, canvas, element("figcaption", {}, `${name}, ${made.across} x ${made.down}`)));
+  }
+  return shown;
+}
+
+async function sheets(job) {
+  const known = job.kernel ? Object.entries(job.kernel.outputs).map(([name, each]) => [name, each.dtype, each.shape, 1])
+    : ((await api.app(job.application).catch(() => null))?.buffers || []).filter((each) => each.role === "output")
+      .map((each) => [each.name, each.dtype, each.shape, job.batch]);
+  return known.filter(([name]) => job.outputs[name])
+    .map(([name, dtype, shape, items]) => [name, sheet(dtype, shape, items, job.labels[LABEL])]).filter(([, made]) => made);
 }
 
 async function explanation(id) {

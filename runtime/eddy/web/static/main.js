@@ -3,8 +3,9 @@
 import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
-import { list } from "./jobs.js";
+import { list, show } from "./jobs.js";
 import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
+import { offer, withdraw } from "./submit.js";
 import { legend, timeline } from "./timeline.js";
 
 const PERIOD_MS = 1000;
@@ -146,6 +147,7 @@ function logIn() {
   at("board").hidden = at("who").hidden = true;
   forget();
   forgetAccounts();
+  withdraw();
   at("status").className = "";
   at("status").textContent = "Not logged in";
   at("key").focus();
@@ -156,6 +158,7 @@ function logged() {
   at("board").hidden = at("who").hidden = false;
   drawn = "";
   refresh();
+  offer((id) => show(id, refresh));
 }
 
 at("log-in").addEventListener("submit", async (event) => {

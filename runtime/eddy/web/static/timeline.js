@@ -25,7 +25,7 @@ export function timeline(state, width) {
     for (const span of spans.filter((entry) => entry.slot === slot.slot)) picture.append(...bar(span, x, y, scale));
     if (slot.phase === "running" || slot.phase === "loading") picture.append(now(slot, x, y, end));
   });
-  if (end > start) picture.append(...ticks(start, end, x, TOP + ROW * state.slots.length));
+  if (end > start) picture.append(...ticks(start, end, x, TOP + ROW * state.slots.length, width < 600 ? 2 : 4));
   return picture;
 }
 
@@ -64,11 +64,11 @@ function hatch() {
   return drawing("defs", {}, drawing("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines));
 }
 
-function ticks(start, end, x, y) {
+function ticks(start, end, x, y, parts) {
   const made = [];
-  for (let part = 0; part <= 4; part += 1) {
-    const time = start + (end - start) * part / 4;
-    const text = drawing("text", { x: x(time), y: y + 15, "text-anchor": part === 0 ? "start" : part === 4 ? "end" : "middle" });
+  for (let part = 0; part <= parts; part += 1) {
+    const time = start + (end - start) * part / parts;
+    const text = drawing("text", { x: x(time), y: y + 15, "text-anchor": part === 0 ? "start" : part === parts ? "end" : "middle" });
     text.append(duration(time));
     made.push(text);
   }
@@ -79,5 +79,5 @@ export function legend(state) {
   const tenants = [...new Set(state.spans.map((span) => span.tenant))].sort();
   const entries = tenants.map((tenant) => element("span", {}, drawing("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" },
     drawing("rect", { width: 10, height: 10, rx: 2, fill: colour(tenant) })), tenant));
-  return entries.length ? [...entries, element("span", {}, "pale: a load; outlined: a fault; the axis is board time")] : [];
+  return entries.length ? [...entries, element("span", {}, "pale and hatched: a slot that is reconfigured; outlined: a fault; the axis is board time")] : [];
 }
