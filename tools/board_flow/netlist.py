@@ -194,6 +194,7 @@ class Netlist:
         """What holds state of another clock and reaches a bit through logic alone: cell, port and the bit it drives."""
         found: set[tuple[str, str, Bit]] = set()
         seen: set[Bit] = set()
+        walked: set[str] = set()
         queue = deque([bit])
         while queue:
             bit = queue.popleft()
@@ -206,7 +207,9 @@ class Netlist:
             cell = self.cells[name]
             if cell["type"] in CLOCK_PORTS:
                 found.add((name, port, bit))
-            if _is_logic(cell) or cell["type"] == "$mem_v2":
+            # All outputs of a cell hang on the same bits.
+            if name not in walked and (_is_logic(cell) or cell["type"] == "$mem_v2"):
+                walked.add(name)
                 queue.extend(_through(cell))
         return found
 
