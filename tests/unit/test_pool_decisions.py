@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from eddy.pool.drops import FLOODS, HELD_BACK
 from eddy.pool.estimates import Estimates
-from eddy.pool.mirror import PoolSeen
+from eddy.pool.mirror import PoolSeen, ServersDate
 from eddy.pool.moving import to_move
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.placing import PoolView
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
 
 
 def job(number: int, board: str = "", state: str = "", batch: int = 10, **request: object) -> PoolJob:
@@ -85,3 +87,34 @@ def test_what_was_seen_counts_once() -> None:
     for was, now in ((None, before), (before, before), (before, after), (after, after)):
         seen.take(was, now)
     assert (seen.items, seen.sent_bytes, dict(seen.ended), seen.moves) == (10, 5, {"succeeded": 1}, 0)
+
+
+def test_running_jobs_leave_a_board_that_an_operator_drained_and_none_that_is_held_back() -> None:
+    given = [job(1, "x", "running"), job(2, "x")]
+    drained, free = board("x", drained="stolen"), board("y")
+    assert [each.job.id for each in to_move(view(given, [drained, free]), False)] == [2]
+    found = to_move(view(given, [drained, free]), True)
+    assert {each.job.id: each.because for each in found} == {1: "x is drained", 2: "x is drained"}
+    assert [each.job.id for each in to_move(view(given, [drained]), True)] == [2], "no other can run it"
+    for why in (HELD_BACK, f"{FLOODS} leases"):
+        found = to_move(view(given, [board("x", drained=why), free]), True)
+        assert {each.job.id: each.because for each in found} == {2: "x is held back"}
+
+
+def test_a_job_that_has_ended_meanwhile_is_not_ended_again_and_stops_nothing_else() -> None:
+    with pytest.raises(Fenced):
+        job(1, "x", "succeeded").stopped({}, 1.0)
+
+
+def test_a_date_that_jumps_forward_makes_no_job_late() -> None:
+    clock = [7.0]
+    date = ServersDate(lambda: clock[0])
+    assert date.not_after(5000.0) == 5000.0, "before anything was heard"
+    date.told(1000.0)
+    clock[0] += 20.0
+    assert date.not_after(1000.0 + 86400.0) == 1020.0
+    assert date.not_after(1000.0) == 1000.0
+    late = OpenJobs([job(1, deadline_s=950.0, late="end")])
+    assert late.failing(date.not_after(1000.0 + 86400.0)) == []
+    clock[0] += 100.0
+    assert [each.id for each, _ in late.failing(date.not_after(1000.0 + 86400.0))] == [1]

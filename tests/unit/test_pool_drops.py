@@ -181,3 +181,32 @@ def test_a_board_that_refuses_one_job_is_not_held_back_and_is_remembered_until_s
     assert drops.held_back_s("b1") == 0
     assert refused_by(job) == {"b1"}
     assert refused_by(committed(job, "b2")) == frozenset()
+
+
+def history(*moves: tuple[float, str], parts: tuple[JobPart, ...] = (), number: int = 1) -> PoolJob:
+    told = tuple({"from": "b1", "because": because, "at_unix_s": at, "done": 0} for at, because in moves)
+    return replace(JOB, id=number, moves=told, parts=parts)
+
+
+def test_a_head_that_starts_holds_boards_back_as_one_that_saw_it_all(time: Time) -> None:
+    seen, drops = Drops(time), [(1000.0 + 300 * times, NOT_WORKED_ON) for times in range(7)]
+    for times in range(1, 8):
+        time.now_s = drops[times - 1][0]
+        seen.learn(history(*drops[:times]))
+    later = Drops(time, date=lambda: time.now_s)
+    for number, each in enumerate([drops[3:5], drops[:3], drops[5:]]):  # records come in any order
+        later.learn(history(*each, number=number), news=False)
+    assert later.held_back_s("b1") == seen.held_back_s("b1") == FIRST_S * 2**5
+
+
+def test_what_was_long_ago_or_before_a_commit_holds_nobody_back_at_a_heads_start(time: Time) -> None:
+    time.now_s = 1e6
+    drops = Drops(time, date=lambda: time.now_s)
+    drops.learn(history((1e6 - 3 * 86400, NOT_COMMITTED)), news=False)
+    assert drops.held_back_s("b1") == 0
+    done = JobPart(0, 1, {}, "b1", 1, 1e6 - 60, 1e6 - 50)
+    drops.learn(history(parts=(done,), number=2), news=False)
+    drops.learn(history((1e6 - 70, LEASE_ENDED), (1e6 - 60, LEASE_ENDED), (1e6 - 1, LEASE_ENDED), number=3), news=False)
+    assert drops.held_back_s("b1") == 0, "one since then"
+    drops.learn(history((1e6 + 86400, LEASE_ENDED), number=4), news=False)
+    assert drops.held_back_s("b1") == FIRST_S, "a date that is wrong is no later than now"

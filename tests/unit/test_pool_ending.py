@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 from unittest.mock import patch
 
-from eddy.pool.ending import ended
+import pytest
+from eddy.pool.ending import ended, going_on
+from structlog.testing import capture_logs
 
 
 def test_a_task_that_loses_a_cancellation_ends_too() -> None:
@@ -61,3 +63,29 @@ def test_one_that_is_ended_itself_meanwhile_leaves_no_task_behind() -> None:
 
     (outcome,) = asyncio.run(go())
     assert isinstance(outcome, asyncio.CancelledError)
+
+
+def test_what_has_no_end_begins_again_where_it_ends_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("eddy.pool.ending.BEGIN_AGAIN_S", 0.001)
+    times, again = [], asyncio.Event()
+
+    async def gate() -> None:
+        times.append(1)
+        if len(times) == 1:
+            raise RuntimeError("nobody foresaw this")
+        if len(times) == 3:
+            again.set()
+            await asyncio.sleep(3600)
+
+    async def play() -> None:
+        task = asyncio.ensure_future(going_on(gate))
+        await asyncio.wait_for(again.wait(), 180)
+        assert not task.done()
+        await ended((task,))
+        assert task.cancelled()
+
+    with capture_logs() as logs:
+        asyncio.run(play())
+    assert [entry["log_level"] for entry in logs] == ["error", "error"]

@@ -105,3 +105,46 @@ def test_a_board_is_told_again_of_what_it_does_not_name_and_of_nothing_else(
         assert await later() == []
 
     asyncio.run(check())
+
+
+def test_a_head_that_leads_anew_measures_inputs_before_it_loses_patience(
+    lead: Lead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transfer of 256 MB on a slow link would be begun again elsewhere."""
+    job = PoolJob(1, "ada", {"application": "a", "batch": 1, "inputs": {"x": ["sha"]}}, 0.0).placed("b1", 0.0, {})
+    lead.mirror.jobs = OpenJobs([job])
+    lead.mirror.boards = {"b1": replace(BOARD, running=(1,)), "b2": replace(BOARD, name="b2")}
+    telling(lead, monkeypatch, records := Records())
+    records.jobs[1] = job
+
+    async def size(tenant: str, sha256: str) -> int:
+        return 256 << 20
+
+    monkeypatch.setattr(lead._blobs, "size", size)
+
+    async def check() -> None:
+        for _ in range(1200):
+            lead.mirror.heard.s += 1.0
+            await lead._take_back()
+
+    asyncio.run(check())
+    assert records.jobs[1].board == "b1"
+
+
+def test_sizes_of_inputs_are_not_kept_without_end(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def size(tenant: str, sha256: str) -> int:
+        return 5
+
+    monkeypatch.setattr(lead._blobs, "size", size)
+    monkeypatch.setattr("eddy.pool.lead.MOST_SIZES", 10)
+
+    def job(number: int) -> PoolJob:
+        return PoolJob(number, "ada", {"application": "a", "batch": 1, "inputs": {"x": [f"s{number}"]}}, 0.0)
+
+    async def check() -> None:
+        for number in range(100):
+            await lead._measure([job(number)])
+            assert lead._sizes["ada", f"s{number}"] == 5
+            assert len(lead._sizes) <= 12
+
+    asyncio.run(check())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from eddy.pool.link import RENEW_S
 from eddy.pool.mirror import MOST_S, HeardTime, Mirror
+from eddy.pool.records import JobPart, PoolBoard, PoolJob
 from eddy.pool.streams import LEASE_S
 from nats.js.errors import BadRequestError
 
@@ -76,3 +79,31 @@ def test_a_head_that_cannot_follow_says_so_and_tries_less_and_less_often(capfd: 
     assert waits == [1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
     said = capfd.readouterr()
     assert "maximum consumers limit reached" in said.out + said.err
+
+
+def test_parts_are_learned_once_and_by_the_kind_of_their_board_whichever_is_told_first() -> None:
+    """Jobs of a pool that are told before its boards taught a head nothing, and what was told again counted twice."""
+    link: Any = SimpleNamespace(reconnects=0)
+    mirror = Mirror(link, "head")
+    parts = tuple(JobPart(first, 1, {}, "b1", 1, 0.0, 2.0) for first in range(2))
+    job = PoolJob(1, "ada", {"application": "a", "batch": 3}, 0.0, "running", "b1", 1, parts=parts)
+
+    async def following() -> AsyncIterator[tuple[PoolJob, int] | None]:
+        for told in ((job, 9), (replace(job, parts=parts[:1]), 8), (job, 9), None):
+            yield told
+
+    mirror._table.following = following  # type: ignore[method-assign, assignment]
+
+    async def play() -> None:
+        jobs = asyncio.ensure_future(mirror._jobs())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not mirror.whole.is_set()
+        mirror._board(PoolBoard("b1", "k", 1, 1, ("a",), False, "s"))
+        mirror._kinds_known.set()
+        await asyncio.wait_for(jobs, 180)
+        assert mirror.whole.is_set()
+
+    asyncio.run(play())
+    assert mirror.estimates.known["a", "k"].count == 2
+    assert mirror.jobs[1].done == 2

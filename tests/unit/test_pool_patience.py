@@ -143,3 +143,14 @@ def test_such_a_board_is_held_back_at_once_whatever_else_it_commits() -> None:
     now[0] += 3600.0
     drops.learn(it.taken_back(f"{NOT_COMMITTED} in 400 s", 0.0))
     assert drops.held_back_s("b1") == SILENT_S, "an hour without is forgiven"
+
+
+def test_a_board_that_says_a_smaller_width_later_keeps_nothing_for_longer() -> None:
+    """What it was given at a width of 40 would wait for places that it says it has no more."""
+    jobs = [job(number, state="placed") for number in range(1, 41)]
+    rig = Rig()
+    assert rig.ended(*[replace(each, state=RUNNING) if each.id == 1 else each for each in jobs], after_s=LEAST_S) == []
+    found = rig.ended(*[replace(each, state=RUNNING) if each.id == 1 else each for each in jobs], after_s=60.0)
+    assert {each.id for each, _ in found} == set(range(2, 41))
+    running = [replace(each, state=RUNNING) for each in jobs]
+    assert len(Rig().ended(*running, after_s=LEAST_S + 2 * TIMES * ITEM_S)) == 40

@@ -212,3 +212,17 @@ def test_a_job_goes_to_boards_that_have_not_refused_it(method: str) -> None:
     assert given([refused(1, "f", "s")]) == {1: "f"}, "all have: they are asked again"
     full = [job(number, state="running", board="s", token=1) for number in (8, 9)]
     assert given([refused(1, "f"), job(2)], given=full) == {2: "f"}, "it waits, and keeps nothing from others"
+
+
+def test_estimates_of_a_moment_are_read_while_others_are_learned() -> None:
+    found = Estimates()
+    done = PoolJob(
+        1, "t", {"application": "a", "batch": 1}, 0.0, "succeeded", parts=(JobPart(0, 1, {}, "b", 1, 0.0, 2.0),)
+    )
+    found.learn(done, {"b": "slow"})
+    assert found.seen == {}, "jobs that have ended leave nothing but times"
+    now = found.now()
+    for _ in now.known:
+        found.learn(replace(done, id=2, request={"application": "b", "batch": 1}), {"b": "slow"})
+    assert now.item_s("b", "slow")[0] == UNKNOWN_S
+    assert found.item_s("b", "slow")[0] == 2.0

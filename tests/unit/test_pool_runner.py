@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -285,4 +286,26 @@ def test_a_run_that_cannot_be_followed_is_told_and_does_not_stay_on_the_board(ra
         assert rig.board.cancelled == ["1.0"]
         assert (rig.pool.jobs[1].error or {})["cause"] == cause
 
+    play(go)
+
+
+def test_parts_of_a_long_job_grow_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record would have thousands of them, and is written whole with each."""
+    clock, item_s = [0.0], 1.0
+
+    class Slow(Board):
+        async def submit(self, client: Board, job: PoolJob, first: int, items: int, key: str) -> int:
+            clock[0] += items * item_s
+            return await super().submit(client, job, first, items, key)
+
+    async def go() -> None:
+        rig = Rig(10_000)
+        rig.board = Slow(rig.gates)
+        await rig.begin(1)
+        parts = rig.pool.jobs[1].parts
+        assert sum(part.items for part in parts) == 10_000
+        assert len(parts) < 600
+        assert all(part.items <= max(1, 2 * 0.01 * max(part.first, 1)) for part in parts)
+
+    monkeypatch.setattr("eddy.pool.runner.time", SimpleNamespace(monotonic=lambda: clock[0]))
     play(go)

@@ -11,9 +11,10 @@ boards in vain too often is ended (`unless_in_vain`), so that one which breaks e
 
 from __future__ import annotations
 
+import bisect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from eddy.client.errors import AnswerTimeout, ServerUnreachable
@@ -39,6 +40,7 @@ NOT_COMMITTED = "it committed nothing of it"
 REFUSED = "it refused it"
 """The same, where the board may run other jobs: it is not held back, and the job goes to others first."""
 HELD_BACK = "it dropped what it was given"
+FLOODS = "it floods the pool with"
 JOBS_OWN = frozenset((*ITS_OWN, InvalidRequest.code, CompilationFailed.code))
 """Causes and codes of refusals that say something of the job, wherever it runs: these alone fail it."""
 BOARDS_OWN = frozenset(
@@ -58,6 +60,8 @@ NAMED_WITHIN_S = 10.0
 """Seconds in which a board that renews its lease names a job it was given among those it works on."""
 ONE_DROP_S = 1.0
 """Jobs that a board drops within so many seconds are one drop: all it had, when it ends."""
+MOST_KEPT = 16
+"""Drops in a row that are remembered; the last of so many hold a board back for as long as any do."""
 FIRST_S, MOST_S = 5.0, 600.0
 """Seconds that the second drop in a row holds a board back, and most that any does."""
 SILENT_S, FORGIVEN_S = 60.0, 3600.0
@@ -66,22 +70,27 @@ SILENT_S, FORGIVEN_S = 60.0, 3600.0
 
 @dataclass(slots=True)
 class _Dropped:
-    """Drops of a board in a row: how many, and when the last was."""
+    """Drops of a board in a row: when they were, in order."""
 
-    times: int = 0
-    at_s: float = float("-inf")
+    at_s: list[float] = field(default_factory=list)
 
-    def drop(self, now_s: float) -> None:
-        """One more."""
-        if now_s - self.at_s >= ONE_DROP_S:
-            self.times, self.at_s = self.times + 1, now_s
+    def drop(self, at_s: float) -> None:
+        """One more; they may come in any order, where records tell them."""
+        at = bisect.bisect_left(self.at_s, at_s)
+        if all(abs(at_s - each) >= ONE_DROP_S for each in self.at_s[max(at - 1, 0) : at + 1]):
+            self.at_s.insert(at, at_s)
+            del self.at_s[:-MOST_KEPT]
+
+    def forgive(self, until_s: float) -> None:
+        """What was until then counts no more."""
+        del self.at_s[: bisect.bisect_right(self.at_s, until_s)]
 
     def held_s(self, first: int, first_s: float, now_s: float) -> float:
         """Seconds for which it holds the board back, where drop number `first` does so for `first_s`."""
-        if self.times < first:
+        if len(self.at_s) < first:
             return 0.0
-        held_s = min(first_s * 2.0 ** min(self.times - first, 30), MOST_S)
-        return max(self.at_s + held_s - now_s, 0.0)
+        held_s = min(first_s * 2.0 ** (len(self.at_s) - first), MOST_S)
+        return max(self.at_s[-1] + held_s - now_s, 0.0)
 
 
 def after_failure(job: PoolJob, token: int, error: Mapping[str, Any], now_s: float) -> PoolJob:
@@ -131,34 +140,53 @@ class Drops:
 
     Args:
         clock: Seconds that never jump.
+        date: Wall time, seconds since 1970; tells how long ago something was that this head did not see happen.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, date: Callable[[], float] = time.time) -> None:
+        self._clock, self._date = clock, date
+        self._committed: dict[str, float] = {}
         self._dropped: dict[str, _Dropped] = {}
         self._silent: dict[str, _Dropped] = {}
         self._seen: dict[int, tuple[int, int]] = {}
         self._unnamed: dict[tuple[int, int], float] = {}
 
-    def learn(self, job: PoolJob) -> None:
-        """Take in what a job's record says that was not seen yet; one told again says nothing new."""
+    def learn(self, job: PoolJob, news: bool = True) -> None:
+        """Take in what a job's record says that was not seen yet; one told again says nothing new.
+
+        Args:
+            job: The record.
+            news: Whether it happened now; else it counts as of its date, as for a head that has just started.
+        """
         if job.ended and job.id not in self._seen:
             return
         moves, parts = self._seen.get(job.id, (0, 0))
         for part in job.parts[parts:]:
-            self._dropped.pop(part.board, None)
+            at_s = self._at_s(part.ended_unix_s, news)
+            self._committed[part.board] = max(self._committed.get(part.board, at_s), at_s)
+            if part.board in self._dropped:
+                self._dropped[part.board].forgive(at_s)
         for move in job.moves[moves:]:
-            board, because = str(move["from"]), str(move["because"])
-            if because.startswith((LEASE_ENDED, NOT_WORKED_ON, UNABLE)):
-                self._dropped.setdefault(board, _Dropped()).drop(self._clock())
-            elif because.startswith(NOT_COMMITTED):
-                silent = self._silent.setdefault(board, _Dropped())
-                if self._clock() - silent.at_s > FORGIVEN_S:
-                    silent.times = 0
-                silent.drop(self._clock())
+            self._moved(str(move["from"]), str(move["because"]), self._at_s(float(move.get("at_unix_s", 0.0)), news))
         self._seen[job.id] = len(job.moves), len(job.parts)
         if job.ended:
             del self._seen[job.id]
+
+    def _at_s(self, unix_s: float, news: bool) -> float:
+        """When something was, by the clock: now, where it is news; else as it was dated, and never later than now."""
+        return self._clock() - (0.0 if news else max(self._date() - unix_s, 0.0))
+
+    def _moved(self, board: str, because: str, at_s: float) -> None:
+        if because.startswith((LEASE_ENDED, NOT_WORKED_ON, UNABLE)):
+            if at_s >= self._committed.get(board, float("-inf")):
+                self._dropped.setdefault(board, _Dropped()).drop(at_s)
+        elif because.startswith(NOT_COMMITTED):
+            silent = self._silent.setdefault(board, _Dropped())
+            last_s = silent.at_s[-1] if silent.at_s else at_s
+            if at_s - last_s > FORGIVEN_S:
+                silent.at_s.clear()
+            if last_s - at_s <= FORGIVEN_S:
+                silent.drop(at_s)
 
     def held_back_s(self, board: str) -> float:
         """Seconds for which a board gets nothing more; 0 where it may have something."""

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+
+import structlog
 
 AGAIN_S = 10.0
 """Wall seconds after which a task that has not ended is cancelled again; until then it may be cleaning up."""
+BEGIN_AGAIN_S = 1.0
+_log = structlog.get_logger("eddy.pool")
+
+
+async def going_on(run: Callable[[], Awaitable[None]]) -> None:
+    """Run what has no end until cancelled; it begins again where it ends nevertheless, which nobody else would see."""
+    while True:
+        try:
+            await run()
+            _log.error("a part of this process has ended, and begins again", part=repr(run))
+        except Exception:
+            _log.exception("a part of this process has failed, and begins again", part=repr(run))
+        await asyncio.sleep(BEGIN_AGAIN_S)
 
 
 async def ended(tasks: Iterable[asyncio.Future[Any]]) -> list[Any]:

@@ -53,13 +53,20 @@ class Estimates:
 
     known: dict[tuple[str, str], ItemTimes] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)
-    """Parts of each job that were taken in."""
+    """Parts that were taken in of each job that has not ended."""
 
     def learn(self, job: PoolJob, kinds: Mapping[str, str]) -> None:
-        """Take in what a job's record says that was not seen yet; `kinds` is the kind of each board."""
+        """Take in what a job's record says that was not seen yet; `kinds` is the kind of each board. The last record of
+        a job, once it has ended, is taken in once."""
         for part in job.parts[self.seen.get(job.id, 0) :]:
             self._take(job, part, kinds.get(part.board, ""))
         self.seen[job.id] = len(job.parts)
+        if job.ended:
+            del self.seen[job.id]
+
+    def now(self) -> Estimates:
+        """The same, for another thread: kinds of work that are learned later are not in it."""
+        return Estimates(dict(self.known))
 
     def _take(self, job: PoolJob, part: JobPart, kind: str) -> None:
         if kind:

@@ -11,7 +11,8 @@ from collections import defaultdict, deque
 from eddy.pool.blobs import PoolBlobs, WaitingBlob
 
 MOST_AT_ONCE = 32
-"""Fetches of a board that a head has begun for it at most, beyond which the oldest is given up."""
+"""Fetches of a board that a head has begun for it at most, beyond which the oldest is given up; of one that has many
+jobs, two for each, as each fetches one input at a time."""
 
 
 class Fetches:
@@ -25,8 +26,8 @@ class Fetches:
         self._blobs = blobs
         self._begun: defaultdict[str, deque[str]] = defaultdict(deque)
 
-    async def waiting(self, board: str, tenant: str, sha256: str) -> WaitingBlob:
-        """Have a blob wait for a board.
+    async def waiting(self, board: str, tenant: str, sha256: str, jobs: int = 0) -> WaitingBlob:
+        """Have a blob wait for a board, which has so many jobs.
 
         Raises:
             NotFound: It is not there.
@@ -34,7 +35,7 @@ class Fetches:
         waiting, begun = await self._blobs.waiting(tenant, sha256, board), self._begun[board]
         if waiting.consumer:
             begun.append(waiting.consumer)
-            if len(begun) > MOST_AT_ONCE:
+            if len(begun) > max(MOST_AT_ONCE, 2 * jobs):
                 await self._blobs.forget(begun.popleft())
         return waiting
 

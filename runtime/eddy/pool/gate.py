@@ -216,7 +216,8 @@ class Gate:
         job = await self._own(board, ask)
         if ask["sha256"] not in job.blobs:
             raise NotFound(f"Job {job.id} does not name this blob.", job=job.id)
-        return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"]))
+        jobs = len(await self._on_board(board))
+        return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"], jobs))
 
     async def _has(self, board: str, ask: Ask) -> Any:
         """Of what it was given or has committed itself: of other bytes nobody tells a board whether the tenant has

@@ -33,7 +33,7 @@ from eddy.pool import (
     timeline_routes,
 )
 from eddy.pool.credentials import PoolUnreachable
-from eddy.pool.ending import ended
+from eddy.pool.ending import ended, going_on
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.lead import Lead
@@ -115,7 +115,7 @@ async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
     gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods)
-    running = [asyncio.ensure_future(each.run()) for each in (lead, gate)]
+    running = [asyncio.ensure_future(going_on(each.run)) for each in (lead, gate)]
     try:
         yield
     finally:

@@ -36,6 +36,8 @@ from eddy.pool.table import PoolJobs
 GATHER_S, GATHER_TIMES = 0.05, 4.0
 """Wall seconds in which arrivals become one batch, at least; and how many times as long as the last decision took, so
 that deciding takes a fifth of a head's time at most. Boards have a job more than they run, and do not wait for it."""
+MOST_SIZES = 200_000
+"""Sizes of inputs that are remembered."""
 AGAIN_S = 2.0
 """A placement that its board has not named for so long is told again."""
 
@@ -95,8 +97,9 @@ class Lead:
         renewing = asyncio.ensure_future(self._renew())
         try:
             await self.mirror.whole.wait()
-            while True:
+            while not (following.done() or renewing.done()):
                 await self._turn()
+            await asyncio.gather(following, renewing)
         finally:
             await ended((following, renewing))
 
@@ -105,7 +108,11 @@ class Lead:
         while True:
             with suppress(*AWAY):
                 await asyncio.wait_for(self.mirror.beat(), RENEW_S)
-            held = await self.lease.renew()
+            try:
+                held = await self.lease.renew()
+            except Exception:  # a head that renews no more never leads again
+                _log.exception("renewing the lease failed")
+                held = self.lease.held
             self._led_s = min(self._led_s, loop.time()) if held else float("inf")
             await asyncio.sleep(RENEW_S)
 
@@ -140,6 +147,7 @@ class Lead:
         held = [job for job in given if self.mirror.alive(job.board)]
         dropped = [(job, LEASE_ENDED) for job in given if not self.mirror.alive(job.board)]
         dropped += [(job, NOT_WORKED_ON) for job in self.mirror.drops.not_worked_on(held, self.mirror.boards)]
+        await self._measure(job for job in held if job.state == PLACED)  # sizes, where another head gave them
         dropped += self._patience.ended(self._view(), self.mirror.heard.s)
         for job, why in dropped:
             now_s = self._table.now()
@@ -163,7 +171,7 @@ class Lead:
 
     async def _end(self) -> None:
         """Jobs that are too late, or that come after one that failed."""
-        for job, error in self.mirror.jobs.failing(self._table.now()):
+        for job, error in self.mirror.jobs.failing(self.mirror.date.not_after(self._table.now())):
             await self._changed(job, lambda it, error=error: it.stopped(error, self._table.now()))  # type: ignore[misc]
 
     def seen(self) -> PoolView:
@@ -188,7 +196,7 @@ class Lead:
         """What boards have."""
         mirror, sizes = self.mirror, self._sizes
         return PoolView(
-            (), mirror.jobs.given, mirror.usable, mirror.estimates, sizes, {}, self._egress_bps, mirror.weights
+            (), mirror.jobs.given, mirror.usable, mirror.estimates.now(), sizes, {}, self._egress_bps, mirror.weights
         )
 
     async def _place(self) -> None:
@@ -243,6 +251,8 @@ class Lead:
     async def _measure(self, waiting: Iterable[PoolJob]) -> None:
         """Sizes of inputs that are not known yet."""
         blobs = {(job.tenant, sha) for job in waiting for sha in job.blobs}
+        if len(self._sizes) > MOST_SIZES:
+            self._sizes = {}  # another, as a decision may have the one before
 
         async def measure(tenant: str, sha: str) -> None:
             self._sizes[tenant, sha] = await self._blobs.size(tenant, sha) or 0

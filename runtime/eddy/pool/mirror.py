@@ -8,11 +8,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import structlog
 from nats.js.kv import KeyValue
 
-from eddy.pool.drops import HELD_BACK, Drops
+from eddy.pool.drops import FLOODS, HELD_BACK, Drops
 from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
 from eddy.pool.floods import LEASES, Floods
@@ -20,7 +21,7 @@ from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, RENEW_S, Link
 from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.reading import watched
+from eddy.pool.reading import entries, watched
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.streams import LEASE_S
@@ -59,6 +60,26 @@ class HeardTime:
         now_s = self._clock()
         self.s += min(now_s - self._last_s, MOST_S)
         self._last_s = now_s
+
+
+class ServersDate:
+    """The date by the servers' clocks, as entries that were heard carry it: that of a head may jump.
+
+    Args:
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ahead_s: float | None = None
+
+    def told(self, unix_s: float) -> None:
+        """An entry was heard that was written at this moment."""
+        self._ahead_s = unix_s - self._clock()
+
+    def not_after(self, unix_s: float) -> float:
+        """A head's own date, seconds since 1970, or the servers' where that is earlier."""
+        return unix_s if self._ahead_s is None else min(unix_s, self._clock() + self._ahead_s)
 
 
 @dataclass
@@ -100,6 +121,7 @@ class Mirror:
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
+        date: That of the servers.
         drops: What boards dropped.
         floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
@@ -116,6 +138,7 @@ class Mirror:
     def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._link, self._table = link, PoolJobs(link)
         self._beat, self.heard = f"{BEATS}{head}", HeardTime(clock)
+        self.date = ServersDate(clock)
         self.jobs = OpenJobs()
         self.boards: dict[str, PoolBoard] = {}
         self._kinds: dict[str, str] = {}
@@ -127,6 +150,7 @@ class Mirror:
         self.arrays = WholeArrays()
         self._revision = 0
         self._moved = asyncio.Event()
+        self._kinds_known = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
         self.began_s = time.monotonic()
         self.seen = PoolSeen()
@@ -154,7 +178,7 @@ class Mirror:
 
         def as_used(board: PoolBoard) -> PoolBoard:
             if flood := self.floods.of(board.name):
-                return replace(board, drained=f"it floods the pool with {flood}")
+                return replace(board, drained=f"{FLOODS} {flood}")
             return replace(board, drained=HELD_BACK) if self.drops.held_back_s(board.name) else board
 
         return [as_used(board) for board in self.present]
@@ -194,9 +218,11 @@ class Mirror:
             await asyncio.sleep(min(AGAIN_S, most_s))
 
     async def _boards(self) -> None:
-        async with watched(self._link.boards) as watch:
-            async for entry in watch:
-                if entry is not None and entry.value:
+        async with contextlib.aclosing(entries(self._link.boards)) as told:
+            async for entry in told:
+                if entry is None:
+                    self._kinds_known.set()
+                elif entry.value:
                     self._joined(entry.key, entry.value)
 
     def _joined(self, name: str, data: bytes) -> None:
@@ -219,6 +245,8 @@ class Mirror:
         if entry.key.startswith(BEATS):
             if entry.key == self._beat:
                 self.heard.beat()
+                if isinstance(entry.created, datetime):
+                    self.date.told(entry.created.timestamp())
         elif self.floods.too_much(entry.key, LEASES):
             return  # to read it all would take all of this head
         elif entry.operation is None and entry.value:
@@ -244,15 +272,18 @@ class Mirror:
         self.boards[board.name], self._kinds[board.name] = board, board.kind
 
     async def _jobs(self) -> None:
+        await self._kinds_known.wait()  # times of parts are learned by the kind of their board
         async with contextlib.aclosing(self._table.following()) as following:
             async for told in following:
                 if told is None:
                     self.whole.set()
                     continue
                 job, revision = told
+                if revision <= self._revision:
+                    continue  # the watch began again
                 for each in self.arrays.take(job):
                     self._take(each)
-                self._revision = max(self._revision, revision)
+                self._revision = revision
                 self._moved.set()
 
     async def caught_up(self) -> None:
@@ -281,7 +312,7 @@ class Mirror:
 
     def _take(self, job: PoolJob) -> None:
         self.index.take(job)
-        self.drops.learn(job)
+        self.drops.learn(job, news=self.whole.is_set())
         self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:
             self.there.sent(part.board, job)

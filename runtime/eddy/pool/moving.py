@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eddy.pool.drops import FLOODS, HELD_BACK
 from eddy.pool.estimates import Estimates
 from eddy.pool.placing import LINK_BPS, PoolView, left_s
 from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
@@ -34,10 +35,12 @@ class TakenBack:
 
 def to_move(view: PoolView, running: bool) -> list[TakenBack]:
     """Jobs that wait on a board while another that can run them has a place free, and all that wait on drained boards.
+    A board that is held back for what it did counts as drained here, and keeps what it runs.
 
     Args:
         view: The pool; `waiting` counts against free places, as the head gives them to those first.
-        running: Running jobs too, where a board with a free place would have done sooner; what they committed stays.
+        running: Running jobs too, where a board with a free place would have done sooner, and from boards that an
+            operator drained wherever another can run them; what they committed stays.
     """
     boards = {board.name: board for board in view.boards}
     has = Counter(job.board for job in view.given)
@@ -51,17 +54,27 @@ def to_move(view: PoolView, running: bool) -> list[TakenBack]:
         if here is None or job.id in runs:
             continue
         if here.drained:
-            found.append(TakenBack(job, f"{here.name} is drained"))
+            found.append(TakenBack(job, f"{here.name} is {'held back' if _held_back(here) else 'drained'}"))
         elif has[here.name] > here.width and (place := _take_place(free, boards, job, view.estimates)):
             found.append(TakenBack(job, f"{place} has a place free"))
             has[here.name] -= 1
     for job in sorted(view.given, key=lambda job: job.id) if running else ():
         here = boards.get(job.board)
         if here is not None and job.id in runs:
+            if here.drained and not _held_back(here):
+                if any(each.runs(job) and not each.drained for each in boards.values()):
+                    _take_place(free, boards, job, view.estimates)
+                    found.append(TakenBack(job, f"{here.name} is drained"))
+                continue
             least_s = PAYS * left_s(job, here, view.estimates)
             if place := _take_place(free, boards, job, view.estimates, least_s - _sending_s(view, job)):
                 found.append(TakenBack(job, f"{place} would end it sooner"))
     return found
+
+
+def _held_back(board: PoolBoard) -> bool:
+    """Whether a board gets nothing for what it did, and not because an operator says so."""
+    return board.drained.startswith((HELD_BACK, FLOODS))
 
 
 def _take_place(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from eddy.pool.drops import NOT_COMMITTED
 from eddy.pool.estimates import Estimates
-from eddy.pool.placing import PoolView
+from eddy.pool.placing import AHEAD, PoolView
 from eddy.pool.records import RUNNING, PoolBoard, PoolJob
 
 LEAST_S = 300.0
@@ -75,6 +75,7 @@ class Patience:
         passed_s, self._heard_s = max(heard_s - self._heard_s, 0.0), heard_s
         before, self._watched = self._watched, {}
         boards = {board.name: board for board in view.boards}
+        given = Counter(job.board for job in view.given)
         running = Counter(job.board for job in view.given if job.state == RUNNING)
         works = {work for work, _ in view.estimates.known}
         found = []
@@ -84,8 +85,10 @@ class Patience:
                 continue  # its lease has ended, or it does not say that it works on this
             key = job.id, job.token
             watched = self._watched[key] = before.get(key) or _Watched(job.state, job.done)
-            watched.see(job, passed_s * _share(board, running[board.name]))
-            expected_s = _expected_s(job, board, watched, view, works, running[board.name] < board.width)
+            # What it was given tells what it said before; one that says less now is not waited for longer.
+            width = max(board.width, given[board.name] - AHEAD)
+            watched.see(job, passed_s * _share(board, width, running[board.name]))
+            expected_s = _expected_s(job, board, watched, view, works, running[board.name] < width)
             if expected_s is None:
                 watched.spent_s = 0.0
             elif watched.spent_s > (self._least_s + TIMES * expected_s) * 2.0 ** _tries(job) and _elsewhere(job, view):
@@ -93,10 +96,10 @@ class Patience:
         return found
 
 
-def _share(board: PoolBoard, running: int) -> float:
+def _share(board: PoolBoard, width: int, running: int) -> float:
     """Of a board's time, what each job of the pool that it runs has at least."""
     own = min(max(board.load - len(board.running), 0), MOST_OWN)
-    return min(board.width / max(running, 1), 1.0) / (1 + own)
+    return min(width / max(running, 1), 1.0) / (1 + own)
 
 
 def _expected_s(

@@ -231,10 +231,10 @@ class PoolJob:
         """The same, failed for a reason that is not its board's; a board that runs it drops it.
 
         Raises:
-            Conflict: It has ended already.
+            Fenced: It has ended already.
         """
         if self.ended:
-            raise Conflict(f"Job {self.id} has ended already: {self.state}.", job=self.id)
+            raise Fenced(f"Job {self.id} has ended already: {self.state}.", job=self.id)
         return replace(self, state=FAILED, token=self.token + 1, error=error, ended_unix_s=at_unix_s)
 
     def cancelled(self, at_unix_s: float) -> PoolJob:

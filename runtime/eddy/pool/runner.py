@@ -25,6 +25,8 @@ from eddy.pool.records import RUNNING, PoolJob
 
 PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""
+PART_OF_ALL = 0.01
+"""Of the time that a job has run here, what a part may take: the record of a long one would have too many parts."""
 LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
 
@@ -70,6 +72,7 @@ class JobRun:
         self.job, self.token = job, job.token
         self._pool, self._board, self._turn = pool, board, turn
         self._sent_bytes = 0
+        self._ran_s = 0.0
         self._items = 1
         """Of the next part: work is tried small first."""
 
@@ -137,7 +140,8 @@ class JobRun:
                 await telling
                 telling = asyncio.ensure_future(self._commit(part))
                 first += part.items
-                if part.took_s < PART_S:
+                self._ran_s += part.took_s
+                if part.took_s < max(PART_S, PART_OF_ALL * self._ran_s):
                     self._items *= 2
         except BaseException as failure:
             if isinstance(failure, EddyError) and not isinstance(failure, Conflict):
