@@ -254,7 +254,7 @@ class Engine:
         for number in outcome.ended:
             self._holding.ended(number, self.machine.job(number).state, self.now_s)
             self.intake.work.pop(number, None)
-            self.keeping.forget(number)
+            self.keeping.forget(number, self.commits.take_uncounted(number))
         self.estimates.happened(outcome.log, self.machine)
         answers: list[m.Input] = []
         load: m.Load | None = None

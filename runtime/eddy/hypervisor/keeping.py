@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from eddy.hypervisor.messages import Collected, JobFault
@@ -59,8 +59,8 @@ class Keeping:
         self._store, self._spawn, self._done = store, spawn, done
         self._changed = threading.Condition()
         self._waiting: deque[tuple[tuple[ItemOutput, ...], Collected]] = deque()
-        self._under_way: frozenset[int] = frozenset()
-        """Jobs whose outputs are being written now."""
+        self._under_way: dict[int, set[str]] = {}
+        """Outputs that are being written now, by job."""
         self._kept: deque[KeptOutputs] = deque()
         self._promised = False
         self._working = False
@@ -70,6 +70,8 @@ class Keeping:
         """By job and output, where files end whose last rows may not be committed yet; touched under the lock alone."""
         self._ended: set[int] = set()
         """Jobs that ended while outputs of theirs were still on their way."""
+        self._loose: dict[int, set[str]] = {}
+        """By job that has ended: outputs whose files may have more than rows name."""
 
     def put(self, results: Sequence[ItemOutput], message: Collected) -> None:
         """Have outputs on disk, then the message among what `take` gives."""
@@ -99,12 +101,25 @@ class Keeping:
             self._kept.clear()
         return found
 
-    def forget(self, job: int) -> None:
-        """A job has ended: what it left is committed."""
+    def forget(self, job: int, loose: Iterable[str] = ()) -> None:
+        """A job has ended: what it left is committed. What of it is on its way counts for nothing, and goes.
+
+        Args:
+            job: The job.
+            loose: Outputs of it that came to the disk and are named by no row.
+        """
         with self._changed:
             self._ends.pop(job, None)
-            if job in self._under_way or any(message.job == job for _, message in self._waiting):
+            late = {result.name for results, message in self._waiting if message.job == job for result in results}
+            late |= self._under_way.get(job, set())
+            if late:
                 self._ended.add(job)
+            late |= {row[1] for kept in self._kept if kept.message.job == job for row in kept.rows}
+            late.update(loose)
+            if not late:
+                return
+            self._loose[job] = late
+        self._start()
 
     def clear(self) -> None:
         """Forget everything, once nothing is being written any more: store and board are recovered."""
@@ -116,7 +131,7 @@ class Keeping:
             self._kept.clear()
             self._ends.clear()
             self._ended.clear()
-            self._under_way = frozenset()
+            self._under_way = {}
             self._failure, self._bytes = None, 0
 
     @property
@@ -140,22 +155,25 @@ class Keeping:
         """Write what waits until nothing does."""
         while True:
             with self._changed:
-                group, promised = list(self._waiting), self._promised
-                if not (group or promised) or self._failure is not None:
+                group, promised, loose = list(self._waiting), self._promised, self._loose
+                if not (group or promised or loose) or self._failure is not None:
                     self._working = False
                     self._changed.notify_all()
                     return
                 self._waiting.clear()
-                self._promised = False
-                self._under_way = frozenset(message.job for _, message in group)
+                self._promised, self._loose, self._under_way = False, {}, {}
+                for results, message in group:
+                    self._under_way.setdefault(message.job, set()).update(result.name for result in results)
                 ends = {(job, name): end for job in self._under_way for name, end in self._ends.get(job, {}).items()}
             try:
                 self._keep(group, ends)
+                for job, names in loose.items():
+                    self._store.outputs.trim(job, names)
                 if promised:
                     self._store.settle()
             except Exception as failure:
                 with self._changed:
-                    self._failure = failure
+                    self._failure, self._loose = failure, {**loose, **self._loose}
                 self._done()
 
     def _keep(self, group: Sequence[tuple[tuple[ItemOutput, ...], Collected]], ends: Ends) -> None:
@@ -179,7 +197,7 @@ class Keeping:
             if job not in self._ended:
                 self._ends.setdefault(job, {})[name] = end
         self._ended &= {message.job for _, message in self._waiting}
-        self._under_way = frozenset()
+        self._under_way = {}
 
     def _keep_one(self, results: Sequence[ItemOutput], message: Collected, ends: Ends) -> KeptOutputs:
         """The outputs of one item, or that they have no file to go to: whoever shares the group goes on."""

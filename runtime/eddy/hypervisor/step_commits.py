@@ -45,10 +45,17 @@ class StepCommits:
         self.told: set[int] = set()
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
+        self._uncounted: dict[int, set[str]] = {}
+        """By job that has not ended: outputs that are on disk, and of which the machine took no note."""
 
     def clear(self) -> None:
         """Forget what is not committed: store and board are recovered."""
         self._rows.clear()
+        self._uncounted.clear()
+
+    def take_uncounted(self, job: int) -> frozenset[str]:
+        """Outputs of a job that has ended, of which something is on disk that no row names; forgets them."""
+        return frozenset(self._uncounted.pop(job, ()))
 
     def take_told(self) -> frozenset[int]:
         """`told`, which is empty then."""
@@ -82,6 +89,9 @@ class StepCommits:
         # What the machine takes no note of is named by no row, the item is done again; nor is one named twice.
         counted = {row[:3]: row for row in self._rows if (row[0], row[2]) in outcome.stored}
         kept = (*counted.values(), *self._logs(outcome.ended, machine))
+        for row in self._rows:
+            if row[:3] not in counted:
+                self._uncounted.setdefault(row[0], set()).add(row[1])
         self._rows.clear()
         jobs = self._changed(outcome.jobs, machine)
         if not (jobs or outcome.log or outcome.slots or kept):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
@@ -25,6 +26,8 @@ from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
 from eddy.store.rows import LOG, ItemOutput, ResultRow
 from eddy.store.verified import Verified
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +280,24 @@ class Outputs:
         """Where the files of a job's outputs end, as far as rows go."""
         query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
         return {(job, row["name"]): row["end"] for row in self._db.fresh_rows(query, job)}
+
+    def trim(self, job: int, names: Iterable[str]) -> None:
+        """Give back what files of a job that has ended have beyond what rows name: whole files, where none does.
+
+        What cannot be given back stays, and the log says so.
+        """
+        ends = self._ends(job)
+        for name in names:
+            path, end = self._output_path(job, name), ends.get((job, name), 0)
+            try:
+                with os_errors(path):
+                    if not end:
+                        path.unlink(missing_ok=True)
+                        continue
+                left = files.Extension(path, end)
+                try:
+                    left.settle()
+                finally:
+                    left.drop()
+            except StorageFailed as failure:
+                _log.warning("%s has more than rows name, which stays: %s", path, failure.message)
