@@ -14,6 +14,7 @@ from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.whatif import WhatIf
 from eddy.hypervisor.forecast.why import JobStanding
+from eddy.store.events import PART
 from eddy.store.rows import Commit
 
 pytestmark = pytest.mark.anyio
@@ -148,3 +149,13 @@ def test_parts_add_up_to_the_nanosecond_whatever_the_log() -> None:
         assert len({part.cause for part in spent}) == len(spent)
     waiting = dataclasses.replace(record, state=JobState.QUEUED, ended_s=None)
     assert spent_of(waiting, (), begin_s)[1] == []
+
+
+async def test_a_job_with_a_long_log_is_explained_to_its_end(server: Any) -> None:
+    job = (await server.submit())["id"]
+    items = 2 * PART + 3
+    log = [event(job, 2.0, JobEventKind.ITEM_DONE, slot=0, task=0, item=item, started_s=1.0) for item in range(items)]
+    server.store.commit(Commit(events=(*log, event(job, 3.0, JobEventKind.PREEMPT, slot=0, task=0))))
+    found = await explained(server, job)
+    assert found["items_ns"] == items * 10**9
+    assert [each["at_s"] for each in found["preempted"]] == [3.0]

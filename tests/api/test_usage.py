@@ -72,3 +72,22 @@ async def test_a_bound_that_is_no_whole_number_is_told_as_the_schema_says(server
     kinds: dict[str, tuple[type, ...]] = {"number": (int, float), "integer": (int,), "string": (str,)}
     for name, value in problem.items():
         assert isinstance(value, kinds[told[name].get("type", "number")]), name
+
+
+async def test_accounts_add_up_while_time_is_written_down(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More is charged after each thing that is read."""
+    fill(server)
+    usage, read, to_ns = server.store.usage, server.store.usage._db.rows, [300]
+
+    def charged_afterwards(query: str, *arguments: object) -> Any:
+        rows = read(query, *arguments)
+        if "usage" in query or "meta" in query:
+            to_ns[0] += 7
+            usage.add([UsageRow(DAYS[1], "ada", 0, "slot", 7)], {ACCOUNTED: str(to_ns[0])})
+        return rows
+
+    monkeypatch.setattr(usage._db, "rows", charged_afterwards)
+    async with server.client("operator") as client:
+        found = (await client.get("/v1/usage")).json()
+    board, had = found["board"], sum(entry["slot_ns"] + entry["shared_ns"] for entry in found["entries"])
+    assert had == board["before_ns"] + board["slots"] * (board["to_ns"] - board["from_ns"])

@@ -62,7 +62,7 @@ class EchoWork:
     def log(self, memory: JobMemory) -> bytes:
         return b"echoed"
 
-    def explain(self, event: BoardEvent) -> str:
+    def explain(self, event: BoardEvent, module: str) -> str:
         return ""
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from eddy.board.port import BoardEvent, BoardPort, Cause, EventKind
+from eddy.board.port import BoardEvent, BoardPort, Cause, CoreReport, EventKind
+from eddy.core.counters import CoreCounters
+from eddy.core.records import JobRequest
 from eddy.hypervisor.board_events import BOARD_STEPS, BoardEvents, BoardRestarted
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import Configured
+from eddy.hypervisor.messages import Configured, ItemEnded
+from eddy.hypervisor.plan import Plan
 from eddy.hypervisor.recovery import LastTimes
+from eddy.hypervisor.spread import SpreadWork
+from eddy.hypervisor.translate import running_name
 from machine_kit import FITS, Script
 
 INFINITE = float("inf")
@@ -94,3 +100,20 @@ def test_nothing_is_owed_to_a_board_that_has_nothing_to_do() -> None:
     events.wait(INFINITE, True, False)
     events.wait(INFINITE, True, False)
     assert board.waits == [(10.0, -1)] * 2
+
+
+def test_a_fault_is_explained_by_the_program_of_the_cluster_the_kernel_ran_on() -> None:
+    machine = Machine({0: 0.1}, Script(), FITS)
+    slot = machine.slots[0]
+    slot.module, slot.job, slot.task, slot.item = "soft", 7, 0, 0
+    plans = {
+        name: cast(Plan, SimpleNamespace(explain=lambda _, name=name: f"line 3 of {name}")) for name in ("hard", "soft")
+    }
+    work = {7: SpreadWork(cast(JobRequest, None), plans)}
+    report = CoreReport(0, CoreCounters(1, 1, 0, (1,)), "illegal-instruction")
+    ended = BoardEvent(
+        0, 12.0, EventKind.ITEM_DONE, 0, running_name(slot), cause=Cause.ILLEGAL_INSTRUCTION, cores=(report,)
+    )
+    (found,) = reading(Board()).inputs([ended], machine, work)
+    assert isinstance(found, ItemEnded)
+    assert found.detail == "line 3 of soft"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from eddy.core.errors import StorageFull
+from eddy.hypervisor import loop
 from eddy.hypervisor.lag_keeper import LagKeeper
+from eddy.hypervisor.loop import Hypervisor
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.time_accounts import ACCOUNT_S, TimeAccounts
+from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.usage import ACCOUNTED, UsageRow
+from hypervisor_kit import model_board
 
 
 class Estimates:
@@ -81,4 +86,24 @@ def test_accounts_go_on_where_they_ended_though_the_time_is_rounded_to_less(tmp_
     accounts.write(10_000_001.0, [slot])
     board = store.usage.board()
     assert sum(row.spent_ns for row in store.usage.rows(None)) == board.to_ns - board.from_ns == 10_000_001_000_000_000
+    store.close()
+
+
+def test_who_asks_for_use_again_and_again_takes_no_time_of_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(":memory:")
+    hypervisor = Hypervisor(model_board(), POLICIES["fcfs"](), store, {}, {})
+    asked = list[object]()
+
+    async def on_board(call: object) -> None:
+        asked.append(call)
+
+    async def ask() -> None:
+        hypervisor._turning.ready.set()
+        for _ in range(5):
+            await hypervisor.account()
+
+    monkeypatch.setattr(hypervisor._turning, "on_board", on_board)
+    monkeypatch.setattr(loop, "ACCOUNT_S", 3600.0)
+    asyncio.run(ask())
+    assert len(asked) == 1
     store.close()

@@ -17,6 +17,13 @@ from eddy.store.numbers import Numbers
 NS = 1_000_000_000
 LOOKED_THROUGH = 400
 """Entries of the log behind a preemption that are looked through for who had the slot next."""
+TOLD = frozenset(
+    {
+        *(JobEventKind.WAIT, JobEventKind.STATE, JobEventKind.PREEMPT),
+        *(JobEventKind.CONFIGURED, JobEventKind.ITEM_DONE),
+    }
+)
+"""Events that an explanation is made of."""
 MOST_TAKEN = 20
 """Preemptions that are told, at most; the latest."""
 
@@ -162,7 +169,7 @@ def explained(
     Args:
         record: Of the job.
         number: What the job is told as.
-        log: Its events, in order.
+        log: Its events of the kinds `TOLD`, in order.
         now_s: Board time.
         taken: Slots that were taken from it.
         standing: How it stands; None once it has ended.

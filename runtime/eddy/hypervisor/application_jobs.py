@@ -90,7 +90,7 @@ class ApplicationWork:
         """Modules print nothing."""
         return b""
 
-    def explain(self, event: BoardEvent) -> str:
+    def explain(self, event: BoardEvent, module: str) -> str:
         """The board says all there is."""
         return ""
 

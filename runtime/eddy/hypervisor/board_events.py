@@ -114,7 +114,8 @@ class BoardEvents:
         at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
         message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), machine)
         if isinstance(message, (ItemEnded, SliceEnded)) and message.cause is not Cause.NONE and event.cores:
-            job = message.job if isinstance(message, SliceEnded) else machine.slots[message.slot].job
-            why = work[job].explain(event) if job is not None else ""
+            slot = machine.slots[message.slot]
+            job = message.job if isinstance(message, SliceEnded) else slot.job
+            why = work[job].explain(event, slot.module) if job is not None else ""
             return dataclasses.replace(message, detail=why or message.detail)
         return message

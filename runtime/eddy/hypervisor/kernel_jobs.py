@@ -80,7 +80,7 @@ class KernelWork:
         """What it printed, as long as its region is there."""
         return self.plan.log(self._reader(memory)) if memory.holds(self.region) else b""
 
-    def explain(self, event: BoardEvent) -> str:
+    def explain(self, event: BoardEvent, module: str) -> str:
         """What the cores say of a fault."""
         return self.plan.explain(event)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -30,6 +31,7 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.operating import Operating
 from eddy.hypervisor.status import while_away, with_drained
 from eddy.hypervisor.submission_queue import SubmissionQueue
+from eddy.hypervisor.time_accounts import ACCOUNT_S
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
@@ -77,6 +79,8 @@ class Hypervisor:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._account_again_s = 0.0
+        """When use is written down again for somebody who asks for it."""
         self._engine = Engine(
             board,
             policy,
@@ -230,10 +234,13 @@ class Hypervisor:
         return await self._turning.request(self._engine.intake.cancel, tenant, job)
 
     async def account(self) -> None:
-        """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""
+        """Have the use of slots and cores written down up to now; where the board is away, up to when it went, and
+        where it was asked for less than `ACCOUNT_S` ago, up to then: who asks often takes no time of the engine's."""
         await self._turning.ready.wait()
-        if not self.away:
-            await self._turning.on_board(self._engine.account)
+        if self.away or time.monotonic() < self._account_again_s:
+            return
+        self._account_again_s = time.monotonic() + ACCOUNT_S
+        await self._turning.on_board(self._engine.account)
 
     @property
     def ready(self) -> bool:

@@ -113,9 +113,9 @@ class SpreadWork:
         plan, read = self._placed(memory)
         return plan.log(read)
 
-    def explain(self, event: BoardEvent) -> str:
-        """What the cores say of a fault."""
-        return self.first.explain(event)
+    def explain(self, event: BoardEvent, module: str) -> str:
+        """What the cores say of a fault, in the program that they ran."""
+        return self.plans.get(module, self.first).explain(event)
 
     def _placed(self, memory: JobMemory) -> tuple[Plan, Callable[[int, int], bytes]]:
         """The plan whose region there is, and what reads from it: offset and size to bytes."""

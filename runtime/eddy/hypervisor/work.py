@@ -101,8 +101,13 @@ class Work(Protocol):
     def log(self, memory: JobMemory) -> bytes:
         """What the job has printed, once it has ended; b"" for nothing."""
 
-    def explain(self, event: BoardEvent) -> str:
-        """Why an item failed, in words; "" where the board's own words are all there is."""
+    def explain(self, event: BoardEvent, module: str) -> str:
+        """Why an item failed, in words; "" where the board's own words are all there is.
+
+        Args:
+            event: Its end.
+            module: What it ran on.
+        """
 
 
 class JobKind(Protocol):

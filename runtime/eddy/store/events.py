@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from eddy.core.records import JobEvent
 from eddy.store.database import Database
 from eddy.store.jobs import JobTable
 from eddy.store.rows import load_event
+
+PART = 10_000
+"""Entries that are read at once, where nobody says how many."""
 
 
 class Events:
@@ -19,7 +24,7 @@ class Events:
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs
 
-    def of(self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = 10_000) -> tuple[JobEvent, ...]:
+    def of(self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = PART) -> tuple[JobEvent, ...]:
         """The event log, in order.
 
         Args:
@@ -42,6 +47,18 @@ class Events:
             values.append(job)
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+
+    def whole(self, tenant: str, job: int) -> Iterator[JobEvent]:
+        """The whole log of a job, in order, read a part at a time.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        part = self.of(tenant, job, 0, PART)
+        yield from part
+        while len(part) == PART:
+            part = self.of(tenant, job, part[-1].seq, PART)
+            yield from part
 
     def before_last(self, tenant: str | None, count: int) -> int:
         """The sequence number after which there are so many entries of the log, as far as there are.

@@ -16,6 +16,8 @@ ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"
 """Names of values: up to which board time, and from which on, everything is charged."""
 ACCOUNTED_SLOTS, ACCOUNTED_BEFORE = "accounted_slots", "accounted_before_ns"
 """The same: how many slots are charged since, and what was charged before, while there were more slots or fewer."""
+_BOARD = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
+"""Those that `BoardAccount` has, in its order."""
 DAY_S = 86400
 BOUNDS = (("slot", "max_slot_s", "slots"), ("core", "max_core_s", "GPU cores"))
 
@@ -104,12 +106,10 @@ class Usage:
     def board(self) -> BoardAccount:
         """What all accounts add up to."""
         found = self._values()
-        names = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
-        return BoardAccount(*(found.get(name, 0) for name in names))
+        return BoardAccount(*(found.get(name, 0) for name in _BOARD))
 
     def _values(self) -> dict[str, int]:
-        names = ACCOUNTED, ACCOUNTED_FROM, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
-        rows = self._db.rows("SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?)", *names)
+        rows = self._db.rows("SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?)", *_BOARD)
         return {row["key"]: int(row["value"]) for row in rows}
 
     def _of_day(self, day: str) -> _Day:
@@ -143,8 +143,10 @@ class Usage:
             self._latest = latest
             self._additions += 1
 
-    def rows(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
-        """Accounts, by day, tenant, slot and unit.
+    def report(
+        self, tenant: str | None, first: str = "", last: str = "9999"
+    ) -> tuple[tuple[UsageRow, ...], BoardAccount]:
+        """Accounts, by day, tenant, slot and unit, and what all there are add up to; both as of one moment.
 
         Args:
             tenant: Whose; None for everyone's and nobody's (operators).
@@ -152,9 +154,19 @@ class Usage:
             last: Last day.
         """
         where, values = ("AND tenant = ?", [tenant]) if tenant is not None else ("", [])
-        query = f"SELECT * FROM usage WHERE day BETWEEN ? AND ? {where} ORDER BY day, tenant, slot, unit"
-        rows = self._db.rows(query, first, last, *values)
-        return tuple(UsageRow(row["day"], row["tenant"], row["slot"], row["unit"], row["ns"]) for row in rows)
+        query = (
+            f"SELECT day, tenant, slot, unit, ns FROM usage WHERE day BETWEEN ? AND ? {where}"
+            " UNION ALL SELECT '', key, 0, '', CAST(value AS INTEGER) FROM meta WHERE key IN (?, ?, ?, ?)"
+        )
+        found = [UsageRow(*row) for row in self._db.rows(query, first, last, *values, *_BOARD)]
+        board = {row.tenant: row.spent_ns for row in found if not row.unit}
+        rows = [row for row in found if row.unit]
+        rows.sort(key=lambda row: (row.day, row.tenant, row.slot, row.unit))
+        return tuple(rows), BoardAccount(*(board.get(name, 0) for name in _BOARD))
+
+    def rows(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
+        """The accounts of a `report`."""
+        return self.report(tenant, first, last)[0]
 
     def today_s(self, tenant: str) -> tuple[float, float]:
         """Seconds of slots and of cores a tenant had today."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
-from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, Explained, Taken, explained, taken_of
+from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
 from eddy.api.openapi import refusals
 from eddy.api.routes.jobs import JobId, owner_of, read
 from eddy.core.jobs import JobState
@@ -48,7 +48,7 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
 def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, Sequence[JobEvent], list[Taken]]:
     store = context.store
     owner = owner_of(context, viewer, job)
-    record, log = store.jobs.get(owner, job), store.events.of(owner, job)
+    record, log = store.jobs.get(owner, job), [each for each in store.events.whole(owner, job) if each.what in TOLD]
     policy = context.hypervisor.policy
     taken = [
         taken_of(

@@ -104,7 +104,8 @@ def _check_days(first: str, last: str) -> None:
 def _report(context: Context, whose: str | None, first: str, last: str, board: bool) -> UsageReport:
     store = context.store
     found: dict[tuple[str, str], dict[str, int]] = {}
-    for row in store.usage.rows(whose, first, last):
+    rows, account = store.usage.report(whose, first, last)
+    for row in rows:
         found.setdefault((row.day, row.tenant), {"slot": 0, "shared": 0, "core": 0})[row.unit] += row.spent_ns
     entries = [
         UsageEntry(day=day, tenant=name, slot_ns=had["slot"], shared_ns=had["shared"], core_ns=had["core"])
@@ -112,7 +113,7 @@ def _report(context: Context, whose: str | None, first: str, last: str, board: b
     ]
     if not board:
         return UsageReport(entries=entries, board=None)
-    return UsageReport(entries=entries, board=BoardTime(**dataclasses.asdict(store.usage.board())))
+    return UsageReport(entries=entries, board=BoardTime(**dataclasses.asdict(account)))
 
 
 @router.get("/quota", operation_id="show_quota", response_model=QuotaAnswer, summary="Your bounds, and what is used")
