@@ -139,3 +139,8 @@ def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -
         sys.setswitchinterval(before)
     assert seen[0] == before
     assert seen[1] == pytest.approx(switching.TURN_S) != before
+
+
+def test_what_was_there_before_the_first_test_is_left_out_of_searches_for_cycles() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000
