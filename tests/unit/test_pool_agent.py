@@ -149,3 +149,41 @@ def test_a_job_that_heads_cannot_tell_of_keeps_no_board_from_its_others(monkeypa
     pool.placed = [3, 4]
     play(board, pool, monkeypatch, lambda: len(pool.asked) >= 2 and len(pool.leases) >= 5)
     assert (pool.joined, pool.asked) == (1, [3, 4])
+
+
+def test_a_run_whose_job_was_placed_here_again_ends_though_it_loses_a_cancellation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[int] = []
+
+    class Run:
+        def __init__(self, _pool: object, _board: object, job: PoolJob, _turn: object) -> None:
+            self.job, self.token = job, job.token
+
+        async def run(self) -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ends.append(self.token)
+
+    monkeypatch.setattr("eddy.pool.agent.JobRun", Run)
+    monkeypatch.setattr("eddy.pool.ending.AGAIN_S", 0.01)
+    board, pool = Board(set()), Pool(set())
+    pool.placed = [3]
+    tokens = iter([1, 2])
+
+    async def job(number: int, token: int | None = None) -> PoolJob:
+        return PoolJob(number, "ada", {"application": "a"}, 0.0, "running", "b1", next(tokens, 2))
+
+    async def resume_twice(self: Agent, asked: Any) -> None:
+        await resume(self, asked)
+        await asyncio.sleep(0)
+        await resume(self, asked)
+
+    resume = Agent._resume
+    monkeypatch.setattr(Agent, "_resume", resume_twice)
+    monkeypatch.setattr(pool, "job", job)
+    play(board, pool, monkeypatch, lambda: ends == [1])
+    assert ends == [1, 2], "nothing is left where the agent has ended"

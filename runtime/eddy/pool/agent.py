@@ -13,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 from nats.errors import TimeoutError as NatsTimeout
@@ -58,6 +59,8 @@ class Agent:
         self._session = secrets.token_hex(8)
         self._runs: dict[int, JobRun] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._replaced: set[asyncio.Future[list[Any]]] = set()
+        """Ends of runs whose job was placed here again: a cancellation alone may be lost (`ended`)."""
         self._failing: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -87,6 +90,7 @@ class Agent:
             await asyncio.gather(*loops)
         finally:
             await ended((*loops, *self._tasks.values()))
+            await asyncio.gather(*self._replaced, return_exceptions=True)
             with suppress(*AWAY):
                 await asyncio.wait_for(pool.give_up(), 2.0)
 
@@ -181,7 +185,8 @@ class Agent:
             return  # it was told again
         old = self._tasks.pop(job.id, None)
         if old is not None:
-            old.cancel()
+            self._replaced.add(ending := asyncio.ensure_future(ended((old,))))
+            ending.add_done_callback(self._replaced.discard)
         run = JobRun(pool, self._board, job, self._turn)
         self._runs[job.id] = run
         self._tasks[job.id] = task = asyncio.ensure_future(self._run(run))

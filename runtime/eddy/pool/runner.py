@@ -29,6 +29,8 @@ PART_OF_ALL = 0.01
 """Of the time that a job has run here, what a part may take: the record of a long one would have too many parts."""
 LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
+LEAST_LOOK_S = 0.05
+"""At most so often it is asked for, and the board asked how far it is, while the servers are away."""
 
 
 MOST_TEXT = 2_000
@@ -214,7 +216,8 @@ class JobRun:
         try:
             await asyncio.wait_for(self._pool.job(self.job.id, self.token), LOOK_S)
         except AWAY:
-            return  # the board works on; the commit will tell
+            # The board works on; the commit will tell. One that ends answers at once, and is not asked all the time.
+            await asyncio.sleep(LEAST_LOOK_S)
 
 
 async def _beside(telling: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:
