@@ -10,11 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
+from eddy.hypervisor.intake import Intake
 from eddy.store import Store
 from eddy.store.disk import Disk
 from eddy.store.rows import Commit
@@ -80,6 +83,19 @@ def test_a_step_does_not_wait_for_the_disk_of_a_submission(store: Store, slow: S
     thread.join(180)
     assert answers == [2]
     assert store.meta("seen") == "7"
+
+
+def test_a_cancellation_waits_for_the_disk_and_keeps_nobody_waiting(store: Store, slow: Slow) -> None:
+    running: Any = SimpleNamespace(now_s=1.0, computes=True, slots=())
+    intake, answers = Intake(store, (), {}, running), list[int]()
+    threads = [beside(lambda: answers.append(intake.cancel("a", 1).id)) for _ in range(3)]
+    until(lambda: len(intake._inbox) == 3)  # all are noted, and one disk is waited for
+    assert not answers, "a cancellation was acknowledged before it was on disk"
+    slow.let_go.set()
+    for thread in threads:
+        thread.join(180)
+    assert answers == [1, 1, 1]
+    assert slow.begun <= 2
 
 
 def test_who_waits_at_the_same_time_shares_one_synchronisation(store: Store, slow: Slow) -> None:
