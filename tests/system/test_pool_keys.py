@@ -9,19 +9,21 @@ import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageDamaged, StorageInUse
 from eddy.pool.admission import PoolAdmission
 from eddy.pool.blobs import Fetched, PoolBlobs, WaitingBlob, received
+from eddy.pool.boards import forget_board
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.fetches import MOST_AT_ONCE
 from eddy.pool.link import connected, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.record_json import to_json
 from eddy.pool.records import Fenced, PoolBoard
-from eddy.pool.streams import STORE
+from eddy.pool.streams import STORE, WORK
 from eddy.pool.table import PoolJobs
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
 from pool_kit import WAIT_S
@@ -106,7 +108,7 @@ def test_a_report_counts_for_tenants_that_have_a_job_on_that_board(tmp_path: Pat
     with_boards(tmp_path, check)
 
 
-KERNEL = {
+KERNEL: dict[str, Any] = {
     **{"name": "k", "cluster": "m", "groups": 1, "slice_groups": 1, "outputs": {}, "counters": None, "log_bytes": 0},
     **{"parallel_fraction": None, "core_seconds": 0.0, "paid": 0.0},
 }
@@ -230,6 +232,34 @@ def test_a_server_that_does_not_read_who_is_let_in_is_said_and_the_next_reading_
         for name in ("b3", "b4"):
             async with boards.board(name) as (_, board):
                 assert await board.mine() == []
+
+    with_boards(tmp_path, check)
+
+
+def test_of_a_board_that_is_forgotten_nothing_is_left_and_it_may_join_again(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        link, facts = boards.link, PoolBoard("b2", "k", 1, 1, ("a",), False, "s")
+        seen = boards.lead.mirror.boards
+
+        async def until(there: bool) -> None:
+            deadline = asyncio.get_running_loop().time() + WAIT_S
+            while ("b2" in seen) != there:
+                assert asyncio.get_running_loop().time() < deadline, seen
+                await asyncio.sleep(0.05)
+
+        async with boards.board("b2") as (_, board):
+            await board.join(facts)
+            await until(there=True)
+            await link.js.publish("eddy.work.b2", b"1")
+            await link.js.publish("eddy.work.b1", b"1")
+            await forget_board(link, "b2")
+            await until(there=False)
+            state = (await link.js.stream_info(WORK)).state
+            assert (state.messages, state.consumer_count) == (1, 0), "that of b1, which has not joined"
+            with pytest.raises(NotFound):
+                await forget_board(link, "b2")
+            assert (await board.join(facts)).name == "b2"
+            await until(there=True)
 
     with_boards(tmp_path, check)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from eddy.api.app import routers
-from eddy.pool import head
-from fastapi import APIRouter
+from eddy.api.rates import Rates
+from eddy.core.errors import RateLimited
+from eddy.pool import head, job_routes
+from eddy.pool.head_parts import LOOKS_PER_S
+from eddy.pool.tenants import PoolTenant
+from fastapi import APIRouter, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -39,6 +47,7 @@ ABSENT: Mapping[str, str] = {
 }
 PASSED_OVER: Mapping[str, str] = {
     "GET /v1/blobs/{} if-match, if-none-match, if-range, range": "a head sends a blob whole",
+    "HEAD /v1/blobs/{} if-match, if-none-match": "a head says of a blob that it is there",
     "GET /v1/jobs/{}/outputs/{} if-match, if-none-match, if-range, range": "a head sends an output whole",
 }
 """Parameters that a head does not look at. Each is one without which the answer is right too."""
@@ -46,6 +55,7 @@ HEADS_OWN = {
     "GET /v1/pool",
     "POST /v1/pool/rebalance",
     "PUT /v1/pool/boards/{}",
+    "DELETE /v1/pool/boards/{}",
     "GET /v1/pool/jobs/{}/explain",
     "GET /v1/pool/timeline",
 }
@@ -88,3 +98,30 @@ def test_a_head_passes_nothing_over_that_changes_an_answer() -> None:
     differ = {name: asked(BOARD[name].dependant) - asked(HEAD[name].dependant) for name in BOARD.keys() & HEAD.keys()}
     told = {f"{name} {', '.join(sorted(missing))}" for name, missing in differ.items() if missing}
     assert told == PASSED_OVER.keys()
+
+
+def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs a head tens of milliseconds where thousands of jobs wait."""
+
+    async def requests(*_: object) -> list[dict[str, Any]]:
+        return [{}]
+
+    async def tried(*_: object) -> Any:
+        return SimpleNamespace(model_dump=lambda mode: {})
+
+    monkeypatch.setattr(job_routes, "requests_of", requests)
+    monkeypatch.setattr(job_routes, "_tried", tried)
+    parts: Any = SimpleNamespace(looks=Rates(lambda: 0.0))
+    body: Any = None
+
+    def ask(caller: PoolTenant) -> None:
+        asyncio.run(job_routes.submit(body, Response(), parts, caller, None, dry_run=True))
+
+    ada = PoolTenant("ada")
+    for _ in range(int(LOOKS_PER_S)):
+        ask(ada)
+    with pytest.raises(RateLimited):
+        ask(ada)
+    ask(PoolTenant("grace"))
+    for _ in range(10):
+        ask(PoolTenant("operator", admin=True))

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
-from eddy.pool import link, serving
+from eddy.pool import link, serving, streams
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings
 from nats.errors import TimeoutError as NatsTimeout
@@ -64,7 +64,7 @@ class Streams:
 
     async def stream_info(self, name: str) -> Any:
         await self.key_value(name)
-        config = StreamConfig(max_consumers=link.MOST_CONSUMERS, allow_rollup_hdrs=False)
+        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False)
         return SimpleNamespace(config=config)
 
 

@@ -211,6 +211,17 @@ def undrain(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = 
 
 
 @app.command()
+def forget(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Take a board out of the pool that is gone for good; its name is free again."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        client.transport.request("DELETE", f"/v1/pool/boards/{board}")
+    if as_json:
+        print_json({"board": board})
+    else:
+        say(f"{board} is no board of the pool any more")
+
+
+@app.command()
 def rebalance(
     running: Annotated[
         bool, typer.Option("--running", help="Running jobs too, where another board would end them sooner.")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.errors import NotFoundError as NatsNotFound
 
-from eddy.core.errors import Conflict
+from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
 from eddy.pool.record_json import board_from_json, to_json
 from eddy.pool.records import PoolBoard
+from eddy.pool.streams import WORK
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
@@ -42,3 +45,19 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
             continue
         return changed
     raise Conflict(f"Board {name} is changed by too many at once; try again.", board=name)
+
+
+async def forget_board(link: Link, name: str) -> None:
+    """Take away what is kept of a board that is gone: its queue and its record. One that joins again is a new one.
+
+    Raises:
+        NotFound: There is none.
+    """
+    try:
+        await link.boards.get(name)
+    except KeyNotFoundError:
+        raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name) from None
+    with contextlib.suppress(NatsNotFound):
+        await link.js.delete_consumer(WORK, f"board-{name}")
+    await link.js.purge_stream(WORK, subject=f"eddy.work.{name}")
+    await link.boards.delete(name)  # last: what is left where this breaks off is taken away by the next try

@@ -13,7 +13,7 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.feeds import HeadCredential
-from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
+from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.records import FINAL
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
@@ -54,6 +54,8 @@ async def all_events(
     if last_event_id is not None:
         after = parts.numbers.event.meant(last_event_id)
     else:
+        if last:
+            parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
         after = await _before_last(parts, subject, last)
 
     async def ended() -> bool:

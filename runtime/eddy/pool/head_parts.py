@@ -11,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from eddy.api.metrics import Metrics
 from eddy.api.numbers import Decimal
 from eddy.api.problems import Forbidden
+from eddy.api.rates import Rates
 from eddy.api.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.sessions import HEADER, Sessions
 from eddy.core.tenants import KeyScope
@@ -31,6 +32,8 @@ from eddy.store.numbers import Numbers
 
 UPLOADS = 2
 """Blobs of the largest size that a tenant may be sending at once."""
+LOOKS_PER_S = 4.0
+"""Dry runs, and looks back at events, of a tenant: each takes a head as long as many other requests."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class HeadParts:
         metrics: Of the pool, and of this head.
         feeds: Streams of these sessions and keys.
         uploads: Bytes that tenants are sending.
+        looks: Dry runs, and looks back at events, by tenant.
     """
 
     link: Link
@@ -71,6 +75,7 @@ class HeadParts:
     metrics: Metrics = field(init=False)
     feeds: Feeds = field(init=False)
     uploads: UploadsUnderWay = field(init=False)
+    looks: Rates = field(default_factory=Rates)
 
     def __post_init__(self) -> None:
         """All others are made of the pool and of this head's part in deciding."""

@@ -18,7 +18,7 @@ from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
+from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.link import steadily
 from eddy.pool.records import CANCELLED, SUCCEEDED, JobPart, PoolJob
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
@@ -53,6 +53,7 @@ async def submit(
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
     (request,), key = await requests_of(parts, caller, [body]), idempotency_key or ""
     if dry_run:
+        parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
         return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
     kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
     shown = _shown(parts, kept)

@@ -222,6 +222,9 @@ class Mirror:
             async for entry in told:
                 if entry is None:
                     self._kinds_known.set()
+                elif entry.operation is not None:  # it was forgotten
+                    self.boards.pop(entry.key, None)
+                    self.changed.set()
                 elif entry.value:
                     self._joined(entry.key, entry.value)
 

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from nats.js.errors import KeyNotFoundError
 from pydantic import Field
@@ -15,9 +15,9 @@ from pydantic import Field
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import Request
 from eddy.api.numbers import Whole
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
-from eddy.pool.boards import change_board
+from eddy.pool.boards import change_board, forget_board
 from eddy.pool.credentials import NAME
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
@@ -173,3 +173,15 @@ async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardCh
         drained(None)  # nor can there be one
     changed = await change_board(parts.link, name, drained)
     return _board(parts, changed)
+
+
+@router.delete("/pool/boards/{name}", status_code=204, response_class=Response)
+async def remove_board(name: str, parts: Parts, operator: Operator) -> Response:
+    """Take a board out of the pool that is gone for good, with its queue. One that joins again is a new one."""
+    if not NAME.fullmatch(name):
+        raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
+    if parts.lead.mirror.alive(name):
+        message = f"Board {name} is there: `eddy pool revoke {name}`, or end its server, first."
+        raise Conflict(message, board=name)
+    await forget_board(parts.link, name)
+    return Response(status_code=204)
