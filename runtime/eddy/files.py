@@ -61,6 +61,11 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
             f"{where} is not of the kind it should be ({error.strerror}): move it away, or restore it from a backup",
             path=str(where),
         )
+    if error.errno == errno.ENOENT:
+        return StorageFailed(
+            f"{where} cannot be made, or is there no more ({error.strerror}): name another folder, or restore it",
+            path=str(where),
+        )
     return StorageFailed(f"{where}: {error.strerror or error}; check the disk it is on", path=str(where))
 
 

@@ -151,6 +151,7 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
         assert page.evaluate(fits), f"{table} is cut off"
     expect(page.locator("#audit")).to_contain_text("set-policy", timeout=3_000)  # sooner than it is asked for by itself
     expect(page.locator("#quota")).to_contain_text("1 TiB")
+    expect(page.locator("#quota")).to_contain_text("1,048,576")
     expect(page.locator("#market")).not_to_contain_text("speedup")  # no cluster has any
     page.screenshot(path=OUT / "operate.png", full_page=True)
     with Client(server.url, operator_key(server)) as client:
@@ -205,7 +206,7 @@ def test_jobs_that_wait_say_their_place_and_accounts_have_panes(browser: Browser
         assert said == []
     page, said = opened(browser, server, operator, viewport={"width": 1200, "height": 900})
     expect(page.locator("#audit tbody tr").first).to_contain_text("drain-slot")
-    expect(page.locator("#usage")).to_contain_text("nobody")
+    expect(page.locator("#usage")).to_contain_text("no tenant")
     page.locator("#audit").focus()
     assert page.evaluate("document.activeElement.id") == "audit", "it scrolls by keyboard"
     page.screenshot(path=OUT / "accounts.png", full_page=True)

@@ -302,6 +302,11 @@ def test_the_tutorials_program_runs(server: Server, keys: dict[str, str], tmp_pa
     assert re.sub("job [0-9]+", "job N", done.stdout).startswith(re.sub("job [0-9]+", "job N", promised) + "\n")
     wrong = python(code.replace("y[i] = a", "z[i] = a"), tmp_path / "wrong.py", **where)
     assert next(line.strip() for line in TUTORIAL.splitlines() if "CompilationFailed" in line) in wrong.stderr
+    size = re.search(r"local_size=\d+", TUTORIAL)
+    assert size is not None
+    large = python(code.replace("np.float32(2.5))", f"np.float32(2.5), {size[0]})"), tmp_path / "large.py", **where)
+    limit = next(part for part in TUTORIAL.split("`") if part.startswith("A work-group of"))
+    assert f"InvalidRequest: {limit}" in large.stderr
 
 
 @pytest.mark.rtl

@@ -39,7 +39,7 @@ function usage(state, used) {
   const seconds = (ns) => duration(ns / 1e9);
   return table(`Board time by day (UTC), the last ${DAYS} days`, [
     { title: "Day", of: (entry) => entry.day },
-    ...(state.operator ? [{ title: "Tenant", of: (entry) => entry.tenant || "nobody" }] : []),
+    ...(state.operator ? [{ title: "Tenant", of: (entry) => entry.tenant || "no tenant" }] : []),
     { title: "Slots", number: true, of: (entry) => seconds(entry.slot_ns) },
     ...(state.operator ? [{ title: "Shared slots", number: true, of: (entry) => seconds(entry.shared_ns) }] : []),
     { title: "Cores", number: true, of: (entry) => seconds(entry.core_ns) },
@@ -47,7 +47,7 @@ function usage(state, used) {
 }
 
 function quota(may) {
-  const each = String, limits = may.quota;
+  const each = (count) => count.toLocaleString("en"), limits = may.quota;
   const rows = [
     ["Jobs under way", may.jobs, limits.max_jobs, each],
     ["Blobs", may.blob_bytes, limits.max_blob_bytes, bytes],
@@ -59,7 +59,7 @@ function quota(may) {
     { title: "What", of: ([name]) => name },
     { title: "Used", number: true, of: ([, used, , said]) => said(used) },
     { title: "Of", number: true, of: ([, , most, said]) => (most === null ? "any" : said(most)) },
-    { title: "Part", of: ([name, used, most]) => (most ? share(name, used / most) : "") },
+    { title: "Used part", of: ([name, used, most]) => (most ? share(name, used / most) : "") },
   ], rows, ""), element("p", { class: "quiet" }, `Priorities up to ${limits.max_priority}; ${rate} requests a second; weight ${may.weight}.`));
 }
 

@@ -53,7 +53,7 @@ export async function show(id, refresh) {
 function entry(kind, data) {
   const where = ["slot", "task", "item", "board", "done"].filter((name) => data[name] !== undefined && data[name] !== "").map((name) => `${name} ${data[name]}`);
   const when = data.at_s !== undefined ? duration(data.at_s) : data.at_unix_s ? new Date(data.at_unix_s * 1000).toLocaleTimeString() : "-";
-  return element("li", {}, `${when}: ${kind} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
+  return element("li", {}, `${when}: ${kind.replaceAll("_", " ")} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
 }
 
 async function fill(id, refresh) {

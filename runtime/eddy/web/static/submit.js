@@ -17,7 +17,10 @@ export async function offer(show) {
   if (apps === null) return;
   apps = found.apps;
   at("submit-section").hidden = !apps.length;
+  if (!apps.length) return;
   const names = element("select", { id: "submit-application", onchange: () => fields() }, ...apps.map((app) => element("option", { value: app.name }, app.name)));
+  // What is easiest to try comes first: one that takes nothing but pictures.
+  names.value = (apps.find((app) => wanted(app).every(isPicture)) || apps[0]).name;
   const levels = element("select", { id: "submit-priority" }, ...PRIORITIES.map((level) => element("option", { value: level }, level)));
   at("submit-form").replaceChildren(
     row("submit-application", "Application", names), element("div", { id: "submit-inputs" }),
