@@ -106,18 +106,18 @@ def test_an_array_is_accepted_whole_or_not_at_all(pool: Pool, monkeypatch: pytes
     """A head ends in the midst of an array: nothing of it is counted, shown or run before a client's next try."""
     one, two = pool.head("a"), pool.head("b")
     ada = pool.tenant(one)
-    keep, kept = PoolJobs._keep, list[int]()
+    make, kept = PoolJobs._made, list[int]()
 
-    async def breaks(table: PoolJobs, job: PoolJob) -> PoolJob | None:
+    async def breaks(table: PoolJobs, job: PoolJob) -> bool:
         if len(kept) == 3:
             raise OSError("the head was killed")
         kept.append(job.id)
-        return await keep(table, job)
+        return await make(table, job)
 
     body = {"job": {"application": APP}, "each": labelled(6)}
     headers = {"Authorization": f"Bearer {pool.keys['ada']}", "Idempotency-Key": "k"}
     with monkeypatch.context() as broken:
-        broken.setattr(PoolJobs, "_keep", breaks)
+        broken.setattr(PoolJobs, "_made", breaks)
         while len(kept) < 3:  # before that, servers that stand still for a while are the cause
             assert httpx.post(f"{one.url}/v1/arrays", json=body, headers=headers, timeout=WAIT_S).status_code == 503
     for head in (one, two, pool.head("c")):
