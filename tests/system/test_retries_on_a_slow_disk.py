@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.board.model import ModelFaults
 from eddy.board.port import Cause
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
@@ -16,7 +17,7 @@ from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
-from system.test_retries import InTurn, ModelFaults
+from system.test_retries import InTurn
 
 RETRIED = Asked(retries=Retries(3, ("time-limit", "internal-error")))
 

@@ -174,9 +174,14 @@ def test_accounts_of_today_are_known_after_a_restart(tmp_path: object, noon: flo
 
 
 def test_a_day_on_which_nothing_was_used_is_read_once(monkeypatch: pytest.MonkeyPatch, noon: float) -> None:
-    store, looks = Store(":memory:"), []
+    store, looks = Store(":memory:"), list[str]()
     read = store.usage._of_day
-    monkeypatch.setattr(store.usage, "_of_day", lambda day: looks.append(day) or read(day))
+
+    def counted(day: str) -> object:
+        looks.append(day)
+        return read(day)
+
+    monkeypatch.setattr(store.usage, "_of_day", counted)
     today, tomorrow = day_of(noon), day_of(noon + DAY_S)
     for _ in range(3):
         store.usage.check("a", Quota(max_slot_s=1e-9, max_core_s=1))
