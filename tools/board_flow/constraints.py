@@ -18,9 +18,9 @@ ENGINE = "u_zynqmp/u_shell/gen_engine.u_engine"
 ENGINE_SYNCHRONISERS = {
     "u_reset/u_acknowledge": "u_reset/far_reset_q_reg",
     "u_reset/u_request": "u_reset/request_q_reg",
-    "u_avail": "u_writer/u_port/avail_q_reg",
-    "u_prdone": "u_writer/u_port/prdone_q_reg",
-    "u_prerror": "u_writer/u_port/prerror_q_reg",
+    "u_avail": "u_writer/u_port/lines_q_reg[*]",
+    "u_prdone": "u_writer/u_port/lines_q_reg[*]",
+    "u_prerror": "u_writer/u_port/lines_q_reg[*]",
 }
 """Levels that cross in the configuration engine: the synchroniser, and where its level comes from."""
 ENGINE_FIFOS = {"u_orders": False, "u_beats": False, "u_reports": True}
