@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (  # type: ignore[import-not-found
 from schemathesis.specs.openapi.checks import negative_data_rejection as accepted
 from schemathesis.specs.openapi.checks import use_after_free as forgotten
 
-STAYS = ("/v1/jobs/{job}", "/v1/jobs/{job}/events", "/v1/jobs/{job}/log")
+STAYS = ("/v1/jobs/{job}", "/v1/jobs/{job}/events", "/v1/jobs/{job}/log", "/v1/jobs/{job}/explain")
 """What can be read of a job after DELETE asked for its end; its outputs are none of it."""
 PATIENCE_S = 10.0
 
