@@ -112,7 +112,9 @@ class Bench:
         ]
         # A bench that looks nowhere else keeps the name it had before there was `seen`.
         looks = (self.top, arguments, self.inner, *self.seen.items())
-        key = _hash(repr(looks), *_texts(files))
+        # It finds cocotb's library where that lay when it was linked, which may be an environment that is gone.
+        libraries, _ = _cocotb_folders()
+        key = _hash(repr(looks), str(libraries), *_texts(files))
         return _product(
             build_folder() / self.top / key / f"{self.top}.so", lambda out: self._make(files, arguments, out)
         )

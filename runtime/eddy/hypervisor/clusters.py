@@ -61,9 +61,7 @@ class SharedClusters:
         self.work = KernelWork(state.jobs, self.queues, loop)
         self.loads = ClusterLoads(state, loop, self.queues, self.work)
         self.trials = ClusterTrials(loop, self.queues)
-        self.binding = ClusterBinding(
-            *(state, loop, self.queues, self.work, self.loads, self.trials, self._indices),
-        )
+        self.binding = ClusterBinding(state, loop, self.queues, self.work, self.loads, self.trials, self._indices)
         self.moves = ClusterMoves(state, loop, self.queues, self.work, self.loads, self.binding)
         self._names = itertools.count()
         loop.attach({index: CoreAccount() for index in self._indices})
