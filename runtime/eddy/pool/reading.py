@@ -27,9 +27,8 @@ async def watched(bucket: KeyValue) -> AsyncIterator[KeyValue.KeyWatcher]:
     """
     beginning: asyncio.Future[Any] = asyncio.ensure_future(bucket.watchall(inactive_threshold=INACTIVE_S))
     try:
-        yield await asyncio.shield(
-            beginning
-        )  # the client leaves one that is cancelled meanwhile, and hears it for ever
+        # The client leaves one that is cancelled meanwhile, and hears it for ever.
+        yield await asyncio.shield(beginning)
     finally:
         await asyncio.wait([beginning], timeout=FORGET_S)
         if beginning.done() and not beginning.exception():
