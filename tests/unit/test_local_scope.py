@@ -51,3 +51,28 @@ def test_lines_keep_their_numbers() -> None:
 def test_other_errors_stay(body: str) -> None:
     with pytest.raises(CompilationFailed):
         build(compiler(), "kernel void f(global int *a) { " + body + " }")
+
+
+def test_blocks_have_variables_of_one_name() -> None:
+    """Each its own, also where the name is a constant's elsewhere, a member's, or an inner block's once more."""
+    source = """
+    constant int s[4] = {5, 6, 7, 8};
+    kernel void f(global int *a, int on) {
+      struct { int s; } pair = {s[1]};
+      int l = get_local_id(0);
+      if (on) {
+        local int t[8], s;
+        if (l == 2) s = 40;
+        t[l] = l + pair.s;
+        { local int t[8]; t[l] = 100 * l; barrier(CLK_LOCAL_MEM_FENCE); a[l] = t[7 - l]; }
+        a[l] += t[(l + 1) % 8] + s;
+      } else {
+        local short t[8]; t[l] = -l; barrier(CLK_LOCAL_MEM_FENCE); a[l] = t[7 - l];
+      }
+      a[l] += s[3];
+    }"""
+    program, at = build(compiler(), source), np.arange(8)
+    for on, wanted in ((1, 100 * (7 - at) + (at + 1) % 8 + 6 + 40 + 8), (0, at - 7 + 8)):
+        a = np.zeros(8, "i4")
+        launch(cluster(), program, "f", (8,), [a, on], local_size=(8,))
+        np.testing.assert_array_equal(a, wanted)

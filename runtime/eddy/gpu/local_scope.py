@@ -2,7 +2,8 @@
 
 OpenCL C 1.2 (6.5.2) has them in the outermost scope of a kernel, and clang insists; others do not, and programs
 rely on it. Such a variable has no initializer and exists once for a work-group, so where in its kernel it is declared
-changes nothing but where its name is known. Lines keep their numbers.
+changes nothing but where its name is known. Where that name stands for something else outside its block, as where two
+blocks have one each, the variable gets a name of its own. Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ _REFUSED = re.compile(r"^([^:\n]+):(\d+):(\d+): error: variables in the local ad
 _NOT_CODE = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*', re.S | re.M
 )
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)\b(?:[^\n\\]|\\.|\\\n)*", re.S | re.M)
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _KEYWORD = re.compile(r"\b(?:__local|local)\b")
 
 
@@ -30,6 +33,7 @@ def moved(source: str, message: str) -> str | None:
     starts = _starts(source)
     code = _NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
     cuts: dict[int, tuple[int, int]] = {}
+    names: dict[int, str] = {}
     for place, column in places:
         if place not in starts:
             return None
@@ -40,7 +44,8 @@ def moved(source: str, message: str) -> str | None:
         if not keywords or end < 0 or outer is None or ";" in code[keywords[-1] : name]:
             return None
         cuts[keywords[-1]] = (end + 1, outer)
-    return _rearranged(source, cuts)
+        names.update(_own_names(source, code, name))
+    return _rearranged(source, cuts, names)
 
 
 def _starts(source: str) -> dict[tuple[str, int], int]:
@@ -69,11 +74,46 @@ def _outermost(code: str, at: int) -> int | None:
     return opened if depth > 0 else None
 
 
-def _rearranged(source: str, cuts: dict[int, tuple[int, int]]) -> str:
+def _own_names(source: str, code: str, at: int) -> dict[int, str]:
+    """By place, what a variable is called in its block where its name occurs outside of it, and not in a macro."""
+    found = _NAME.match(code, at)
+    if not found:
+        return {}
+    name, end = found[0], _block_end(code, at)
+    uses = [use.start() for use in re.finditer(rf"(?<![\w.])(?<!->){name}\b", code)]
+    own = [use for use in uses if at <= use < end]
+    if own == uses or any(re.search(rf"\b{name}\b", line[0]) for line in _DIRECTIVE.finditer(source)):
+        return {}
+    return dict.fromkeys(own, f"{name}_{at}")
+
+
+def _block_end(code: str, at: int) -> int:
+    """Where the block ends that a place is in."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", code[at:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth < 0:
+            return at + brace.start()
+    return len(code)
+
+
+def _renamed(source: str, begin: int, end: int, names: dict[int, str]) -> str:
+    """A part of the source with the names that variables have at their places."""
+    text = source[begin:end]
+    for at in sorted((at for at in names if begin <= at < end), reverse=True):
+        text = text[: at - begin] + _NAME.sub(names[at], text[at - begin :], count=1)
+    return text
+
+
+def _rearranged(source: str, cuts: dict[int, tuple[int, int]], names: dict[int, str]) -> str:
     """Each declaration's text put where its body begins, and taken from where it was but for its line ends."""
     pieces = [(begin, end, "\n" * source.count("\n", begin, end)) for begin, (end, _) in cuts.items()]
     for begin, (end, outer) in cuts.items():
-        pieces.append((outer, outer, " " + source[begin:end].replace("\n", " ")))
+        pieces.append((outer, outer, " " + _renamed(source, begin, end, names).replace("\n", " ")))
+    cut = [(begin, end) for begin, (end, _) in cuts.items()]
+    for at, own in names.items():
+        if not any(begin <= at < end for begin, end in cut):
+            pieces.append((at, at + len(own.rpartition("_")[0]), own))
     text = source
     for begin, end, put in sorted(pieces, reverse=True):
         text = text[:begin] + put + text[end:]
