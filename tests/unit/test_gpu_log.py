@@ -160,6 +160,17 @@ def test_lanes_are_put_in_order_and_lost_ones_counted() -> None:
         (b"%p %s.", (0x12AB, 0), "0x000012ab ."),
         (b"%q%d", (1, 2), "2"),
         (b"%d %d", (1,), "1 0"),
+        (b"%#o %#o %#x %#6x|%#06x", (8, 0, 0, 10, 10), "010 0 0    0xa|0x000a"),
+        (b"%.0d|%05.3d|%-05d|%+.3d|% d|%.10d", (0, 42, 42, 7, 7, -7), "|  042|42   |+007| 7|-0000000007"),
+        (b"%+u % x %hd %hhu %hx %hhd", (5, 5, 70000, 300, -1, 200), "5 5 4464 44 ffff -56"),
+        (b"%06f|%06.1f|%-6.1F|%+g", (0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800000), "   inf|  -inf|NAN   |+inf"),
+        (
+            b"%10a|%.2a|%-9a|%.0a|%012a",
+            (0x3FC00000, 0x3F9E0610, *[0x3FC00000] * 3),
+            "  0x1.8p+0|0x1.3cp+0|0x1.8p+0 |0x1p+1|0x00001.8p+0",
+        ),
+        (b"%v2hha %07.1v2hhf %d", (0x0201, 0x0201, 5), "0x1p+0,0x1p+1 00001.0,00002.0 5"),
+        (b"%lf %lc %ls.%d", (0x3FC00000, 65, 0, 3), "1.500000 A .3"),
         (b"\xc3\xa4\xff%d", (1,), "ä\ufffd1"),
     ],
 )
@@ -219,3 +230,12 @@ def test_only_the_logs_are_read_of_a_large_region() -> None:
     assert [size for _, size in reads] == [ClusterShape().harts * LOG_BYTES]
     assert packing.bytes > array.nbytes
     assert log.MAX_FOREIGN * log_format.MAX_STRING < 1 << 20
+
+
+def test_l_before_a_number_with_a_point_says_nothing() -> None:
+    source = """kernel void f(global float *a) {
+      if (get_global_id(0) == 0) printf("%lf %.2lf|%lc%d\\n", a[0], a[1], 65, 5);
+    }"""
+    for text in (source, source.replace("a[0],", "(double)a[0],")):
+        result = launch(cluster(), compiled(text), "f", (4,), [np.array([1.5, 2.25], "f4")])
+        assert result.log == "1.500000 2.25|A5\n"

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from eddy.gpu.log_number import Form
+
 MAX_STRING = 4096
 """Bytes of one format, or of one string it names."""
 _CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(?:v(16|2|3|4|8))?(hh|hl|h|ll|l|z|t)?([a-uw-zA-Z%])")
@@ -28,7 +30,8 @@ class _Part:
     Attributes:
         before: As it is printed.
         kind: Its letter; "" behind the last one.
-        spec: Python's for it.
+        spec: Python's for it, where Python writes it as C does.
+        form: How a number is written otherwise.
         word: How its argument is read.
         count: Values it has: elements of a vector.
     """
@@ -38,6 +41,7 @@ class _Part:
     spec: str = ""
     word: struct.Struct = _UNSIGNED
     count: int = 1
+    form: Form | None = None
 
 
 class Text:
@@ -110,11 +114,11 @@ class Text:
             return _printable((part.spec % text).encode())
         if part.kind == "c":
             return (part.spec % chr(int(value) & 0xFF)).encode()
-        if part.kind in "aA":
-            return _hexadecimal(value, part.kind)
         if part.kind == "p":
             return b"0x%08x" % int(value)
-        return (part.spec % value).encode() if part.spec else b""
+        if part.spec:
+            return (part.spec % value).encode()
+        return part.form.shown(value).encode() if part.form else b""
 
 
 def conversions(template: bytes) -> Iterator[tuple[str, str, str]]:
@@ -129,39 +133,32 @@ def _part(before: bytes, match: re.Match[bytes]) -> _Part:
     flags, width, precision, vector, length, kind = (part.decode() if part else "" for part in match.groups())
     if kind == "%":
         return _Part(before + b"%")
-    spec = "%" + flags + width[:_WIDTH] + precision[:_PRECISION]
+    if kind in "cs" and not vector:
+        spec = "%" + flags + width[:_WIDTH] + (precision[:_PRECISION] if kind == "s" else "")
+        return _Part(before, kind, spec + kind)
+    places = int(precision[1:_PRECISION] or 0) if precision else None
+    bits = {"hh": 8, "h": 16, "l": 64, "ll": 64}.get(length, 32) if not vector else 64
+    form = Form(kind, flags, int(width[:_WIDTH] or 0), places, bits) if kind in "diouxXfFeEgGaA" else None
+    spec = f"%{flags}{width[:_WIDTH]}{precision[:_PRECISION]}{'d' if kind == 'u' else kind}"
+    spec = spec if form and form.as_python else ""
     if vector:
-        return _vector(before, spec, int(vector), length, kind)
-    wide = length in ("l", "ll")
-    if kind in "di":
-        return _Part(before, kind, spec + "d", _LONG if wide else _INTEGER)
+        size = {"hh": 1, "h": 2, "l": 8}.get(length, 4)
+        return _Part(before, kind, spec, _vector(int(vector), size, kind), int(vector), form)
     if kind in "fFeEgGaA":
-        return _Part(before, kind, spec + kind, _FLOAT)
-    word = _UNSIGNED_LONG if wide else _UNSIGNED
-    if kind in "ouxX":
-        return _Part(before, kind, spec + ("d" if kind == "u" else kind), word)
-    if kind in "cs":
-        return _Part(before, kind, (spec if kind == "s" else spec.partition(".")[0]) + kind, word)
-    return _Part(before, kind, "", word)
+        return _Part(before, kind, spec, _FLOAT, form=form)
+    wide = length in ("l", "ll") and kind in "diouxX"
+    signed = (_LONG if wide else _INTEGER) if kind in "di" else _UNSIGNED_LONG if wide else _UNSIGNED
+    return _Part(before, kind, spec, signed, form=form)
 
 
-def _vector(before: bytes, spec: str, count: int, length: str, kind: str) -> _Part:
-    """The conversion of a vector: of each of its elements, with commas between; three take the room of four."""
-    size = {"hh": 1, "h": 2, "l": 8}.get(length, 4)
+def _vector(count: int, size: int, kind: str) -> struct.Struct:
+    """How a vector is read, of so many elements of so many bytes; three take the room of four."""
     room = max(4, (4 if count == 3 else count) * size)
     letter = "bhiq"[(1, 2, 4, 8).index(size)]
     letter = "f" if kind in "fFeEgGaA" and size == 4 else letter if kind in "di" else letter.upper()
-    word = struct.Struct(f"<{count}{letter}{room - count * size}x")
-    return _Part(before, kind, spec + ("d" if kind == "u" else kind) if kind in "diouxXfFeEgG" else "", word, count)
+    return struct.Struct(f"<{count}{letter}{room - count * size}x")
 
 
 def _printable(part: bytes) -> bytes:
     """As UTF-8; what is none takes three bytes a byte, and counts as such."""
     return part if part.isascii() else part.decode(errors="replace").encode()
-
-
-def _hexadecimal(value: float, kind: str) -> bytes:
-    """As C writes it: no zeros that say nothing."""
-    head, mark, exponent = value.hex().partition("p")
-    text = (head.rstrip("0").rstrip(".") if "." in head else head) + mark + exponent
-    return (text.upper() if kind == "A" else text).encode()

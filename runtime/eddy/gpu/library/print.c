@@ -18,6 +18,9 @@ static int ends(char c) {
 
 static int number(char c) { c |= 32; return c == 'a' || (c >= 'e' && c <= 'g'); }
 
+/// Whether l before this letter says that the argument has 64 bits: `%lf` is a float as `%f` is.
+static int whole(char c) { return c == 'd' || c == 'i' || c == 'o' || c == 'u' || (c | 32) == 'x'; }
+
 /// Bytes of a conversion's argument: `count` elements, of a size that the numbers of h and l say.
 static u32 size_of(u32 count, u32 h, u32 l) {
   if (!count) return l && !h ? 8 : 4;
@@ -50,7 +53,7 @@ static int record(const char *format, __builtin_va_list arguments, int wide) {
     }
     if (!*p) break;
     if (*p == '%') continue;
-    size = size_of(count, h, l);
+    size = size_of(count, h, count || whole(*p) ? l : 0);
     if (count > 16 || log->used + bytes + (size < 8 ? 8 : size) > room) goto lost;
     // What is larger than two registers comes by its address.
     if (size > 8) {
