@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -275,6 +277,18 @@ def test_sizes_are_checked() -> None:
     for size in ((), (0,), (1, 1, 1, 1), (1 << 20, 1 << 20)):
         with pytest.raises(InvalidRequest, match="global size"):
             launch(cluster(), program, "turn", size, [x, x, Local(256)])
+    ragged: list[dict[str, Any]] = [
+        {"global_size": (64.5,)},
+        {"global_size": ("64",)},
+        {"global_size": (64,), "local_size": (16.0,)},
+        {"global_size": (64,), "offset": (0.5,)},
+        {"global_size": (float("nan"),)},
+    ]
+    for sizes in ragged:
+        with pytest.raises(InvalidRequest, match="whole numbers"):
+            launch(cluster(), program, "turn", arguments=[x, x, Local(256)], **sizes)
+    numpy_sizes: dict[str, Any] = {"global_size": (np.int64(64),), "local_size": (np.int64(16),)}
+    launch(cluster(), program, "turn", arguments=[x, x, Local(256)], **numpy_sizes)
     required = compiled("__attribute__((reqd_work_group_size(4, 1, 1))) kernel void f(global int *a) { a[0] = 1; }")
     assert launch(cluster(), required, "f", (8,), [x]).arrangement.local_size == (4, 1, 1)
     with pytest.raises(InvalidRequest, match="requires work-groups"):

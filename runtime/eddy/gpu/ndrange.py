@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
@@ -123,6 +124,7 @@ def arrange(
 def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:
     """Work-items by dimension, and what their ids count from, with all three dimensions."""
     dimensions = len(global_size)
+    _check_whole(global_size, "global_size")
     if not 1 <= dimensions <= 3 or any(size < 1 for size in global_size) or math.prod(global_size) > MAX_ITEMS:
         message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
         raise InvalidRequest(message, field="global_size", allowed=f"1 to 3 sizes, product at most {MAX_ITEMS}")
@@ -130,6 +132,15 @@ def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Si
     if any(first + size > MAX_ITEMS for first, size in zip(start, global_size, strict=False)):
         raise InvalidRequest(f"Global ids stay below {MAX_ITEMS}.", field="offset", allowed=f"below {MAX_ITEMS}")
     return _three(global_size, dimensions, "global_size", 1), start
+
+
+def _check_whole(sizes: Sequence[int], field: str) -> None:
+    """Refuse what is no whole number, of which a part would be left out."""
+    wrong = [size for size in sizes if not isinstance(size, Integral)]
+    if wrong:
+        raise InvalidRequest(
+            f"{field} has {wrong[0]!r}; sizes are whole numbers.", field=field, allowed="whole numbers"
+        )
 
 
 def _check_group(group: Sizes) -> None:
@@ -157,6 +168,7 @@ def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, in
 
 
 def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> Sizes:
+    _check_whole(sizes, field)
     if len(sizes) != dimensions or any(not least <= size < 1 << 32 for size in sizes):
         message = f"{field} must have {dimensions} values of at least {least}, like the global size."
         raise InvalidRequest(message, field=field, allowed=f"{dimensions} values from {least}")
