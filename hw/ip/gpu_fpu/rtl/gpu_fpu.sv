@@ -198,7 +198,6 @@ module gpu_fpu
       .inject_i   (inject && div_mask_q[l]),
       .quotient_i (quotient),
       .special_i  (div_special),
-      .holds_i    ({valid_q[4] && mask4_q[l], valid_q[3] && mask3_q[l], valid_q[2] && mask2_q[l], valid_q[1] && mask1_q[l]}),
       .add_i      (valid_q[1] && ready2 && mask1_q[l]),
       .measure_i  (valid_q[2] && ready3 && mask2_q[l]),
       .rm_i       (rm2_q),

@@ -22,8 +22,6 @@ module gpu_fpu_lane
   input  addend_t     quotient_i,
   input  special_t    special_i,
 
-  /// Stages 1 to 4 hold something; only then is anything computed.
-  input  logic [4:1]  holds_i,
   /// Stage 2 takes the sum of stage 1.
   input  logic        add_i,
   /// Stage 3 takes the magnitude of the sum of stage 2, and what rounds it.
@@ -61,90 +59,48 @@ module gpu_fpu_lane
   end
 
   // Stage 2.
-  frame_t sum_q, sum;
-  logic [8:0] exponent_q;
-  logic sign_q, sub_q, whole_q;
+  sum_t sum_q;
   special_t special2_q;
-
-  always_comb begin
-    sum = '0;
-    if (holds_i[1]) sum = add(meet_q, product_q);
-  end
 
   always_ff @(posedge clk_i) begin
     if (add_i) begin
       special2_q <= special1_q;
-      sum_q <= sum;
-      sign_q <= meet_q.sign;
-      sub_q <= meet_q.sub;
-      whole_q <= meet_q.whole;
-      exponent_q <= exponent_of(meet_q);
+      sum_q <= sum_of(meet_q, product_q);
     end
   end
 
   // Stage 3.
-  moved_t moved, moved_q;
-  logic sign3_q, whole3_q;
-  direction_e direction_q;
+  moved_t moved_q;
+  manner_t manner3_q;
   special_t special3_q;
-  logic flips, zero;
-
-  // A difference came as one too few, or as its complement. One of nothing is +0, and -0 when rounding down.
-  always_comb begin
-    moved = '0;
-    flips = 1'b0;
-    zero = 1'b0;
-    if (holds_i[2]) begin
-      flips = sub_q && !sum_q[FrameWidth-1];
-      zero = sub_q && sum_q == '1;
-      moved = move_far((sum_q ^ {FrameWidth{sub_q && sum_q[FrameWidth-1]}}) + FrameWidth'(flips), exponent_q);
-    end
-  end
 
   always_ff @(posedge clk_i) begin
     if (measure_i) begin
       special3_q <= special2_q;
-      moved_q <= moved;
-      whole3_q <= whole_q;
-      sign3_q <= zero ? rm_i == Rdn : sign_q ^ flips;
-      direction_q <= direction_of(rm_i, sign_q ^ flips);
+      moved_q <= move_far(magnitude_of(sum_q), sum_q.exponent);
+      manner3_q <= manner_of(sum_q, rm_i);
     end
   end
 
   // Stage 4.
-  normal_t normal, normal_q;
-  logic sign4_q, whole4_q;
-  direction_e direction4_q;
+  normal_t normal_q;
+  manner_t manner4_q;
   special_t special4_q;
-
-  always_comb begin
-    normal = '0;
-    if (holds_i[3]) normal = normal_of(move_near(moved_q));
-  end
 
   always_ff @(posedge clk_i) begin
     if (move_i) begin
       special4_q <= special3_q;
-      normal_q <= normal;
-      sign4_q <= sign3_q;
-      whole4_q <= whole3_q;
-      direction4_q <= direction_q;
+      manner4_q <= manner3_q;
+      normal_q <= normal_of(move_near(moved_q));
     end
   end
 
   // Stage 5.
-  rounded_t rounded;
-
-  always_comb begin
-    rounded = '0;
-    if (holds_i[4]) begin
-      if (special4_q.valid) rounded = '{flags: special4_q.flags, result: special4_q.result};
-      else rounded = rounded_of(rounding_i, normal_q, sign4_q, whole4_q, direction4_q);
-    end
-  end
-
   always_ff @(posedge clk_i) begin
     if (round_i) begin
+      automatic rounded_t rounded;
+      if (special4_q.valid) rounded = '{flags: special4_q.flags, result: special4_q.result};
+      else rounded = rounded_of(rounding_i, normal_q, manner4_q);
       result_o <= rounded.result;
       flags_o <= rounded.flags;
     end

@@ -77,21 +77,9 @@ package gpu_fpu_prepare_pkg;
     logic product_sign, empty;
     logic [9:0] ahead;
     addend_t m;
-    f = factor(op, b);
-    d = addend(op, a, b, c);
-    product_sign = a[31] ^ f[31] ^ negates_product(op);
-    empty = a[30:0] == '0 || f[30:0] == '0;
-    ahead = {2'b0, exponent(a)} + {2'b0, exponent(f)} - {2'b0, exponent(d)} - 10'd126;
-    m.product = 1'b1;
-    m.lead = !empty && !ahead[9];
-    m.sub = product_sign ^ d[31];
-    m.sign = m.lead ? product_sign : d[31];
+    // Of what nothing is left to choose here, synthesis makes what costs least.
+    m = 'x;
     m.whole = 1'b0;
-    m.exponent = {1'b0, exponent(d)};
-    m.ahead = ahead;
-    // Where the product moves, one more than this: -x - 1 is ~x.
-    m.shift = clamp(ahead ^ {10{ahead[9]}});
-    m.value = {significand(d), 8'b0};
     unique case (op)
       OpFcvtWS, OpFcvtWuS: begin
         // Right until frame bit 19 is the unit.
@@ -113,7 +101,22 @@ package gpu_fpu_prepare_pkg;
         m.shift = '0;
         m.value = a;
       end
-      default: ;
+      default: begin
+        f = factor(op, b);
+        d = addend(op, a, b, c);
+        product_sign = a[31] ^ f[31] ^ negates_product(op);
+        empty = a[30:0] == '0 || f[30:0] == '0;
+        ahead = {2'b0, exponent(a)} + {2'b0, exponent(f)} - {2'b0, exponent(d)} - 10'd126;
+        m.product = 1'b1;
+        m.lead = !empty && !ahead[9];
+        m.sub = product_sign ^ d[31];
+        m.sign = m.lead ? product_sign : d[31];
+        m.exponent = {1'b0, exponent(d)};
+        m.ahead = ahead;
+        // Where the product moves, one more than this: -x - 1 is ~x.
+        m.shift = clamp(ahead ^ {10{ahead[9]}});
+        m.value = {significand(d), 8'b0};
+      end
     endcase
     return m;
   endfunction
@@ -127,13 +130,34 @@ package gpu_fpu_prepare_pkg;
     return op == OpFnmsub || op == OpFnmadd;
   endfunction
 
+  /// Whether an operation's answer skips the arithmetic. Of sums and products that is so with a NaN or an infinity, of
+  /// conversions where no 32-bit integer comes near.
+  function automatic logic is_special(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+    unique case (op)
+      OpFsgnj, OpFsgnjn, OpFsgnjx, OpFmin, OpFmax, OpFeq, OpFlt, OpFle, OpFclass: return 1'b1;
+      OpFcvtWS, OpFcvtWuS: return a[30:23] > IntExponent;
+      OpFcvtSW, OpFcvtSWu: return 1'b0;
+      OpFadd, OpFsub, OpFmul: return &a[30:23] || &b[30:23];
+      default: return &a[30:23] || &b[30:23] || &c[30:23];
+    endcase
+  endfunction
+
   /// Answers that skip the arithmetic, of every operation but division and square root.
+  function automatic special_t special_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+    special_t s;
+    s = '{valid: 1'b0, flags: 'x, result: 'x};
+    // Else nobody looks at the rest.
+    if (is_special(op, a, b, c)) s = answer_of(op, a, b, c);
+    return s;
+  endfunction
+
+  /// Such an answer.
   ///
   /// fmin, fmax: a number wins over a NaN, -0 is below +0. Floats that no 32-bit integer comes near saturate.
-  function automatic special_t special_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+  function automatic special_t answer_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
     class_t ca, cb, cf, cd;
     logic less, equal, below, same, zeros, unordered, signalling, holds;
-    logic product_sign, product_inf, clash, nan, far;
+    logic product_sign, product_inf, clash, nan;
     // What the answer is made of: an operand's bits, or a pattern.
     logic take_a, take_b, sign, exponents, quiet, fill;
     logic [9:0] low;
@@ -158,7 +182,6 @@ package gpu_fpu_prepare_pkg;
     product_inf = ca.inf || cf.inf;
     clash = product_inf && (ca.zero || cf.zero || (cd.inf && product_sign != d[31])) && !ca.nan && !cf.nan;
     nan = ca.nan || cf.nan || cd.nan || clash;
-    far = a[30:23] > IntExponent;
 
     s = '0;
     s.valid = 1'b1;
@@ -188,7 +211,6 @@ package gpu_fpu_prepare_pkg;
       end
       OpFclass: low = class_bits(a[31], ca);
       OpFcvtWS, OpFcvtWuS: begin
-        s.valid = far;
         fill = !a[31] || ca.nan;
         exponents = fill;
         quiet = fill;
@@ -196,10 +218,7 @@ package gpu_fpu_prepare_pkg;
         sign = op == OpFcvtWS ? !fill : fill;
         s.flags.nv = 1'b1;
       end
-      OpFcvtSW, OpFcvtSWu: s.valid = 1'b0;
       default: begin
-        // A clash has an infinity in it.
-        s.valid = ca.nan || ca.inf || cf.nan || cf.inf || cd.nan || cd.inf;
         exponents = 1'b1;
         quiet = nan;
         sign = !nan && (product_inf ? product_sign : d[31]);

@@ -39,9 +39,26 @@ package gpu_fpu_round_pkg;
     return shift_right_jam(moves, m.shift) + (stays ^ {FrameWidth{m.sub}});
   endfunction
 
-  /// The biased exponent of the sum's bit 50.
-  function automatic logic [8:0] exponent_of(addend_t m);
-    return m.exponent + (m.product && m.lead ? m.ahead[8:0] : 9'd0);
+  /// Product and addend added: their sum, or their difference less 1 (see `add`).
+  typedef struct packed {
+    logic       sub;
+    logic       sign;
+    logic       whole;     ///< of a float on its way to an integer: it is 1 or more
+    logic [8:0] exponent;  ///< biased, of bit 50
+    frame_t     value;
+  } sum_t;
+
+  function automatic sum_t sum_of(addend_t m, logic [47:0] product);
+    return '{
+      sub: m.sub, sign: m.sign, whole: m.whole, exponent: m.exponent + (m.product && m.lead ? m.ahead[8:0] : 9'd0),
+      value: add(m, product)
+    };
+  endfunction
+
+  /// A difference came as one too few, or as its complement.
+  function automatic frame_t magnitude_of(sum_t s);
+    if (!s.sub) return s.value;
+    return s.value[FrameWidth-1] ? ~s.value : s.value + FrameWidth'(1);
   endfunction
 
   /// What rounding does to a magnitude: nothing, to the nearest (a tie to even, or away from zero), or away from zero.
@@ -57,6 +74,24 @@ package gpu_fpu_round_pkg;
     endcase
   endfunction
 
+  /// What is known of an answer beside its magnitude.
+  typedef struct packed {
+    logic       sign;
+    logic       whole;
+    direction_e direction;
+  } manner_t;
+
+  /// A difference of nothing is +0, and -0 when rounding down.
+  function automatic manner_t manner_of(sum_t s, rm_e rm);
+    logic sign;
+    sign = s.sign ^ (s.sub && !s.value[FrameWidth-1]);
+    return '{
+      sign: s.sub && s.value == '1 ? rm == Rdn : sign,
+      whole: s.whole,
+      direction: direction_of(rm, sign)
+    };
+  endfunction
+
   /// Whether the magnitude grows, given the last bit kept, the next, and whether anything is below that.
   function automatic logic grows(direction_e direction, logic last, logic half, logic rest);
     unique case (direction)
@@ -68,8 +103,8 @@ package gpu_fpu_round_pkg;
   endfunction
 
   /// The first of three that is there, else 3.
-  function automatic logic [1:0] first_of(logic [2:0] there);
-    return there[2] ? 2'd0 : there[1] ? 2'd1 : there[0] ? 2'd2 : 2'd3;
+  function automatic logic [1:0] first_of(logic zeroth, logic first, logic second);
+    return zeroth ? 2'd0 : first ? 2'd1 : second ? 2'd2 : 2'd3;
   endfunction
 
   /// A digit of the way to the left: two bits of what it would be, and of the bound, which is reached as a whole.
@@ -83,9 +118,9 @@ package gpu_fpu_round_pkg;
 
   /// What a magnitude becomes on its way to the left: until its top is at bit 51, but by no more than its exponent.
   typedef struct packed {
-    frame_t     value;
-    logic [8:0] exponent;
     bound_e     bound;
+    logic [8:0] exponent;
+    frame_t     value;
   } moved_t;
 
   /// By 0, 16, 32 or 48.
@@ -94,7 +129,7 @@ package gpu_fpu_round_pkg;
     logic over;
     over = exponent[8:6] != '0;
     most = exponent[5:4];
-    wanted = first_of({x[51:36] != '0, x[35:20] != '0, x[19:4] != '0});
+    wanted = first_of(x[51:36] != '0, x[35:20] != '0, x[19:4] != '0);
     digit = digit_of(over ? Free : Even, wanted, most);
     return '{
       value: x << {digit, 4'b0},
@@ -108,11 +143,11 @@ package gpu_fpu_round_pkg;
     logic [1:0] wanted, first, second;
     bound_e bound;
     frame_t x;
-    wanted = first_of({m.value[51:48] != '0, m.value[47:44] != '0, m.value[43:40] != '0});
+    wanted = first_of(m.value[51:48] != '0, m.value[47:44] != '0, m.value[43:40] != '0);
     first = digit_of(m.bound, wanted, m.exponent[3:2]);
     bound = bound_after(m.bound, wanted, m.exponent[3:2]);
     x = m.value << {first, 2'b0};
-    second = digit_of(bound, first_of(x[51:49]), m.exponent[1:0]);
+    second = digit_of(bound, first_of(x[51], x[50], x[49]), m.exponent[1:0]);
     return '{
       value: x << second,
       exponent: x[51:48] == '0 ? '0 : m.exponent - {5'b0, first, second},
@@ -120,15 +155,20 @@ package gpu_fpu_round_pkg;
     };
   endfunction
 
-  /// What is rounded: bits 51 to 18 of the frame, whether anything is below them, the exponent of bit 50.
+  /// What is rounded: as a float its fraction, exponent and hidden bit, all below being `low` and `below`. That is bits 51 to
+  /// 18 of the frame, and whether anything is below them.
   typedef struct packed {
-    logic [33:0] value;
+    logic [9:0]  low;
     logic        below;
+    logic        hidden;
     logic [8:0]  exponent;
+    logic [22:0] fraction;
   } normal_t;
 
   function automatic normal_t normal_of(moved_t m);
-    return '{value: m.value[51:18], below: m.value[17:0] != '0, exponent: m.exponent};
+    return '{
+      low: m.value[27:18], below: m.value[17:0] != '0, hidden: m.value[51], exponent: m.exponent, fraction: m.value[50:28]
+    };
   endfunction
 
   /// The sum rounded: as binary32, or as an integer whose unit is frame bit 19, of which `whole` says whether it is 1 or
@@ -136,44 +176,57 @@ package gpu_fpu_round_pkg;
   ///
   /// Tininess is judged after rounding: a subnormal is not tiny if, rounded to 24 bits as if the exponent had no
   /// bound, it would become the smallest normal number.
-  function automatic rounded_t rounded_of(round_e kind, normal_t n, logic sign, logic whole, direction_e direction);
-    logic to_int, middle, rest, up, up_unbounded, inexact, tiny, over, none;
-    logic [31:0] kept, sum, r;
-    to_int = kind != RoundFloat;
-    // Frame bits 25 to 18, then all below bit 26.
-    middle = n.value[7:0] != '0;
-    rest = middle || n.below;
-    up = to_int ? grows(direction, n.value[1], n.value[0], n.below) : grows(direction, n.value[10], n.value[9], n.value[8] || rest);
-    inexact = to_int ? n.value[0] || n.below : n.value[9] || n.value[8] || rest;
-    // -(x + up) is ~x + !up. The hidden bit makes the exponent one more.
-    kept = to_int ? n.value[32:1] ^ {32{sign}} : {n.exponent, n.value[32:10]};
-    sum = kept + {8'b0, !to_int && n.value[33], 23'b0} + {31'b0, to_int ? up ^ sign : up};
-    up_unbounded = grows(direction, n.value[9], n.value[8], rest);
-    tiny = !n.value[33] && !(n.value[32:9] == '1 && up_unbounded);
+  function automatic rounded_t rounded_of(round_e kind, normal_t n, manner_t manner);
+    logic sign, up, inexact, tiny, over;
+    direction_e direction;
+    logic hidden, carry;
+    logic [31:0] kept, sum;
+    rounded_t r;
+    sign = manner.sign;
+    direction = manner.direction;
+    if (kind == RoundFloat) begin
+      up = grows(direction, n.fraction[0], n.low[9], n.low[8:0] != '0 || n.below);
+      inexact = n.low != '0 || n.below;
+      tiny = !n.hidden;
+      if (tiny && n.fraction == '1 && n.low[9]) tiny = !grows(direction, 1'b1, n.low[8], n.low[7:0] != '0 || n.below);
+      // The hidden bit makes the exponent one more.
+      kept = {n.exponent, n.fraction};
+      hidden = n.hidden;
+      carry = up;
+    end else begin
+      up = grows(direction, n.low[1], n.low[0], n.below);
+      inexact = n.low[0] || n.below;
+      tiny = 1'b0;
+      // -(x + up) is ~x + !up.
+      kept = {n.fraction, n.low[9:1]} ^ {32{sign}};
+      hidden = 1'b0;
+      carry = up ^ sign;
+    end
+    sum = kept + {8'b0, hidden, 23'b0} + {31'b0, carry};
+    r = '0;
     unique case (kind)
       RoundInt: begin
-        none = 1'b0;
-        over = sign ? n.value[32] && !sum[31] : sum[31];
-        r = over ? {sign, {31{!sign}}} : sum;
+        over = sign ? n.fraction[22] && !sum[31] : sum[31];
+        r.result = over ? {sign, {31{!sign}}} : sum;
+        r.flags.nv = over;
+        r.flags.nx = inexact && !over;
       end
       RoundUint: begin
-        none = sign;
-        over = sign && (whole || up);
-        r = none ? '0 : sum;
+        over = sign && (manner.whole || up);
+        r.result = sign ? '0 : sum;
+        r.flags.nv = over;
+        r.flags.nx = inexact && !over;
       end
       default: begin
-        none = 1'b0;
         over = sum[31] || sum[30:23] == '1;
-        r = {sign, over ? {{7{1'b1}}, direction != Truncate, {23{direction == Truncate}}} : sum[30:0]};
+        r.result = {sign, sum[30:0]};
+        if (over) r.result[30:0] = {{7{1'b1}}, direction != Truncate, {23{direction == Truncate}}};
+        r.flags.of = over;
+        r.flags.uf = tiny && inexact;
+        r.flags.nx = over || inexact;
       end
     endcase
-    return '{
-      flags: '{
-        nv: to_int && over, dz: 1'b0, of: !to_int && over, uf: !to_int && tiny && inexact,
-        nx: to_int ? inexact && !over : over || inexact
-      },
-      result: r
-    };
+    return r;
   endfunction
 
   /* verilator lint_on UNUSEDSIGNAL */
