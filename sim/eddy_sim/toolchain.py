@@ -80,6 +80,7 @@ def verilate(
     parameters: Sequence[str],
     out: Path,
     flags: Sequence[str] = VERILATOR_FLAGS,
+    more: Sequence[str] = (),
 ) -> None:
     """Translate SystemVerilog to C++ in folder `out`.
 
@@ -90,12 +91,13 @@ def verilate(
         parameters: `NAME=VALUE` overrides of the top's parameters.
         out: Folder for the result; made where missing.
         flags: What else Verilator is told.
+        more: And of this top alone.
 
     Raises:
         BuildFailed: Verilator refused; the message holds what it said.
     """
     binary = package_folder("verilator") / "bin" / "verilator_bin"
-    command = [str(binary), *flags, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
+    command = [str(binary), *flags, *more, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
     command += [f"-G{parameter}" for parameter in parameters] + tool_arguments(files)
     run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
 

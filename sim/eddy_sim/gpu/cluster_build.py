@@ -26,6 +26,8 @@ CPP = Path(__file__).resolve().parent / "cpp"
 FILELIST = ROOT / "hw" / "ip" / "gpu_cluster" / "gpu_cluster.f"
 TOP = "gpu_cluster"
 HARNESS = ("gpu_harness.cpp", "gpu_axi.h", "isa_core.h", "isa_memory.h")
+WHOLE_BLOCKS = ("-fno-split",)
+"""Verilator is not to make one block of each thing that a block computes: the condition before them is tested once."""
 TRACE_DEFINE = "`define EDDY_GPU_TRACE\n"
 
 
@@ -145,7 +147,7 @@ def build_cluster(
 def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> None:
     """Like `verilate`, with assertions."""
     root = verilator_root()
-    flags = [flag for flag in VERILATOR_FLAGS if flag != "--no-assert"]
+    flags = [*(flag for flag in VERILATOR_FLAGS if flag != "--no-assert"), *WHOLE_BLOCKS]
     command = [str(root / "bin" / "verilator_bin"), *flags, "--assert", "--prefix", build.PREFIX, "--top-module", TOP]
     command += ["--Mdir", str(out), *(f"-G{parameter}" for parameter in shape.parameters()), *tool_arguments(sources)]
     done = subprocess.run(
@@ -162,7 +164,7 @@ def _compile(
     if checked:
         _verilate_checked(shape, sources, generated)
     else:
-        verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
+        verilate(TOP, build.PREFIX, sources, shape.parameters(), generated, more=WHOLE_BLOCKS)
     header = (generated / f"{build.PREFIX}___024root.h").read_text(encoding="utf-8")
     (work / "eddy_normalise.h").write_text(
         "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, ""), encoding="utf-8"
