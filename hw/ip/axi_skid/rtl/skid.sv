@@ -19,10 +19,6 @@ module skid #(
   // `data_q` is what the output shows, `spare_q` what arrived in the cycle in which the output stalled.
   logic valid_q, spare_valid_q, ready_q;
   logic [Width-1:0] data_q, spare_q;
-  logic take, free;
-
-  assign take = valid_i && ready_q;
-  assign free = ready_i || !valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -31,18 +27,30 @@ module skid #(
       ready_q <= 1'b0;
       data_q <= '0;
       spare_q <= '0;
-    end else if (free) begin
-      valid_q <= spare_valid_q || take;
-      spare_valid_q <= 1'b0;
-      ready_q <= 1'b1;
-      if (spare_valid_q) data_q <= spare_q;
-      else if (take) data_q <= data_i;
-    end else if (take) begin
-      spare_valid_q <= 1'b1;
-      ready_q <= 1'b0;
-      spare_q <= data_i;
-    end else begin
-      ready_q <= !spare_valid_q;
+    end
+`ifndef SYNTHESIS
+    // At rest nothing would change, as nothing waits behind an empty output: a simulation passes over it. In gates the condition
+    // would only stand in the way.
+    else if (ready_q && !valid_q && !valid_i) begin
+    end
+`endif
+    else begin
+      automatic logic take, spare;
+      take = valid_i && ready_q;
+      spare = spare_valid_q;
+      if (ready_i || !valid_q) begin
+        if (spare) data_q <= spare_q;
+        else if (take) data_q <= data_i;
+        valid_q <= spare || take;
+        spare_valid_q <= 1'b0;
+        ready_q <= 1'b1;
+      end else if (take) begin
+        spare_q <= data_i;
+        spare_valid_q <= 1'b1;
+        ready_q <= 1'b0;
+      end else begin
+        ready_q <= !spare;
+      end
     end
   end
 

