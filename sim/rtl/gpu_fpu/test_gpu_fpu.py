@@ -103,11 +103,11 @@ MUTATIONS = [
     ("gpu_fpu_round_pkg.sv", "if (tiny && n.fraction == '1 && n.low[9])", "if (1'b0)"),
     ("gpu_fpu_prepare_pkg.sv", "(ca.zero || cf.zero || ", "("),
     ("gpu_fpu_prepare_pkg.sv", "!empty && !ahead[9]", "!ahead[9]"),
-    ("gpu_fpu_div_lane.sv", "rem_q != '0, 5'b0", "1'b0, 5'b0"),
+    ("gpu_fpu_prepare_pkg.sv", "q.digits, rest", "q.digits, 1'b0"),
     ("gpu_fpu_round_pkg.sv", "s.value == '1 ? rm == Rdn", "s.value == '1 ? 1'b0"),
     ("gpu_fpu_round_pkg.sv", "~s.value : s.value + FrameWidth'(1)", "~s.value : s.value"),
-    ("gpu_fpu.sv", "valid_q[1] <= accept || inject", "valid_q[1] <= accept"),
-    ("gpu_fpu.sv", "ready2 = !valid_q[2] || ready3", "ready2 = 1'b1"),
+    ("gpu_fpu.sv", "accept || inject}", "accept}"),
+    ("gpu_fpu.sv", "&valid_q[4:2]", "1'b0"),
 ]
 
 

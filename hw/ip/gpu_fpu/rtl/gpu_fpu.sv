@@ -53,42 +53,57 @@ module gpu_fpu
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [Lanes-1:0] mask_t;
 
-  // What all lanes share, by stage: 1 has the product, 2 the sum, 3 its magnitude, 4 that normalised, 5 the answer.
-  logic [5:1] valid_q;
-  tag_t tag1_q, tag2_q, tag3_q, tag4_q, tag5_q;
-  mask_t mask1_q, mask2_q, mask3_q, mask4_q, mask5_q;
+  // What all lanes share.
+  typedef struct packed {
+    tag_t   tag;
+    mask_t  mask;
+    round_e rounding;
+  } shared_t;
+
+  // By stage: 1 has the product, 2 the sum, 3 its magnitude, 4 that normalised, 5 the answer.
+  logic [5:1] valid_q, stuck;
+  shared_t shared1_q, shared2_q, shared3_q, shared4_q;
   rm_e rm1_q, rm2_q;
-  round_e round1_q, round2_q, round3_q, round4_q;
+  tag_t tag5_q;
+  mask_t mask5_q;
 
-  logic ready1, ready2, ready3, ready4, ready5;
-  logic accept, accept_div, inject;
-  mask_t start, load;
+  logic ready1, accept, accept_div, inject;
+  mask_t start, load, insert, add, measure, move, round;
 
-  assign ready5 = !valid_q[5] || rsp_ready_i;
-  assign ready4 = !valid_q[4] || ready5;
-  assign ready3 = !valid_q[3] || ready4;
-  assign ready2 = !valid_q[2] || ready3;
-  assign ready1 = !valid_q[1] || ready2;
+  // A stage waits where the answer does and no stage between has room.
+  always_comb begin
+    stuck = '0;
+    if (valid_q[5] && !rsp_ready_i) stuck = {1'b1, valid_q[4], &valid_q[4:3], &valid_q[4:2], &valid_q[4:1]};
+  end
+
+  assign ready1 = !stuck[1];
+  assign add = valid_q[1] && !stuck[2] ? shared1_q.mask : '0;
+  assign measure = valid_q[2] && !stuck[3] ? shared2_q.mask : '0;
+  assign move = valid_q[3] && !stuck[4] ? shared3_q.mask : '0;
+  assign round = valid_q[4] && !stuck[5] ? shared4_q.mask : '0;
 
   // The divider: Idle, Normalise (subnormal operands, a bit a cycle), Divide (13 cycles), Done (waiting for stage 1).
   typedef enum logic [1:0] { Idle, Normalise, Divide, Done } state_e;
 
   state_e state_q;
   logic sqrt_q, normal_all, div_free_q;
-  mask_t div_mask_q, normal;
+  mask_t div_mask_q, normal, prepare, divide;
   tag_t div_tag_q;
   rm_e div_rm_q;
   digit_t digit_q;
 
+  assign prepare = state_q == Normalise ? div_mask_q : '0;
+  assign divide = state_q == Divide ? div_mask_q : '0;
   assign inject = state_q == Done && ready1;
   assign accept = req_valid_i && ready1 && !inject && !is_iterative(req_op_i);
   assign accept_div = req_valid_i && div_free_q && is_iterative(req_op_i);
   assign req_ready_o = is_iterative(req_op_i) ? div_free_q : ready1 && !inject;
   assign div_ready_o = div_free_q;
-  assign normal_all = &(normal | ~div_mask_q);
+  assign normal_all = &normal;
 
   assign load = accept ? req_mask_i : '0;
   assign start = accept_div ? req_mask_i : '0;
+  assign insert = inject ? div_mask_q : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -126,50 +141,33 @@ module gpu_fpu
     if (!rst_ni) begin
       valid_q <= '0;
     end else begin
-      if (ready1) valid_q[1] <= accept || inject;
-      if (ready2) valid_q[2] <= valid_q[1];
-      if (ready3) valid_q[3] <= valid_q[2];
-      if (ready4) valid_q[4] <= valid_q[3];
-      if (ready5) valid_q[5] <= valid_q[4];
+      valid_q <= (valid_q & stuck) | ({valid_q[4:1], accept || inject} & ~stuck);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (inject) begin
-      tag1_q <= div_tag_q;
-      mask1_q <= div_mask_q;
+      shared1_q <= '{tag: div_tag_q, mask: div_mask_q, rounding: RoundFloat};
       rm1_q <= div_rm_q;
-      round1_q <= RoundFloat;
     end else if (accept) begin
-      tag1_q <= req_tag_i;
-      mask1_q <= req_mask_i;
+      shared1_q <= '{tag: req_tag_i, mask: req_mask_i, rounding: rounding_of(req_op_i)};
       rm1_q <= req_rm_i;
-      round1_q <= rounding_of(req_op_i);
     end
-    if (valid_q[1] && ready2) begin
-      tag2_q <= tag1_q;
-      mask2_q <= mask1_q;
+    if (valid_q[1] && !stuck[2]) begin
+      shared2_q <= shared1_q;
       rm2_q <= rm1_q;
-      round2_q <= round1_q;
     end
-    if (valid_q[2] && ready3) begin
-      tag3_q <= tag2_q;
-      mask3_q <= mask2_q;
-      round3_q <= round2_q;
-    end
-    if (valid_q[3] && ready4) begin
-      tag4_q <= tag3_q;
-      mask4_q <= mask3_q;
-      round4_q <= round3_q;
-    end
-    if (valid_q[4] && ready5) begin
-      tag5_q <= tag4_q;
-      mask5_q <= mask4_q;
+    if (valid_q[2] && !stuck[3]) shared3_q <= shared2_q;
+    if (valid_q[3] && !stuck[4]) shared4_q <= shared3_q;
+    if (valid_q[4] && !stuck[5]) begin
+      tag5_q <= shared4_q.tag;
+      mask5_q <= shared4_q.mask;
     end
   end
 
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-    addend_t quotient;
+    quotient_t quotient;
+    logic [27:0] rem;
     special_t div_special;
 
     gpu_fpu_div_lane u_div (
@@ -178,13 +176,14 @@ module gpu_fpu
       .op_i       (req_op_i),
       .a_i        (req_a_i[l]),
       .b_i        (req_b_i[l]),
-      .prepare_i  (state_q == Normalise && div_mask_q[l]),
+      .prepare_i  (prepare[l]),
       .go_i       (normal_all),
-      .divide_i   (state_q == Divide && div_mask_q[l]),
+      .divide_i   (divide[l]),
       .sqrt_i     (sqrt_q),
       .digit_i    (digit_q),
       .normal_o   (normal[l]),
       .quotient_o (quotient),
+      .rem_o      (rem),
       .special_o  (div_special)
     );
 
@@ -195,15 +194,16 @@ module gpu_fpu
       .a_i        (req_a_i[l]),
       .b_i        (req_b_i[l]),
       .c_i        (req_c_i[l]),
-      .inject_i   (inject && div_mask_q[l]),
+      .inject_i   (insert[l]),
       .quotient_i (quotient),
+      .rem_i      (rem),
       .special_i  (div_special),
-      .add_i      (valid_q[1] && ready2 && mask1_q[l]),
-      .measure_i  (valid_q[2] && ready3 && mask2_q[l]),
+      .add_i      (add[l]),
+      .measure_i  (measure[l]),
       .rm_i       (rm2_q),
-      .move_i     (valid_q[3] && ready4 && mask3_q[l]),
-      .round_i    (valid_q[4] && ready5 && mask4_q[l]),
-      .rounding_i (round4_q),
+      .move_i     (move[l]),
+      .round_i    (round[l]),
+      .rounding_i (shared4_q.rounding),
       .result_o   (rsp_result_o[l]),
       .flags_o    (rsp_flags_o[l])
     );

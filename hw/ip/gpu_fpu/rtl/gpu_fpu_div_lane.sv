@@ -25,19 +25,20 @@ module gpu_fpu_div_lane
   input  logic        sqrt_i,
   input  digit_t      digit_i,
 
-  /// No leading zeros are left.
+  /// No leading zeros are left, if there is anything to prepare.
   output logic        normal_o,
-  output addend_t     quotient_o,
+  /// Quotient or root, and what remains.
+  output quotient_t   quotient_o,
+  output logic [27:0] rem_o,
   output special_t    special_o
 );
 
   // Remainder and root: 1.0 is bit 25. The remainder stays below 8: below twice the divisor, or 4 Q + 4 w.
   logic [27:0] rem_q;
-  logic [25:0] quotient_q;
   logic [23:0] divisor_q;
-  // Biased, two's complement: subnormal operands and small quotients take it below zero.
   logic [9:0] exponent_q;
   logic sign_q;
+  digit_t digits_q;
   special_t special_q;
 
   typedef struct packed {
@@ -46,30 +47,13 @@ module gpu_fpu_div_lane
   } step_t;
 
   /// One digit of weight `w`.
-  function automatic step_t step(logic root, logic [27:0] rem, logic [25:0] q, logic [23:0] divisor, digit_t w);
+  function automatic step_t step(logic root, logic [27:0] rem, digit_t q, logic [23:0] divisor, digit_t w);
     logic [27:0] t;
     logic [28:0] left;
     t = root ? {1'b0, q, 1'b0} | {2'b0, w} : {2'b0, divisor, 2'b0};
     left = {1'b0, rem} - {1'b0, t};
     return left[28] ? '{taken: 1'b0, rem: rem << 1} : '{taken: 1'b1, rem: left[27:0] << 1};
   endfunction
-
-  step_t first, second;
-  digit_t half_digit;
-  logic [25:0] quotient_first;
-
-  assign half_digit = digit_i >> 1;
-
-  always_comb begin
-    first = '0;
-    second = '0;
-    quotient_first = '0;
-    if (divide_i) begin
-      first = step(sqrt_i, rem_q, quotient_q, divisor_q, digit_i);
-      quotient_first = quotient_q | (first.taken ? digit_i : '0);
-      second = step(sqrt_i, first.rem, quotient_first, divisor_q, half_digit);
-    end
-  end
 
   // That operands are taken is known last: then it only enables.
   always_ff @(posedge clk_i) begin
@@ -84,8 +68,13 @@ module gpu_fpu_div_lane
         exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
       end
     end else if (divide_i) begin
+      automatic step_t first, second;
+      automatic digit_t digits;
+      first = step(sqrt_i, rem_q, digits_q, divisor_q, digit_i);
+      digits = digits_q | (first.taken ? digit_i : '0);
+      second = step(sqrt_i, first.rem, digits, divisor_q, digit_i >> 1);
       rem_q <= second.rem;
-      quotient_q <= quotient_first | (second.taken ? half_digit : '0);
+      digits_q <= digits | (second.taken ? digit_i >> 1 : '0);
     end else if (start_i) begin
       if (op_i == OpFsqrt) begin
         special_q <= root_special(a_i);
@@ -99,27 +88,17 @@ module gpu_fpu_div_lane
         divisor_q <= significand(b_i);
       end
       rem_q <= {2'b0, significand(a_i), 2'b0};
-      quotient_q <= '0;
+      digits_q <= '0;
     end
   end
 
-  assign normal_o = special_q.valid || (rem_q[25] && divisor_q[23]);
+  always_comb begin
+    normal_o = 1'b1;
+    if (prepare_i) normal_o = special_q.valid || (rem_q[25] && divisor_q[23]);
+  end
 
-  // Below exponent 1 the quotient is subnormal: it moves right as an addend does.
-  logic low;
-  assign low = exponent_q[9] || exponent_q == '0;
-
-  assign quotient_o = '{
-    product: 1'b0,
-    lead: 1'b0,
-    sub: 1'b0,
-    sign: sign_q,
-    whole: 1'b0,
-    exponent: low ? 9'd1 : exponent_q[8:0],
-    ahead: '0,
-    shift: low ? clamp(10'd1 - exponent_q) : '0,
-    value: {quotient_q, rem_q != '0, 5'b0}
-  };
+  assign quotient_o = '{sign: sign_q, exponent: exponent_q, digits: digits_q};
+  assign rem_o = rem_q;
   assign special_o = special_q;
 
 `ifndef SYNTHESIS

@@ -17,9 +17,10 @@ module gpu_fpu_lane
   input  logic [31:0] a_i,
   input  logic [31:0] b_i,
   input  logic [31:0] c_i,
-  /// Stage 1 takes a quotient.
+  /// Stage 1 takes a quotient, and what remains.
   input  logic        inject_i,
-  input  addend_t     quotient_i,
+  input  quotient_t   quotient_i,
+  input  logic [27:0] rem_i,
   input  special_t    special_i,
 
   /// Stage 2 takes the sum of stage 1.
@@ -46,7 +47,7 @@ module gpu_fpu_lane
   always_ff @(posedge clk_i) begin
     if (inject_i) begin
       special1_q <= special_i;
-      meet_q <= quotient_i;
+      meet_q <= addend_of_quotient(quotient_i, rem_i != '0);
     end else if (load_i) begin
       special1_q <= special_of(op_i, a_i, b_i, c_i);
       meet_q <= addend_of(op_i, a_i, b_i, c_i);

@@ -83,6 +83,13 @@ package gpu_fpu_pkg;
   typedef logic [25:0] digit_t;
   localparam digit_t FirstDigit = digit_t'(1) << 25;
 
+  /// What the divider has found so far.
+  typedef struct packed {
+    logic       sign;
+    logic [9:0] exponent;  ///< biased, two's complement: subnormal operands and small quotients take it below zero
+    digit_t     digits;
+  } quotient_t;
+
   /// How an operation's sum is rounded.
   function automatic round_e rounding_of(op_e op);
     unique case (op)

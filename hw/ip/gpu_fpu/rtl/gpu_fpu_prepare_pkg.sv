@@ -121,13 +121,25 @@ package gpu_fpu_prepare_pkg;
     return m;
   endfunction
 
-  /// Whether an operation needs the multiplier.
-  function automatic logic is_fused(op_e op);
-    return op <= OpFmul;
-  endfunction
-
   function automatic logic negates_product(op_e op);
     return op == OpFnmsub || op == OpFnmadd;
+  endfunction
+
+  /// A quotient as an addend alone. Below exponent 1 it is subnormal: it moves right as an addend does.
+  function automatic addend_t addend_of_quotient(quotient_t q, logic rest);
+    logic low;
+    low = q.exponent[9] || q.exponent == '0;
+    return '{
+      product: 1'b0,
+      lead: 1'b0,
+      sub: 1'b0,
+      sign: q.sign,
+      whole: 1'b0,
+      exponent: low ? 9'd1 : q.exponent[8:0],
+      ahead: '0,
+      shift: low ? clamp(10'd1 - q.exponent) : '0,
+      value: {q.digits, rest, 5'b0}
+    };
   endfunction
 
   /// Whether an operation's answer skips the arithmetic. Of sums and products that is so with a NaN or an infinity, of
