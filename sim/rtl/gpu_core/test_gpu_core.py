@@ -185,7 +185,7 @@ MUTATIONS = [
     ("gpu_dcache.sv", ".way_i(hit1), .data_o(row_data)", ".way_i(1'b0), .data_o(row_data)"),
     ("gpu_group.sv", "if (expired_i) favour = favour & ~group_i;", ""),
     ("gpu_scoreboard.sv", "operation.rd == needs.reads.rs2 ||", ""),
-    ("gpu_scoreboard.sv", "look_warp == push_warp && execute_i &&", "1'b0 &&"),
+    ("gpu_scoreboard.sv", "executing = look_warp == push_warp && execute_i;", "executing = 1'b0;"),
     ("gpu_core.sv", "|| long_waits || csr)", "|| long_waits)"),
     ("gpu_flow.sv", "if (trap_i[t]) place[t] = There;", "place[t] = There;"),
 ]

@@ -38,15 +38,16 @@ module gpu_buffers
   logic [Warps-1:0] one_q, two_q, head_q;
   needs_t needs_ram [2 * Warps];
   ready_t ram [2 * Warps];
-  // Beside the memory: which warp it is is known last, and then the registers are to be found.
-  reads_t reads [Warps];
+  // Beside the memory, of each warp: what its first one reads, and the one behind it. Which warp it is is known last, and then the
+  // registers are to be found; words of 32 bits are found at once.
+  logic [Warps-1:0][31:0] first_q, second_q;
   place_t first, look;
 
   assign valid_o = one_q;
   assign full_o = two_q;
   assign first = place_t'({read_warp_i, head_q[read_warp_i]});
   assign first_o = ram[first];
-  assign reads_o = reads[read_warp_i];
+  assign reads_o = reads_t'(first_q[read_warp_i]);
   assign needs_o = needs_ram[first];
   assign look = place_t'({look_warp_i, head_q[look_warp_i] ^ look_behind_i});
   assign look_needs_o = needs_ram[look];
@@ -67,17 +68,11 @@ module gpu_buffers
     end
   end
 
-  for (genvar w = 0; w < int'(Warps); w++) begin : gen_reads
-    reads_t even_q, odd_q;
-
-    always_ff @(posedge clk_i) begin
-      if (push_i && push_warp_i == WarpWidth'(w)) begin
-        if (place[0]) odd_q <= push_needs_i.reads;
-        else even_q <= push_needs_i.reads;
-      end
+  always_ff @(posedge clk_i) begin
+    for (int w = 0; w < int'(Warps); w++) begin
+      if (pop_i[w] || (push[w] && !one_q[w])) first_q[w] <= two_q[w] ? second_q[w] : 32'(push_needs_i.reads);
+      if (push[w]) second_q[w] <= 32'(push_needs_i.reads);
     end
-
-    assign reads[w] = head_q[w] ? odd_q : even_q;
   end
 
   always_ff @(posedge clk_i) begin

@@ -205,7 +205,7 @@ module gpu_core
     .execute_i(execute_valid), .execute_warp_i(execute.from.warp), .execute_rd_i(execute.op.rd),
     .execute_we_i(execute.op.rd_we), .execute_memory_i(execute.op.unit == UnitLoad),
     .push_i(push), .push_entry_o(entry), .ends_i(unit_ends),
-    .end_warp_i('{memory_tag.warp, fpu_tag.warp, muldiv_tag.warp}), .end_entry_i('{memory_tag.entry, fpu_tag.entry, muldiv_tag.entry}),
+    .memory_tag_i(memory_tag), .fpu_tag_i(fpu_tag), .muldiv_tag_i(muldiv_tag),
     .busy_o(busy), .memory_o(busy_memory),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_needs_i(issue_needs)
   );

@@ -66,12 +66,17 @@ module gpu_flow
   assign link_out = unit_i == UnitJalr && rd_i == '0 && is_link(rs1_number_i);
 
   always_comb begin
-    next_pc_o = pc_i + 32'd4;
-    sequential_o = 1'b1;
-    next_depth_o = depth_i;
-    jumping = '0;
-    split_branch = 1'b0;
+    next_pc_o = 'x;
+    sequential_o = 'x;
+    next_depth_o = 'x;
+    jumping = 'x;
+    split_branch = 'x;
     if (go_i) begin
+      next_pc_o = pc_i + 32'd4;
+      sequential_o = 1'b1;
+      next_depth_o = depth_i;
+      jumping = '0;
+      split_branch = 1'b0;
       unique case (unit_i)
         UnitBranch: begin
           jumping = taken_i;
@@ -153,7 +158,6 @@ module gpu_flow
     end
   end
 
-  assign uniform_o = go_i && !replay_i && alone_i && !split_branch && trap_i == '0 && !changes;
   assign bar_write_o = bar_now;
 
   // A lane goes on at one of two places that all have in common, at the address it found, or where it trapped.
@@ -165,14 +169,25 @@ module gpu_flow
 
   always_comb begin
     // Nothing where all go on together; then the places do not matter.
+    uniform_o = 1'b0;
     lane_write_o = '0;
-    if (go_i && !uniform_o) lane_write_o = join_done ? mask_i | enabled | together : mask_i | enabled;
-    here = next_pc_o;
-    there = target_i;
-    depth_here = next_depth_o;
-    depth_there = next_depth_o;
-    for (int t = 0; t < int'(Threads); t++) place[t] = Here;
-    if (go_i) begin
+    here = 'x;
+    there = 'x;
+    depth_here = 'x;
+    depth_there = 'x;
+    for (int t = 0; t < int'(Threads); t++) begin
+      place[t] = place_e'('x);
+      next_lane_pc_o[t] = 'x;
+      next_lane_depth_o[t] = 'x;
+    end
+    if (go_i) uniform_o = !replay_i && alone_i && !split_branch && trap_i == '0 && !changes;
+    if (go_i && !uniform_o) begin
+      lane_write_o = join_done ? mask_i | enabled | together : mask_i | enabled;
+      here = next_pc_o;
+      there = target_i;
+      depth_here = next_depth_o;
+      depth_there = next_depth_o;
+      for (int t = 0; t < int'(Threads); t++) place[t] = Here;
       if (!join_done) here = pc_i;
       if (trap_i != '0) begin
         // Only the lanes that trap_i leave; the others execute the instruction again, without them. The handler's
@@ -191,19 +206,19 @@ module gpu_flow
           default: ;
         endcase
       end
-    end
-    for (int t = 0; t < int'(Threads); t++) begin
-      unique case (place[t])
-        Here:    next_lane_pc_o[t] = here;
-        There:   next_lane_pc_o[t] = there;
-        Address: next_lane_pc_o[t] = {address_i[t][31:2], 2'b00};
-        default: next_lane_pc_o[t] = mepc_i[t];
-      endcase
-      unique case (place[t])
-        There:   next_lane_depth_o[t] = depth_there;
-        Trapped: next_lane_depth_o[t] = mdepth_i[t];
-        default: next_lane_depth_o[t] = depth_here;
-      endcase
+      for (int t = 0; t < int'(Threads); t++) begin
+        unique case (place[t])
+          Here:    next_lane_pc_o[t] = here;
+          There:   next_lane_pc_o[t] = there;
+          Address: next_lane_pc_o[t] = {address_i[t][31:2], 2'b00};
+          default: next_lane_pc_o[t] = mepc_i[t];
+        endcase
+        unique case (place[t])
+          There:   next_lane_depth_o[t] = depth_there;
+          Trapped: next_lane_depth_o[t] = mdepth_i[t];
+          default: next_lane_depth_o[t] = depth_here;
+        endcase
+      end
     end
   end
 

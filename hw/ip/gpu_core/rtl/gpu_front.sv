@@ -73,8 +73,8 @@ module gpu_front
 
   // ---- Fetch
 
-  // Without bits 1:0, which are zero.
-  logic [Warps-1:0][29:0] pc_q;
+  // Bits 1:0 are zero: words of 32 bits are found at once.
+  logic [Warps-1:0][31:0] pc_q;
   // Warps that wait for a line; that found none ahead of their turn.
   logic [Warps-1:0] line_q, later_q;
   logic [Warps-1:0] full, coming, able;
@@ -84,7 +84,11 @@ module gpu_front
   logic [31:0] instr;
   logic [Warps-1:0] flushed;
 
-  assign flushed = (jump_i ? Warps'(1) << jump_warp_i : '0) | (flush_i ? Warps'(1) << flush_warp_i : '0);
+  always_comb begin
+    flushed = '0;
+    if (jump_i) flushed |= Warps'(1) << jump_warp_i;
+    if (flush_i) flushed |= Warps'(1) << flush_warp_i;
+  end
 
   always_comb begin
     coming = decode_q ? Warps'(1) << decode_warp_q : '0;
@@ -95,7 +99,7 @@ module gpu_front
     .clk_i, .rst_ni(buffers_rst_ni), .ready_i(able), .hold_i(halt_i), .issue_o(fetch), .warp_o(fetch_warp)
   );
 
-  assign fetch_pc = pc_q[fetch_warp];
+  assign fetch_pc = pc_q[fetch_warp][31:2];
 
   gpu_icache #(.Bytes(IcacheBytes)) u_icache (
     .clk_i, .rst_ni, .flush_i(forget_i),
@@ -118,7 +122,8 @@ module gpu_front
       later_q <= '0;
     end else begin
       // What misses is fetched again, and what is behind it.
-      decode_q <= fetch && !(miss && fetch_warp == decode_warp_q) && !flushed[fetch_warp];
+      decode_q <= 1'b0;
+      if (fetch) decode_q <= !(miss && fetch_warp == decode_warp_q) && !flushed[fetch_warp];
       if (!line_busy) line_q <= '0;
       later_q <= later_q & valid_o;
       if (miss) begin
@@ -135,34 +140,23 @@ module gpu_front
     end
   end
 
-  // Where each warp is fetched from next. It is told by a number, so that one gate makes a bit.
-  typedef enum logic [1:0] { Next, Again, Jumped, Placed } from_e;
-
-  from_e from [Warps];
-  logic [Warps-1:0] moves;
-  logic [29:0] next_pc;
-
-  assign next_pc = fetch_pc + 30'd1;
-
-  always_comb begin
-    for (int w = 0; w < int'(Warps); w++) begin
-      from[w] = Next;
-      moves[w] = 1'b1;
-      if (place_i[w]) from[w] = Placed;
-      else if (jump_i && jump_warp_i == index_t'(w)) from[w] = Jumped;
-      else if (miss && decode_warp_q == index_t'(w)) from[w] = Again;
-      else moves[w] = fetch && fetch_warp == index_t'(w);
-    end
-  end
-
+  // Where each warp is fetched from next: behind what is fetched now, or there once more; where it jumps, or is placed. It is told
+  // by a number, so that one gate makes a bit.
   always_ff @(posedge clk_i) begin
+    automatic logic [Warps-1:0] fetched, again, jumped, moves, high, low;
+    fetched = fetch ? Warps'(1) << fetch_warp : '0;
+    again = miss ? Warps'(1) << decode_warp_q : '0;
+    jumped = jump_i ? Warps'(1) << jump_warp_i : '0;
+    moves = place_i | jumped | again | fetched;
+    high = place_i | jumped;
+    low = place_i | (again & ~jumped);
     for (int w = 0; w < int'(Warps); w++) begin
       if (moves[w]) begin
-        unique case (from[w])
-          Placed:  pc_q[w] <= place_pc_i[31:2];
-          Jumped:  pc_q[w] <= jump_pc_i[31:2];
-          Again:   pc_q[w] <= decode_pc_q;
-          default: pc_q[w] <= next_pc;
+        unique case ({high[w], low[w]})
+          2'd0:    pc_q[w] <= {fetch_pc + 30'd1, 2'b00};
+          2'd1:    pc_q[w] <= {decode_pc_q, 2'b00};
+          2'd2:    pc_q[w] <= {jump_pc_i[31:2], 2'b00};
+          default: pc_q[w] <= {place_pc_i[31:2], 2'b00};
         endcase
       end
     end

@@ -15,9 +15,8 @@ module gpu_group
   /// The group until now.
   input  logic [Threads-1:0]           group_i,
   input  logic                         expired_i,
-  /// Program counters without bits 1:0, which are zero.
-  input  logic [Threads-1:0][29:0]     lane_pc_i,
-  input  logic [Threads-1:0][DepthWidth-1:0] lane_depth_i,
+  /// Where each lane is: its depth, and its program counter without bits 1:0, which are zero.
+  input  logic [DepthWidth+29:0]       place_i [Threads],
   output logic [Threads-1:0]           group_o,
   output logic [Threads-1:0]           favour_o,
   output logic [31:0]                  pc_o,
@@ -39,7 +38,7 @@ module gpu_group
       if (expired_i) favour = favour & ~group_i;
       if ((runnable_i & favour) == '0) favour = '1;
       considered = runnable_i & favour;
-      for (int t = 0; t < int'(Threads); t++) key[t] = {lane_depth_i[t], ~lane_pc_i[t]};
+      for (int t = 0; t < int'(Threads); t++) key[t] = {place_i[t][KeyWidth-1:30], ~place_i[t][29:0]};
     end
   end
 

@@ -56,16 +56,13 @@ module gpu_life
   output logic [31:0] fault_value_o
 );
 
-  logic refused, fault, stopped_q, deadlock;
+  logic stopped_q;
   // The last cycle of Clear: everything begins with it, so it comes from a register.
   logic last_q;
   logic [31:0] bar_pc_q;
   // Cycles in which nothing changed. A few of them are time for barriers that open just now.
   logic [3:0] still_q;
 
-  assign refused = fetch_error_i || data_error_i;
-  assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused || deadlock || overflow_i) && !fault_o;
-  assign deadlock = still_q == '1;
   assign begin_o = last_q;
   assign running_o = state_o != Idle;
 
@@ -76,16 +73,34 @@ module gpu_life
       halt_o <= 1'b0;
       stopped_q <= 1'b0;
       last_q <= 1'b0;
+      still_q <= '0;
+      bar_pc_q <= '0;
+      fault_o <= 1'b0;
+      fault_cause_o <= '0;
+      fault_pc_o <= '0;
+      fault_value_o <= '0;
     end else begin
-      last_q <= state_o == Clear && clear_o == 16'(ClearCycles - 2);
+      automatic logic refused, deadlock;
+      refused = fetch_error_i || data_error_i;
+      deadlock = still_q == '1;
+      still_q <= '0;
+      if (bar_i) bar_pc_q <= bar_pc_i;
       unique case (state_o)
         Idle: begin
           clear_o <= '0;
           stopped_q <= 1'b0;
-          if (start_i) state_o <= Clear;
+          bar_pc_q <= '0;
+          if (start_i) begin
+            state_o <= Clear;
+            fault_o <= 1'b0;
+            fault_cause_o <= '0;
+            fault_pc_o <= '0;
+            fault_value_o <= '0;
+          end
         end
         Clear: begin
           clear_o <= clear_o + 16'd1;
+          last_q <= clear_o == 16'(ClearCycles - 2);
           if (stop_i) stopped_q <= 1'b1;
           if (begin_o) begin
             state_o <= Run;
@@ -94,48 +109,33 @@ module gpu_life
         end
         Run: begin
           if (stop_i) halt_o <= 1'b1;
-          if (empty_i && (halt_o || !work_left_i)) state_o <= Drain;
+          if (halt_o || !work_left_i) if (empty_i) state_o <= Drain;
+          if (stuck_i && !halt_o) still_q <= still_q + 4'd1;
         end
         default: if (drained_i) state_o <= Idle;
       endcase
-      if (fault) halt_o <= 1'b1;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || state_o == Idle) begin
-      still_q <= '0;
-      bar_pc_q <= '0;
-    end else begin
-      still_q <= (state_o == Run && stuck_i && !halt_o) ? still_q + 4'd1 : '0;
-      if (bar_i) bar_pc_q <= bar_pc_i;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || (state_o == Idle && start_i)) begin
-      fault_o <= 1'b0;
-      fault_cause_o <= '0;
-      fault_pc_o <= '0;
-      fault_value_o <= '0;
-    end else if (fault) begin
-      fault_o <= 1'b1;
-      if (refused) begin
-        fault_cause_o <= fetch_error_i ? CauseFetchFault : data_store_i ? CauseStoreFault : CauseLoadFault;
-        fault_pc_o <= '0;
-        fault_value_o <= fetch_error_i ? fetch_addr_i : data_addr_i;
-      end else if (overflow_i) begin
-        fault_cause_o <= CauseStackOverflow;
-        fault_pc_o <= overflow_pc_i;
-        fault_value_o <= overflow_value_i;
-      end else if (!trap_i) begin
-        fault_cause_o <= CauseBarrierDeadlock;
-        fault_pc_o <= bar_pc_q;
-        fault_value_o <= {16'd0, stuck_warps_i};
-      end else begin
-        fault_cause_o <= trap_cause_i;
-        fault_pc_o <= trap_pc_i;
-        fault_value_o <= trap_value_i;
+      if (trap_i || refused || deadlock || overflow_i) begin
+        if ((state_o == Run || state_o == Drain) && !fault_o) begin
+          halt_o <= 1'b1;
+          fault_o <= 1'b1;
+          if (refused) begin
+            fault_cause_o <= fetch_error_i ? CauseFetchFault : data_store_i ? CauseStoreFault : CauseLoadFault;
+            fault_pc_o <= '0;
+            fault_value_o <= fetch_error_i ? fetch_addr_i : data_addr_i;
+          end else if (overflow_i) begin
+            fault_cause_o <= CauseStackOverflow;
+            fault_pc_o <= overflow_pc_i;
+            fault_value_o <= overflow_value_i;
+          end else if (!trap_i) begin
+            fault_cause_o <= CauseBarrierDeadlock;
+            fault_pc_o <= bar_pc_q;
+            fault_value_o <= {16'd0, stuck_warps_i};
+          end else begin
+            fault_cause_o <= trap_cause_i;
+            fault_pc_o <= trap_pc_i;
+            fault_value_o <= trap_value_i;
+          end
+        end
       end
     end
   end

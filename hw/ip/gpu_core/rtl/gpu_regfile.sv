@@ -59,24 +59,35 @@ module gpu_regfile
     end
   end
 
+  logic [Threads-1:0][31:0] a_q, b_q, c_q, written_q;
+
   for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
     logic [31:0] ram [Rows];
-    logic [31:0] a_q, b_q, c_q, written_q;
 
     always_ff @(posedge clk_i) begin
-      if (write[t]) ram[row_i] <= data_i[t];
+      if (write[t]) begin
+        ram[row_i] <= data_i[t];
+        written_q[t] <= data_i[t];
+      end
       if (read_i) begin
-        a_q <= ram[a_row];
-        b_q <= ram[b_row];
-        c_q <= ram[c_row];
+        a_q[t] <= ram[a_row];
+        b_q[t] <= ram[b_row];
+        c_q[t] <= ram[c_row];
       end
     end
+  end
 
-    always_ff @(posedge clk_i) if (write[t]) written_q <= data_i[t];
-
-    assign a_o[t] = (new_q[t] && a_same_q == '1) ? written_q : a_q;
-    assign b_o[t] = (new_q[t] && b_same_q == '1) ? written_q : b_q;
-    assign c_o[t] = (new_q[t] && c_same_q == '1) ? written_q : c_q;
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) begin
+      a_o[t] = a_q[t];
+      b_o[t] = b_q[t];
+      c_o[t] = c_q[t];
+    end
+    if (new_q != '0) begin
+      if (a_same_q == '1) for (int t = 0; t < int'(Threads); t++) if (new_q[t]) a_o[t] = written_q[t];
+      if (b_same_q == '1) for (int t = 0; t < int'(Threads); t++) if (new_q[t]) b_o[t] = written_q[t];
+      if (c_same_q == '1) for (int t = 0; t < int'(Threads); t++) if (new_q[t]) c_o[t] = written_q[t];
+    end
   end
 
 endmodule

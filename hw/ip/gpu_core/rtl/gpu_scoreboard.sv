@@ -38,10 +38,15 @@ module gpu_scoreboard
   input  logic             push_i,
   output entry_t           push_entry_o,
 
-  /// Answers of units: whose operation each names, whatever it is, and which of them ends it now; one a cycle at most.
+  /// Answers of memory, floating point, and multiplication or division: whose operation each names, whatever it is, and which of
+  /// them ends it now; one a cycle at most.
   input  logic [2:0]       ends_i,
-  input  warp_t            end_warp_i [3],
-  input  entry_t           end_entry_i [3],
+  // Registers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  input  tag_t             memory_tag_i,
+  input  tag_t             fpu_tag_i,
+  input  tag_t             muldiv_tag_i,
+  // verilator lint_on UNUSEDSIGNAL
 
   // Of each warp: something is under way, and in memory.
   output logic [Warps-1:0] busy_o,
@@ -54,67 +59,86 @@ module gpu_scoreboard
 );
 
   typedef logic [WarpWidth-1:0] index_t;
+  typedef logic [Warps-1:0] warps_t;
   typedef logic [Entries-1:0] entries_t;
+  // Of each entry one bit a warp, so that all warps are asked the same at once.
+  typedef warps_t [Entries-1:0] all_t;
   typedef struct packed {
     logic memory;
     logic we;
     reg_t rd;
   } operation_t;
 
-  entries_t [Warps-1:0] used_q, memory_q, awaited_q;
-  logic [Warps-1:0] looked_q, unseen;
-  operation_t [Entries-1:0] known;
+  all_t used_q, memory_q, awaited_q;
+  warps_t looked_q, unseen;
   operation_t executes;
   index_t push_warp, look_warp;
-  entries_t awaited;
   logic look;
 
   assign push_warp = index_t'(execute_warp_i);
   assign executes = '{memory: execute_memory_i, we: execute_we_i, rd: execute_rd_i};
 
+  function automatic warps_t any(all_t all);
+    for (int n = int'(Entries) / 2; n > 0; n /= 2) all |= all >> (n * int'(Warps));
+    any = all[0];
+  endfunction
+
+  function automatic entries_t of_warp(all_t all, index_t warp);
+    all_t shifted;
+    shifted = all >> warp;
+    for (int e = 0; e < int'(Entries); e++) of_warp[e] = shifted[e][0];
+  endfunction
+
+  function automatic all_t bit_of(entry_t number, index_t warp);
+    bit_of = '0;
+    bit_of[number][warp] = 1'b1;
+  endfunction
+
   always_comb begin
+    automatic entries_t used;
+    used = of_warp(used_q, push_warp);
     push_entry_o = '0;
-    for (int e = int'(Entries) - 1; e >= 0; e--) if (!used_q[push_warp][e]) push_entry_o = entry_t'(e);
+    for (int e = int'(Entries) - 1; e >= 0; e--) if (!used[e]) push_entry_o = entry_t'(e);
   end
 
-  // What each answer would end, of each warp; and what ends.
-  typedef entries_t [Warps-1:0] all_t;
-  all_t named [3];
+  // ---- Who waits
+
+  // What is awaited but for what a unit's answer ends is known before who of the units ends.
   all_t ended;
+  warps_t waits, full;
 
   always_comb begin
+    automatic all_t left, named;
+    left = used_q & awaited_q;
+    waits = any(left);
     ended = '0;
-    for (int u = 0; u < 3; u++) begin
-      named[u] = all_t'(1) << {end_warp_i[u], end_entry_i[u]};
-      if (ends_i[u]) ended |= named[u];
+    if (ends_i[0]) begin
+      named = bit_of(memory_tag_i.entry, index_t'(memory_tag_i.warp));
+      ended = named;
+      waits &= any(left & ~named);
+    end
+    if (ends_i[1]) begin
+      named = bit_of(fpu_tag_i.entry, index_t'(fpu_tag_i.warp));
+      ended |= named;
+      waits &= any(left & ~named);
+    end
+    if (ends_i[2]) begin
+      named = bit_of(muldiv_tag_i.entry, index_t'(muldiv_tag_i.warp));
+      ended |= named;
+      waits &= any(left & ~named);
     end
   end
 
-  // Whether what ends is all that the next instruction waits for is known before who of the units ends.
-  always_comb begin
-    for (int w = 0; w < int'(Warps); w++) begin
-      automatic entries_t left;
-      automatic logic last;
-      left = used_q[w] & awaited_q[w];
-      last = left == '0;
-      for (int u = 0; u < 3; u++) if (ends_i[u] && left == named[u][w]) last = 1'b1;
-      wait_o[w] = !last || used_q[w] == '1;
-      busy_o[w] = used_q[w] != '0;
-      memory_o[w] = (used_q[w] & memory_q[w]) != '0;
-    end
-  end
+  assign full = ~any(~used_q);
+  assign wait_o = waits | full;
+  assign busy_o = any(used_q);
+  assign memory_o = any(used_q & memory_q);
 
   // ---- What the next instruction of a warp will wait for
 
-  for (genvar e = 0; e < int'(Entries); e++) begin : gen_entry
-    operation_t ram [Warps];
+  operation_t ram [Entries << WarpWidth];
 
-    always_ff @(posedge clk_i) begin
-      if (push_i && push_entry_o == entry_t'(e)) ram[push_warp] <= executes;
-    end
-
-    assign known[e] = ram[look_warp];
-  end
+  always_ff @(posedge clk_i) if (push_i) ram[{push_entry_o, push_warp}] <= executes;
 
   // That behind the instruction in the execute stage first: it may issue in the next cycle.
   always_comb begin
@@ -134,28 +158,33 @@ module gpu_scoreboard
     ));
   endfunction
 
-  // An entry that is not in use, but for that of the instruction in the execute stage, stays so until the next one has issued.
-  always_comb begin
-    awaited = '0;
-    if (look) begin
-      for (int e = 0; e < int'(Entries); e++) begin
-        awaited[e] = touches(needs_i, (look_warp == push_warp && execute_i && push_entry_o == entry_t'(e)) ? executes : known[e]);
-      end
-    end
-  end
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       looked_q <= '0;
       awaited_q <= '1;
     end else begin
+      if (look) begin
+        automatic entries_t counts;
+        automatic logic executing, waits_for;
+        automatic needs_t needs;
+        automatic operation_t operation;
+        needs = needs_i;
+        executing = look_warp == push_warp && execute_i;
+        // An entry that is not in use, but for that of an instruction that goes on in a unit now, stays so until the next one has issued.
+        counts = of_warp(used_q, look_warp);
+        if (executing && push_i) counts[push_entry_o] = 1'b1;
+        for (int e = 0; e < int'(Entries); e++) begin
+          operation = (executing && push_entry_o == entry_t'(e)) ? executes : ram[{entry_t'(e), look_warp}];
+          waits_for = 'x;
+          if (counts[e]) waits_for = touches(needs, operation);
+          awaited_q[e][look_warp] <= waits_for;
+        end
+        looked_q[look_warp] <= 1'b1;
+      end
       for (int w = 0; w < int'(Warps); w++) begin
         if (forget_i[w]) begin
           looked_q[w] <= 1'b0;
-          awaited_q[w] <= '1;
-        end else if (look && look_warp == index_t'(w)) begin
-          looked_q[w] <= 1'b1;
-          awaited_q[w] <= awaited;
+          for (int e = 0; e < int'(Entries); e++) awaited_q[e][w] <= 1'b1;
         end
       end
     end
@@ -165,13 +194,13 @@ module gpu_scoreboard
     if (!rst_ni) begin
       used_q <= '0;
     end else begin
-      for (int w = 0; w < int'(Warps); w++) used_q[w] <= used_q[w] & ~ended[w];
-      if (push_i) used_q[push_warp][push_entry_o] <= 1'b1;
+      used_q <= used_q & ~ended;
+      if (push_i) used_q[push_entry_o][push_warp] <= 1'b1;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (push_i) memory_q[push_warp][push_entry_o] <= execute_memory_i;
+    if (push_i) memory_q[push_entry_o][push_warp] <= execute_memory_i;
   end
 
 `ifndef SYNTHESIS
@@ -184,7 +213,7 @@ module gpu_scoreboard
   always_comb begin
     conflict = 1'b0;
     for (int e = 0; e < int'(Entries); e++) begin
-      if (used_q[index_t'(issue_warp_i)][e] && !ended[index_t'(issue_warp_i)][e] &&
+      if (used_q[e][index_t'(issue_warp_i)] && !ended[e][index_t'(issue_warp_i)] &&
           touches(issue_needs_i, all_q[index_t'(issue_warp_i)][e])) conflict = issue_i;
     end
   end
@@ -192,7 +221,7 @@ module gpu_scoreboard
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     (execute_i |-> execute_warp_i == warp_t'(push_warp)) and (issue_i |-> issue_warp_i == warp_t'(index_t'(issue_warp_i))));
   PushedFromTheExecuteStage_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> execute_i);
-  RoomForIt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> used_q[push_warp] != '1);
+  RoomForIt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full[push_warp]);
   OnlyWhatIsUnderWayEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     (ended & ~used_q) == '0 && $onehot0(ended));
   OneEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(ends_i));

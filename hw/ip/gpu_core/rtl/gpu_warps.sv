@@ -114,7 +114,8 @@ module gpu_warps
     depth_t      depth;
     logic [29:0] pc;
   } place_t;
-  place_t [Threads-1:0] chosen_places, exec_places;
+  place_t chosen_places [Threads];
+  place_t exec_places [Threads];
 
   index_t issue_warp, end_warp, exec_warp, fence_warp;
 
@@ -143,9 +144,6 @@ module gpu_warps
   assign state_o = '{
     live: lanes_t'(live_q[exec_warp]), join_wait: lanes_t'(join_q[exec_warp]), bar_wait: lanes_t'(bar_q[exec_warp])
   };
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) lane_pc_o[t] = {exec_places[t].pc, 2'b00};
-  end
 
   assign active_o = active_q;
   assign quiet_o = (flight_q | fence_q | busy_i) == '0;
@@ -162,50 +160,75 @@ module gpu_warps
 
   // ---- What the instruction behind the execute stage does
 
-  // The instruction takes effect.
-  logic ends, replays;
-  assign replays = exec_i && (outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn);
-  assign ends = exec_i && !replays;
+  // The instruction takes effect, or it comes again. Its warp goes on at a place that it says; it begins others.
+  logic ends, replays, moves;
+  logic [Warps-1:0] begun;
+
+  always_comb begin
+    replays = 1'b0;
+    ends = 1'b0;
+    moves = 1'b0;
+    flush_o = 1'b0;
+    begun = '0;
+    if (exec_i) begin
+      replays = outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn;
+      ends = !replays;
+      moves = ends && outcome_i.moves;
+      flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
+      begun = Warps'(outcome_i.spawn);
+    end
+  end
 
   // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
   logic [Warps-1:0] fresh;
 
-  assign fresh = start_i ? Warps'(1) : (exec_i ? Warps'(outcome_i.spawn) : '0);
+  assign fresh = start_i ? Warps'(1) : begun;
 
   // ---- Choice of a group: one warp a cycle, picked in the cycle before
 
-  // The warp that is picked is one to choose for.
+  // The warp that is picked is one to choose for. It has lanes to run; no lane lives; every live lane waits at a barrier, so the
+  // warp has arrived; or nobody is left who could come to where lanes wait: their joins open.
   logic picked;
-  logic choose, choose_none, arrive, opens, expired, goes_on;
-  logic [Warps-1:0] others, open;
+  logic choose, found, dies, arrive, opens, expired, goes_on;
+  logic [Warps-1:0] open;
   index_t pick_q;
   mask_t runnable, chosen, favour;
   logic [31:0] chosen_pc;
-  logic [Threads-1:0][29:0] chosen_pcs;
-  logic [Threads-1:0][DepthWidth-1:0] chosen_depths;
   depth_t chosen_depth;
 
   // One place a cycle is told.
   assign picked = select_q[pick_q];
+  assign goes_on = moves || fresh != '0;
   assign choose = picked && !goes_on;
 
   always_comb begin
     runnable = 'x;
     expired = 'x;
+    found = 1'b0;
+    dies = 1'b0;
+    arrive = 1'b0;
+    opens = 1'b0;
     if (picked) begin
       runnable = live_q[pick_q] & ~join_q[pick_q] & ~bar_q[pick_q];
       expired = expired_q[pick_q];
+      found = choose && runnable != '0;
+      if (choose && runnable == '0) begin
+        dies = live_q[pick_q] == '0;
+        arrive = !dies && bar_q[pick_q] == live_q[pick_q];
+        // Unless the memories may be written for another warp.
+        opens = !dies && !arrive && !exec_i;
+      end
     end
   end
 
   // Who is looked at next: one that waits for it; else the warp of the instruction, whose lanes may part; else the same once more,
   // whose joins or barrier may open. Whether they do is not waited for.
-  assign others = select_q & ~(Warps'(1) << pick_q);
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       pick_q <= '0;
     end else if (!picked || choose) begin
+      automatic logic [Warps-1:0] others;
+      others = select_q & ~(Warps'(1) << pick_q);
       if (others != '0) begin
         for (int w = int'(Warps) - 1; w >= 0; w--) if (others[w]) pick_q <= index_t'(w);
       end else if (exec_i) begin
@@ -216,69 +239,69 @@ module gpu_warps
 
   gpu_group #(.Threads(Threads)) u_group (
     .valid_i(picked), .runnable_i(runnable), .favour_i(favour_q[pick_q]), .group_i(group_q[pick_q]),
-    .expired_i(expired), .lane_pc_i(chosen_pcs), .lane_depth_i(chosen_depths),
+    .expired_i(expired), .place_i(chosen_places),
     .group_o(chosen), .favour_o(favour), .pc_o(chosen_pc), .depth_o(chosen_depth)
   );
-
-  assign choose_none = choose && runnable == '0;
-  // Every live lane waits at a barrier: the warp has arrived.
-  assign arrive = choose_none && live_q[pick_q] != '0 && bar_q[pick_q] == live_q[pick_q];
-
-  // Nobody is left who could come to where lanes wait: their joins open. Unless the memories may be written for another warp.
-  assign opens = choose_none && live_q[pick_q] != '0 && !arrive && !exec_i;
 
   // Where lanes are after the instruction, and after joins that open by themselves.
   index_t row;
   mask_t write;
-  place_t [Threads-1:0] places_d;
 
-  always_comb begin
-    row = exec_i ? exec_warp : pick_q;
-    write = exec_i ? mask_t'(outcome_i.write) : opens ? join_q[pick_q] : '0;
-    for (int t = 0; t < int'(Threads); t++) begin
-      places_d[t] = exec_i ? '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]} :
-                            '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
-      chosen_pcs[t] = chosen_places[t].pc;
-      chosen_depths[t] = chosen_places[t].depth;
-    end
-  end
+  assign row = exec_i ? exec_warp : pick_q;
+  assign write = exec_i ? mask_t'(outcome_i.write) : opens ? join_q[pick_q] : '0;
 
   for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
     place_t ram [Warps];
 
-    always_ff @(posedge clk_i) if (write[t]) ram[row] <= places_d[t];
+    always_ff @(posedge clk_i) begin
+      if (write[t]) begin
+        if (exec_i) ram[row] <= '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]};
+        else ram[row] <= '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
+      end
+    end
 
     assign chosen_places[t] = ram[pick_q];
     assign exec_places[t] = ram[exec_warp];
+    assign lane_pc_o[t] = {exec_places[t].pc, 2'b00};
   end
 
   // The instructions its groups have executed while others waited.
-  logic [AgeWidth-1:0] older;
-
-  always_comb begin
+  function automatic logic [AgeWidth-1:0] older(logic [AgeWidth-1:0] age, logic fence);
     older = AgeWidth'(StarveBound);
-    if (outcome_i.fence) begin
-      if (age_q[exec_warp] < AgeWidth'(StarveBound - LongTurn)) older = age_q[exec_warp] + AgeWidth'(LongTurn);
-    end else if (age_q[exec_warp] != AgeWidth'(StarveBound)) begin
-      older = age_q[exec_warp] + 1'b1;
+    if (fence) begin
+      if (age < AgeWidth'(StarveBound - LongTurn)) older = age + AgeWidth'(LongTurn);
+    end else if (age != AgeWidth'(StarveBound)) begin
+      older = age + 1'b1;
     end
-  end
+  endfunction
 
   // ---- Where they go on
 
   assign placed_o = active_q & ~(select_q | fence_q | arrived);
-  // An instruction that moves its warp, or lets others begin, says where; else a group that was chosen.
-  logic moves;
-  assign moves = ends && outcome_i.moves;
-  assign goes_on = moves || fresh != '0;
-  assign place_o = fresh | (moves ? Warps'(1) << exec_warp : '0) | (choose && runnable != '0 ? Warps'(1) << pick_q : '0);
-  assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
-  assign pop_o = (end_i ? Warps'(1) << end_warp : '0) | (ends ? Warps'(1) << exec_warp : '0);
-  assign flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
   assign flush_warp_o = exec_warp;
   assign flight_o = flight_q;
-  assign forget_o = (issue_o ? Warps'(1) << issue_warp : '0) | (end_jump_i ? Warps'(1) << end_warp : '0) |
-                    (flush_o || replays ? Warps'(1) << exec_warp : '0);
+
+  // An instruction that moves its warp, or lets others begin, says where; else a group that was chosen.
+  assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
+
+  always_comb begin
+    place_o = fresh;
+    if (moves) place_o |= Warps'(1) << exec_warp;
+    if (found) place_o |= Warps'(1) << pick_q;
+  end
+
+  always_comb begin
+    pop_o = '0;
+    if (end_i) pop_o |= Warps'(1) << end_warp;
+    if (ends) pop_o |= Warps'(1) << exec_warp;
+  end
+
+  always_comb begin
+    forget_o = '0;
+    if (issue_o) forget_o |= Warps'(1) << issue_warp;
+    if (end_jump_i) forget_o |= Warps'(1) << end_warp;
+    if (flush_o || replays) forget_o |= Warps'(1) << exec_warp;
+  end
 
   // ---- Barriers
 
@@ -293,8 +316,34 @@ module gpu_warps
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      active_q <= '0;
       flight_q <= '0;
+    end else begin
+      if (issue_o) flight_q[issue_warp] <= 1'b1;
+      if (end_i) flight_q[end_warp] <= 1'b0;
+      if (exec_i) flight_q[exec_warp] <= 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (end_jump_i) depth_q[end_warp] <= end_depth_i;
+    if (ends && outcome_i.uniform) depth_q[exec_warp] <= outcome_i.depth;
+    if (found) depth_q[pick_q] <= chosen_depth;
+    if (fresh != '0) begin
+      for (int w = 0; w < int'(Warps); w++) if (fresh[w]) depth_q[w] <= '0;
+    end
+  end
+
+  // Something happens to warps that is neither an issue nor an end like most. Gates need not know; a simulation skips the rest.
+  logic eventful;
+`ifdef SYNTHESIS
+  assign eventful = 1'b1;
+`else
+  assign eventful = exec_i || picked || start_i || fence_i || global_release_i || died_q || (replay_memory_q | replay_unit_q) != '0;
+`endif
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= '0;
       fence_q <= '0;
       replay_memory_q <= '0;
       replay_unit_q <= '0;
@@ -308,15 +357,11 @@ module gpu_warps
         bar_q[w] <= '0;
         group_q[w] <= '0;
       end
-    end else begin
+    end else if (eventful) begin
       if (memory_ready_i) replay_memory_q <= '0;
       if (unit_ready_i) replay_unit_q <= '0;
 
-      if (issue_o) flight_q[issue_warp] <= 1'b1;
-      if (end_i) flight_q[end_warp] <= 1'b0;
-      if (end_jump_i) depth_q[end_warp] <= end_depth_i;
       if (exec_i) begin
-        flight_q[exec_warp] <= 1'b0;
         if (outcome_i.fence) fence_q[exec_warp] <= 1'b1;
         if (outcome_i.replay_memory) begin
           replay_memory_q[exec_warp] <= 1'b1;
@@ -324,52 +369,47 @@ module gpu_warps
           replay_unit_q[exec_warp] <= 1'b1;
         end else if (outcome_i.replay_spawn) begin
           replay_spawn_q[exec_warp] <= 1'b1;
-        end else begin
-          if (outcome_i.uniform) begin
-            depth_q[exec_warp] <= outcome_i.depth;
-          end else begin
-            select_q[exec_warp] <= 1'b1;
-            live_q[exec_warp] <= mask_t'(outcome_i.state.live);
-            join_q[exec_warp] <= mask_t'(outcome_i.state.join_wait);
-            bar_q[exec_warp] <= mask_t'(outcome_i.state.bar_wait);
-            age_q[exec_warp] <= older;
-            expired_q[exec_warp] <= older == AgeWidth'(StarveBound);
-          end
+        end else if (!outcome_i.uniform) begin
+          automatic logic [AgeWidth-1:0] age;
+          age = older(age_q[exec_warp], outcome_i.fence);
+          select_q[exec_warp] <= 1'b1;
+          live_q[exec_warp] <= mask_t'(outcome_i.state.live);
+          join_q[exec_warp] <= mask_t'(outcome_i.state.join_wait);
+          bar_q[exec_warp] <= mask_t'(outcome_i.state.bar_wait);
+          age_q[exec_warp] <= age;
+          expired_q[exec_warp] <= age == AgeWidth'(StarveBound);
         end
       end
 
       if (fence_i) fence_q[fence_warp] <= 1'b0;
 
       // Whoever found a warp alive that has ended by now looks again.
-      died_q <= choose_none && live_q[pick_q] == '0;
-      if (died_q || (choose_none && live_q[pick_q] == '0)) replay_spawn_q <= '0;
+      died_q <= dies;
+      if (died_q || dies) replay_spawn_q <= '0;
 
       if (choose) begin
-        if (!choose_none || live_q[pick_q] == '0 || arrive) select_q[pick_q] <= 1'b0;
+        if (found || dies || arrive) select_q[pick_q] <= 1'b0;
         if (runnable != '0) begin
           group_q[pick_q] <= chosen;
-          depth_q[pick_q] <= chosen_depth;
           alone_q[pick_q] <= chosen == runnable;
           favour_q[pick_q] <= favour;
           if (expired || chosen == runnable) begin
             age_q[pick_q] <= '0;
             expired_q[pick_q] <= 1'b0;
           end
-        end else if (live_q[pick_q] == '0) begin
-          active_q[pick_q] <= 1'b0;
-        end else if (opens) begin
-          join_q[pick_q] <= '0;
         end
+        if (dies) active_q[pick_q] <= 1'b0;
+        if (opens) join_q[pick_q] <= '0;
       end
 
       for (int w = 0; w < int'(Warps); w++) begin
-        if (open != '0 && open[w]) begin
+        if (open[w]) begin
           bar_q[w] <= '0;
           select_q[w] <= 1'b1;
         end
       end
       for (int w = 0; w < int'(Warps); w++) begin
-        if (fresh != '0 && fresh[w]) begin
+        if (fresh[w]) begin
           active_q[w] <= 1'b1;
           alone_q[w] <= 1'b1;
           live_q[w] <= Threads'(1);
@@ -377,7 +417,6 @@ module gpu_warps
           join_q[w] <= '0;
           bar_q[w] <= '0;
           favour_q[w] <= '1;
-          depth_q[w] <= '0;
           age_q[w] <= '0;
           expired_q[w] <= 1'b0;
         end
@@ -386,6 +425,9 @@ module gpu_warps
   end
 
 `ifndef SYNTHESIS
+  NothingIsSkipped_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    exec_i || fence_i || choose || open != '0 || fresh != '0 || dies != died_q || (died_q && replay_spawn_q != '0) ||
+    (memory_ready_i && replay_memory_q != '0) || (unit_ready_i && replay_unit_q != '0) |-> eventful);
   OneStateAtATime_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flight_q & (fence_q | select_q)) == '0);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     (end_i |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and

@@ -70,7 +70,7 @@ module gpu_writeback
   warp_t warp_q;
   lanes_t mask_q;
   reg_t rd_q;
-  logic [Threads-1:0][31:0] data_q;
+  logic [31:0] data_q [Threads];
 
   // Without an FPU bit 5 of a register number is never set. The core around this block has a function of the same name.
   // verilator lint_off VARHIDDEN
@@ -98,50 +98,76 @@ module gpu_writeback
 
   // Zero where nothing is to be written: rows are cleared with it.
   always_ff @(posedge clk_i) begin
-    if (!execute_i) data_q <= '0;
-    else for (int t = 0; t < int'(Threads); t++) data_q[t] <= execute_data_i[t];
+    if (execute_i) data_q <= execute_data_i;
+    else data_q <= '{default: '0};
   end
 
-  assign memory_take_o = memory_i && !write_q;
-  assign fpu_take_o = fpu_i && !memory_i && !write_q;
-  assign muldiv_take_o = muldiv_i && !memory_i && !fpu_i && !write_q;
   // Loads answer in parts, the last of which ends them.
+  always_comb begin
+    memory_take_o = 1'b0;
+    fpu_take_o = 1'b0;
+    muldiv_take_o = 1'b0;
+    ends_o = '0;
+    done = 1'b0;
+    if (!write_q) begin
+      if (memory_i) begin
+        memory_take_o = 1'b1;
+        ends_o[0] = memory_last_i && !memory_tag_i.fence;
+        done = memory_last_i;
+      end else if (fpu_i) begin
+        fpu_take_o = 1'b1;
+        ends_o[1] = !fpu_tag_i.fence;
+        done = 1'b1;
+      end else if (muldiv_i) begin
+        muldiv_take_o = 1'b1;
+        ends_o[2] = !muldiv_tag_i.fence;
+        done = 1'b1;
+      end
+    end
+  end
+
   assign part = memory_take_o || fpu_take_o || muldiv_take_o;
-  assign done = part && (!memory_i || memory_last_i);
   assign tag = memory_i ? memory_tag_i : fpu_i ? fpu_tag_i : muldiv_tag_i;
   assign done_warp_o = tag.warp;
   assign done_fence_o = done && tag.fence;
   assign done_fence_i_o = done && tag.fence_i;
-  assign ends_o = {
-    muldiv_take_o && !muldiv_tag_i.fence, fpu_take_o && !fpu_tag_i.fence, memory_take_o && memory_last_i && !memory_tag_i.fence
-  };
 
   // Many instructions write nothing; only who has met none of them for a while stops the others.
-  assign waits_o = write_q && (memory_i || fpu_i || muldiv_i) && waited_q == '1;
+  always_comb begin
+    waits_o = 1'b0;
+    if (waited_q == '1) waits_o = write_q && (memory_i || fpu_i || muldiv_i);
+  end
+
   assign empty_o = !write_q;
 
   // Who writes: 0 the execute stage, or zeros; 1 memory, 2 floating point, 3 multiplication and division.
   logic [1:0] from;
 
-  assign from = (clear_i || write_q) ? 2'd0 : memory_i ? 2'd1 : fpu_i ? 2'd2 : 2'd3;
-
   always_comb begin
-    for (int t = 0; t < int'(Threads); t++) begin
-      unique case (from)
-        2'd0:    data_o[t] = data_q[t];
-        2'd1:    data_o[t] = memory_data_i[t];
-        2'd2:    data_o[t] = fpu_data_i[t];
-        default: data_o[t] = muldiv_data_i[t];
-      endcase
-    end
+    if (clear_i || write_q) from = 2'd0;
+    else if (memory_i) from = 2'd1;
+    else if (fpu_i) from = 2'd2;
+    else from = 2'd3;
   end
 
   always_comb begin
     unique case (from)
-      2'd0:    mask_o = Threads'(mask_q);
-      2'd1:    mask_o = memory_mask_i;
-      2'd2:    mask_o = fpu_mask_i;
-      default: mask_o = muldiv_mask_i;
+      2'd0: begin
+        data_o = data_q;
+        mask_o = Threads'(mask_q);
+      end
+      2'd1: begin
+        data_o = memory_data_i;
+        mask_o = memory_mask_i;
+      end
+      2'd2: begin
+        data_o = fpu_data_i;
+        mask_o = fpu_mask_i;
+      end
+      default: begin
+        data_o = muldiv_data_i;
+        mask_o = muldiv_mask_i;
+      end
     endcase
     if (clear_i) mask_o = '1;
   end
@@ -166,8 +192,13 @@ module gpu_writeback
     write_q |-> mask_q == lanes_t'(Threads'(mask_q)));
   NothingIsLost_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     execute_i |=> write_q);
+  logic zeros;
+  always_comb begin
+    zeros = 1'b1;
+    for (int t = 0; t < int'(Threads); t++) if (data_q[t] != '0) zeros = 1'b0;
+  end
   ZerosClear_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    clear_i |-> !write_q && data_q == '0);
+    clear_i |-> !write_q && zeros);
   ZeroStaysZero_A : assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
     write_o |-> row_o[RegWidth-1:0] != '0);
 `endif
