@@ -69,8 +69,10 @@ module gpu_buffers
   end
 
   always_ff @(posedge clk_i) begin
+    automatic logic [Warps-1:0] others;
+    others = pop_i | (push & ~one_q);
     for (int w = 0; w < int'(Warps); w++) begin
-      if (pop_i[w] || (push[w] && !one_q[w])) first_q[w] <= two_q[w] ? second_q[w] : 32'(push_needs_i.reads);
+      if (others[w]) first_q[w] <= two_q[w] ? second_q[w] : 32'(push_needs_i.reads);
       if (push[w]) second_q[w] <= 32'(push_needs_i.reads);
     end
   end

@@ -112,11 +112,11 @@ module gpu_core
 
   state_e state;
   logic [15:0] clear_row;
-  logic halt, begin_kernel, quiet, fatal, clear, units_n;
+  logic hold, halt, begin_kernel, quiet, fatal, clear, units_n;
   logic [Warps-1:0] active;
 
   assign clear = state == Clear;
-  assign units_n = rst_ni && !(clear && !begin_kernel);
+  assign units_n = rst_ni && !hold;
 
   // ---- Issue
 
@@ -146,7 +146,7 @@ module gpu_core
   logic [31:0] next_lane_pc [Threads];
   depth_t next_lane_depth [Threads];
   logic memory_ready, memory_wake, muldiv_ready, fpu_ready, csr;
-  logic alone, flow_alone, stuck;
+  logic alone, flow_alone, still;
   logic [15:0] stuck_warps;
   lane_state_t lane_state;
   logic [31:0] lane_pc [Threads];
@@ -166,13 +166,13 @@ module gpu_core
     .end_warp_i(execute.from.warp), .end_i(ends), .end_jump_i(end_jumps), .end_depth_i(end_depth), .alone_o(alone),
     .exec_i(flow_valid), .exec_warp_i(flow_warp), .outcome_i(outcome),
     .next_pc_i(next_pc), .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
-    .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready),
+    .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready), .replay_o(replays),
     .fence_i(done_fence), .fence_warp_i(done_warp),
     .exec_alone_o(flow_alone), .state_o(lane_state), .lane_pc_o(lane_pc),
     .active_o(active), .quiet_o(quiet),
     .global_bar_o(bar_o), .global_id_o(bar_id_o), .global_count_o(bar_count_o), .global_warps_o(bar_warps_o),
     .global_release_i(bar_release_i),
-    .waits_o(waits), .stuck_o(stuck), .stuck_warps_o(stuck_warps)
+    .waits_o(waits), .still_o(still), .stuck_warps_o(stuck_warps)
   );
 
   // ---- Fetch and decode
@@ -266,8 +266,6 @@ module gpu_core
     .stack_base_o(stack_base), .stack_bytes_o(stack_bytes), .stack_operand_o(stack_operand), .stack_size_o(stack_size),
     .trap_o(trap), .trap_cause_o(trap_cause), .trap_value_o(trap_value), .fatal_o(fatal), .fatal_value_o(fatal_value)
   );
-
-  assign replays = flow_valid && (outcome.replay_memory || outcome.replay_unit || outcome.replay_spawn);
 
   // ---- Units that take their time
 
@@ -373,12 +371,12 @@ module gpu_core
   gpu_life #(.ClearCycles(ClearCycles)) u_life (
     .clk_i, .rst_ni, .start_i, .stop_i,
     .work_left_i(active != '0 || !quiet), .empty_i(empty), .drained_i(memory_idle),
-    .bar_i(flow_valid && outcome.bar_write), .bar_pc_i(flow_pc), .stuck_i(stuck || (bar_o && bar_stuck_i)), .stuck_warps_i(stuck_warps),
+    .bar_i(flow_valid && outcome.bar_write), .bar_pc_i(flow_pc), .still_i(still), .stuck_i(bar_o ? bar_stuck_i : active != '0), .stuck_warps_i(stuck_warps),
     .overflow_i(overflow), .overflow_pc_i(overflow_pc), .overflow_value_i(overflow_value),
     .trap_i(fatal), .trap_cause_i(trap_cause), .trap_pc_i(flow_pc), .trap_value_i(fatal_value),
     .fetch_error_i(fetch_error), .fetch_addr_i(fetch_error_addr),
     .data_error_i(memory_error), .data_store_i(memory_error_store), .data_addr_i(memory_error_addr),
-    .state_o(state), .clear_o(clear_row), .begin_o(begin_kernel), .halt_o(halt), .running_o,
+    .state_o(state), .clear_o(clear_row), .hold_o(hold), .begin_o(begin_kernel), .halt_o(halt), .running_o,
     .fault_o, .fault_cause_o, .fault_pc_o, .fault_value_o
   );
 

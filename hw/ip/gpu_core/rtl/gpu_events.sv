@@ -62,14 +62,19 @@ module gpu_events
   always_ff @(posedge clk_i) begin
     issue_q <= issue_i;
     pipe_q <= pipe_i;
-    quiet_q <= quiet_i;
-    waits_q <= waits_i;
     retire_q <= retire_i;
     unit_q <= unit_i;
     lanes_o <= lanes;
     replay_q <= replay_i;
     hit_q <= data_hit_i;
     miss_q <= data_miss_i;
+    // Looked at where nothing issued.
+    waits_q <= 'x;
+    quiet_q <= 'x;
+    if (!issue_i) begin
+      waits_q <= waits_i;
+      quiet_q <= quiet_i;
+    end
   end
 
   always_comb begin

@@ -144,6 +144,9 @@ module gpu_front
   // by a number, so that one gate makes a bit.
   always_ff @(posedge clk_i) begin
     automatic logic [Warps-1:0] fetched, again, jumped, moves, high, low;
+    automatic logic [29:0] place_pc;
+    place_pc = 'x;
+    if (place_i != '0) place_pc = place_pc_i[31:2];
     fetched = fetch ? Warps'(1) << fetch_warp : '0;
     again = miss ? Warps'(1) << decode_warp_q : '0;
     jumped = jump_i ? Warps'(1) << jump_warp_i : '0;
@@ -156,7 +159,7 @@ module gpu_front
           2'd0:    pc_q[w] <= {fetch_pc + 30'd1, 2'b00};
           2'd1:    pc_q[w] <= {decode_pc_q, 2'b00};
           2'd2:    pc_q[w] <= {jump_pc_i[31:2], 2'b00};
-          default: pc_q[w] <= {place_pc_i[31:2], 2'b00};
+          default: pc_q[w] <= {place_pc, 2'b00};
         endcase
       end
     end

@@ -26,9 +26,10 @@ module gpu_life
   input  logic [4:0]  trap_cause_i,
   input  logic [31:0] trap_pc_i,
   input  logic [31:0] trap_value_i,
-  // A barrier is come to, by the instruction at `bar_pc_i`; no warp will ever go on, and which wait at barriers
+  // A barrier is come to, by the instruction at `bar_pc_i`; no warp can run, none will ever go on, and which wait at barriers
   input  logic        bar_i,
   input  logic [31:0] bar_pc_i,
+  input  logic        still_i,
   input  logic        stuck_i,
   input  logic [15:0] stuck_warps_i,
   // A stack pointer that left its stack, written by the instruction at `overflow_pc_i`
@@ -45,6 +46,8 @@ module gpu_life
   output state_e      state_o,
   /// Row to zero.
   output logic [15:0] clear_o,
+  /// All of Clear but its last cycle: what runs kernels is held in reset.
+  output logic        hold_o,
   /// The last cycle of Clear.
   output logic        begin_o,
   output logic        halt_o,
@@ -73,6 +76,7 @@ module gpu_life
       halt_o <= 1'b0;
       stopped_q <= 1'b0;
       last_q <= 1'b0;
+      hold_o <= 1'b0;
       still_q <= '0;
       bar_pc_q <= '0;
       fault_o <= 1'b0;
@@ -92,6 +96,7 @@ module gpu_life
           bar_pc_q <= '0;
           if (start_i) begin
             state_o <= Clear;
+            hold_o <= 1'b1;
             fault_o <= 1'b0;
             fault_cause_o <= '0;
             fault_pc_o <= '0;
@@ -101,6 +106,7 @@ module gpu_life
         Clear: begin
           clear_o <= clear_o + 16'd1;
           last_q <= clear_o == 16'(ClearCycles - 2);
+          hold_o <= !begin_o && clear_o != 16'(ClearCycles - 2);
           if (stop_i) stopped_q <= 1'b1;
           if (begin_o) begin
             state_o <= Run;
@@ -110,7 +116,7 @@ module gpu_life
         Run: begin
           if (stop_i) halt_o <= 1'b1;
           if (halt_o || !work_left_i) if (empty_i) state_o <= Drain;
-          if (stuck_i && !halt_o) still_q <= still_q + 4'd1;
+          if (still_i && !halt_o) if (stuck_i) still_q <= still_q + 4'd1;
         end
         default: if (drained_i) state_o <= Idle;
       endcase

@@ -83,22 +83,16 @@ module gpu_scoreboard
     any = all[0];
   endfunction
 
-  function automatic entries_t of_warp(all_t all, index_t warp);
-    all_t shifted;
-    shifted = all >> warp;
-    for (int e = 0; e < int'(Entries); e++) of_warp[e] = shifted[e][0];
-  endfunction
-
   function automatic all_t bit_of(entry_t number, index_t warp);
     bit_of = '0;
     bit_of[number][warp] = 1'b1;
   endfunction
 
   always_comb begin
-    automatic entries_t used;
-    used = of_warp(used_q, push_warp);
+    automatic all_t used;
+    used = used_q >> push_warp;
     push_entry_o = '0;
-    for (int e = int'(Entries) - 1; e >= 0; e--) if (!used[e]) push_entry_o = entry_t'(e);
+    for (int e = int'(Entries) - 1; e >= 0; e--) if (!used[e][0]) push_entry_o = entry_t'(e);
   end
 
   // ---- Who waits
@@ -164,20 +158,23 @@ module gpu_scoreboard
       awaited_q <= '1;
     end else begin
       if (look) begin
-        automatic entries_t counts;
-        automatic logic executing, waits_for;
+        automatic all_t counts;
+        automatic entries_t awaited;
+        automatic logic executing;
         automatic needs_t needs;
         automatic operation_t operation;
         needs = needs_i;
         executing = look_warp == push_warp && execute_i;
         // An entry that is not in use, but for that of an instruction that goes on in a unit now, stays so until the next one has issued.
-        counts = of_warp(used_q, look_warp);
-        if (executing && push_i) counts[push_entry_o] = 1'b1;
+        counts = used_q >> look_warp;
+        if (executing && push_i) counts[push_entry_o][0] = 1'b1;
         for (int e = 0; e < int'(Entries); e++) begin
           operation = (executing && push_entry_o == entry_t'(e)) ? executes : ram[{entry_t'(e), look_warp}];
-          waits_for = 'x;
-          if (counts[e]) waits_for = touches(needs, operation);
-          awaited_q[e][look_warp] <= waits_for;
+          awaited[e] = 'x;
+          if (counts[e][0]) awaited[e] = touches(needs, operation);
+        end
+        for (int w = 0; w < int'(Warps); w++) begin
+          if (look_warp == index_t'(w)) for (int e = 0; e < int'(Entries); e++) awaited_q[e][w] <= awaited[e];
         end
         looked_q[look_warp] <= 1'b1;
       end
@@ -193,9 +190,10 @@ module gpu_scoreboard
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       used_q <= '0;
+    end else if (push_i) begin
+      used_q <= (used_q & ~ended) | bit_of(push_entry_o, push_warp);
     end else begin
       used_q <= used_q & ~ended;
-      if (push_i) used_q[push_entry_o][push_warp] <= 1'b1;
     end
   end
 

@@ -66,6 +66,8 @@ module gpu_warps
   input  depth_t                lane_depth_i [Threads],
   input  logic                  memory_ready_i,
   input  logic                  unit_ready_i,
+  /// It comes again.
+  output logic                  replay_o,
 
   // A fence, or an atomic access, has ended.
   input  logic                  fence_i,
@@ -88,8 +90,8 @@ module gpu_warps
   input  logic                  global_release_i,
 
   output waits_t                waits_o,
-  /// Every live warp waits at a barrier, or for others to end, and none of them will go on: not at a barrier across cores.
-  output logic                  stuck_o,
+  /// Every live warp waits at a barrier, or for others to end; and which wait at barriers.
+  output logic                  still_o,
   output logic [15:0]           stuck_warps_o
 );
 
@@ -106,7 +108,7 @@ module gpu_warps
   logic died_q;
   // One entry a warp.
   logic [Warps-1:0][Threads-1:0] live_q, join_q, bar_q, favour_q, group_q;
-  logic [Warps-1:0][DepthWidth-1:0] depth_q;
+  logic [Warps-1:0][7:0] depth_q;  // of a byte each, which are found at once
   logic [Warps-1:0][AgeWidth-1:0] age_q;  // and whether it has come to the bound: `expired_q`
   // One entry a lane of a warp, in a memory a lane with one write a cycle; valid for lanes outside the group, and for all while a
   // choice is due.
@@ -115,7 +117,6 @@ module gpu_warps
     logic [29:0] pc;
   } place_t;
   place_t chosen_places [Threads];
-  place_t exec_places [Threads];
 
   index_t issue_warp, end_warp, exec_warp, fence_warp;
 
@@ -127,9 +128,9 @@ module gpu_warps
 
   logic [Warps-1:0] ready;
 
-  assign ready = active_q & valid_i & ~(
-    wait_i | flight_q | select_q | fence_q | replay_memory_q | replay_unit_q | replay_spawn_q | arrived
-  );
+  assign placed_o = active_q & ~(select_q | fence_q | arrived);
+
+  assign ready = placed_o & valid_i & ~(wait_i | flight_q | replay_memory_q | replay_unit_q | replay_spawn_q);
 
   gpu_warp_select #(.Warps(Warps)) u_select (
     .clk_i, .rst_ni, .ready_i(ready), .hold_i, .issue_o, .warp_o(issue_warp)
@@ -137,7 +138,7 @@ module gpu_warps
 
   assign issue_warp_o = warp_t'(issue_warp);
   assign issue_mask_o = lanes_t'(group_q[issue_warp]);
-  assign issue_depth_o = depth_q[issue_warp];
+  assign issue_depth_o = depth_t'(depth_q[issue_warp]);
 
   assign alone_o = alone_q[end_warp];
   assign exec_alone_o = alone_q[exec_warp];
@@ -155,85 +156,75 @@ module gpu_warps
   };
 
   // Whoever would come to a barrier, or end, is none of those that can run.
-  assign stuck_o = active_q != '0 && (active_q & ~(arrived | replay_spawn_q)) == '0 && !global_bar_o;
+  assign still_o = (active_q & ~(arrived | replay_spawn_q)) == '0;
   assign stuck_warps_o = 16'(arrived);
 
-  // ---- What the instruction behind the execute stage does
+  // ---- What the instruction behind the execute stage does, and the choice of a group: one warp a cycle, picked in the cycle before
+
+  // Something happens to warps that is neither an issue nor an end like most. Gates need not know; a simulation skips the rest.
+  logic eventful;
+`ifdef SYNTHESIS
+  assign eventful = 1'b1;
+`else
+  assign eventful = exec_i || select_q != '0 || start_i || fence_i || global_release_i || died_q || (replay_memory_q | replay_unit_q) != '0;
+`endif
 
   // The instruction takes effect, or it comes again. Its warp goes on at a place that it says; it begins others.
   logic ends, replays, moves;
-  logic [Warps-1:0] begun;
-
-  always_comb begin
-    replays = 1'b0;
-    ends = 1'b0;
-    moves = 1'b0;
-    flush_o = 1'b0;
-    begun = '0;
-    if (exec_i) begin
-      replays = outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn;
-      ends = !replays;
-      moves = ends && outcome_i.moves;
-      flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
-      begun = Warps'(outcome_i.spawn);
-    end
-  end
-
   // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
   logic [Warps-1:0] fresh;
-
-  assign fresh = start_i ? Warps'(1) : begun;
-
-  // ---- Choice of a group: one warp a cycle, picked in the cycle before
-
   // The warp that is picked is one to choose for. It has lanes to run; no lane lives; every live lane waits at a barrier, so the
   // warp has arrived; or nobody is left who could come to where lanes wait: their joins open.
   logic picked;
-  logic choose, found, dies, arrive, opens, expired, goes_on;
+  logic choose, found, dies, arrive, opens, expired;
   logic [Warps-1:0] open;
   index_t pick_q;
   mask_t runnable, chosen, favour;
   logic [31:0] chosen_pc;
   depth_t chosen_depth;
 
-  // One place a cycle is told.
   assign picked = select_q[pick_q];
-  assign goes_on = moves || fresh != '0;
-  assign choose = picked && !goes_on;
+  assign replay_o = replays;
 
   always_comb begin
-    runnable = 'x;
-    expired = 'x;
+    replays = 1'b0;
+    ends = 1'b0;
+    moves = 1'b0;
+    flush_o = 1'b0;
+    fresh = '0;
+    choose = 1'b0;
     found = 1'b0;
     dies = 1'b0;
     arrive = 1'b0;
     opens = 1'b0;
-    if (picked) begin
-      runnable = live_q[pick_q] & ~join_q[pick_q] & ~bar_q[pick_q];
-      expired = expired_q[pick_q];
-      found = choose && runnable != '0;
-      if (choose && runnable == '0) begin
-        dies = live_q[pick_q] == '0;
-        arrive = !dies && bar_q[pick_q] == live_q[pick_q];
-        // Unless the memories may be written for another warp.
-        opens = !dies && !arrive && !exec_i;
+    runnable = 'x;
+    expired = 'x;
+    place_o = '0;
+    if (eventful) begin
+      if (exec_i) begin
+        replays = outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn;
+        ends = !replays;
+        moves = ends && outcome_i.moves;
+        flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
+        fresh = Warps'(outcome_i.spawn);
       end
-    end
-  end
-
-  // Who is looked at next: one that waits for it; else the warp of the instruction, whose lanes may part; else the same once more,
-  // whose joins or barrier may open. Whether they do is not waited for.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      pick_q <= '0;
-    end else if (!picked || choose) begin
-      automatic logic [Warps-1:0] others;
-      others = select_q & ~(Warps'(1) << pick_q);
-      if (others != '0) begin
-        for (int w = int'(Warps) - 1; w >= 0; w--) if (others[w]) pick_q <= index_t'(w);
-      end else if (exec_i) begin
-        pick_q <= exec_warp;
+      if (start_i) fresh = Warps'(1);
+      if (picked) begin
+        // One place a cycle is told.
+        choose = !moves && fresh == '0;
+        runnable = live_q[pick_q] & ~join_q[pick_q] & ~bar_q[pick_q];
+        expired = expired_q[pick_q];
+        found = choose && runnable != '0;
+        if (choose && runnable == '0) begin
+          dies = live_q[pick_q] == '0;
+          arrive = !dies && bar_q[pick_q] == live_q[pick_q];
+          // Unless the memories may be written for another warp.
+          opens = !dies && !arrive && !exec_i;
+        end
       end
+      place_o = fresh;
+      if (moves) place_o |= Warps'(1) << exec_warp;
+      if (found) place_o |= Warps'(1) << pick_q;
     end
   end
 
@@ -244,25 +235,30 @@ module gpu_warps
   );
 
   // Where lanes are after the instruction, and after joins that open by themselves.
-  index_t row;
-  mask_t write;
-
-  assign row = exec_i ? exec_warp : pick_q;
-  assign write = exec_i ? mask_t'(outcome_i.write) : opens ? join_q[pick_q] : '0;
-
   for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
     place_t ram [Warps];
 
     always_ff @(posedge clk_i) begin
-      if (write[t]) begin
-        if (exec_i) ram[row] <= '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]};
-        else ram[row] <= '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
+      if (eventful) begin
+        automatic logic write;
+        automatic index_t row;
+        write = exec_i ? outcome_i.write[t] : opens && join_q[pick_q][t];
+        row = exec_i ? exec_warp : pick_q;
+        if (write) begin
+          if (exec_i) ram[row] <= '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]};
+          else ram[row] <= '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
+        end
       end
     end
 
-    assign chosen_places[t] = ram[pick_q];
-    assign exec_places[t] = ram[exec_warp];
-    assign lane_pc_o[t] = {exec_places[t].pc, 2'b00};
+    always_comb begin
+      chosen_places[t] = 'x;
+      lane_pc_o[t] = 'x;
+      if (eventful) begin
+        chosen_places[t] = ram[pick_q];
+        lane_pc_o[t] = {ram[exec_warp].pc, 2'b00};
+      end
+    end
   end
 
   // The instructions its groups have executed while others waited.
@@ -277,18 +273,11 @@ module gpu_warps
 
   // ---- Where they go on
 
-  assign placed_o = active_q & ~(select_q | fence_q | arrived);
   assign flush_warp_o = exec_warp;
   assign flight_o = flight_q;
 
   // An instruction that moves its warp, or lets others begin, says where; else a group that was chosen.
   assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
-
-  always_comb begin
-    place_o = fresh;
-    if (moves) place_o |= Warps'(1) << exec_warp;
-    if (found) place_o |= Warps'(1) << pick_q;
-  end
 
   always_comb begin
     pop_o = '0;
@@ -325,24 +314,17 @@ module gpu_warps
   end
 
   always_ff @(posedge clk_i) begin
-    if (end_jump_i) depth_q[end_warp] <= end_depth_i;
-    if (ends && outcome_i.uniform) depth_q[exec_warp] <= outcome_i.depth;
-    if (found) depth_q[pick_q] <= chosen_depth;
-    if (fresh != '0) begin
+    if (end_jump_i) depth_q[end_warp] <= 8'(end_depth_i);
+    if (eventful) begin
+      if (ends && outcome_i.uniform) depth_q[exec_warp] <= 8'(outcome_i.depth);
+      if (found) depth_q[pick_q] <= 8'(chosen_depth);
       for (int w = 0; w < int'(Warps); w++) if (fresh[w]) depth_q[w] <= '0;
     end
   end
 
-  // Something happens to warps that is neither an issue nor an end like most. Gates need not know; a simulation skips the rest.
-  logic eventful;
-`ifdef SYNTHESIS
-  assign eventful = 1'b1;
-`else
-  assign eventful = exec_i || picked || start_i || fence_i || global_release_i || died_q || (replay_memory_q | replay_unit_q) != '0;
-`endif
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      pick_q <= '0;
       active_q <= '0;
       fence_q <= '0;
       replay_memory_q <= '0;
@@ -358,6 +340,18 @@ module gpu_warps
         group_q[w] <= '0;
       end
     end else if (eventful) begin
+      // Who is looked at next: one that waits for it; else the warp of the instruction, whose lanes may part; else the same once
+      // more, whose joins or barrier may open. Whether they do is not waited for.
+      if (!picked || choose) begin
+        automatic logic [Warps-1:0] others;
+        others = select_q & ~(Warps'(1) << pick_q);
+        if (others != '0) begin
+          for (int w = int'(Warps) - 1; w >= 0; w--) if (others[w]) pick_q <= index_t'(w);
+        end else if (exec_i) begin
+          pick_q <= exec_warp;
+        end
+      end
+
       if (memory_ready_i) replay_memory_q <= '0;
       if (unit_ready_i) replay_unit_q <= '0;
 
@@ -426,8 +420,9 @@ module gpu_warps
 
 `ifndef SYNTHESIS
   NothingIsSkipped_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    exec_i || fence_i || choose || open != '0 || fresh != '0 || dies != died_q || (died_q && replay_spawn_q != '0) ||
+    exec_i || fence_i || picked || open != '0 || fresh != '0 || dies != died_q || (died_q && replay_spawn_q != '0) ||
     (memory_ready_i && replay_memory_q != '0) || (unit_ready_i && replay_unit_q != '0) |-> eventful);
+  NoneRunsBeforeTheBarrierOfAllCores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) global_bar_o |-> still_o);
   OneStateAtATime_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flight_q & (fence_q | select_q)) == '0);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     (end_i |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and

@@ -23,6 +23,8 @@ module gpu_writeback
   input  reg_t                execute_rd_i,
   input  logic [31:0]         execute_data_i [Threads],
 
+  // Entries are the scoreboard's.
+  // verilator lint_off UNUSEDSIGNAL
   input  logic                memory_i,
   input  logic                memory_last_i,
   input  tag_t                memory_tag_i,
@@ -41,6 +43,7 @@ module gpu_writeback
   input  logic [Threads-1:0]  muldiv_mask_i,
   input  logic [31:0]         muldiv_data_i [Threads],
   output logic                muldiv_take_o,
+  // verilator lint_on UNUSEDSIGNAL
 
   /// The operation of a unit that has ended, if one has.
   output warp_t               done_warp_o,
@@ -61,11 +64,7 @@ module gpu_writeback
   output logic [31:0]         data_o [Threads]
 );
 
-  logic write_q, part, done;
-  // The entry is the scoreboard's.
-  // verilator lint_off UNUSEDSIGNAL
-  tag_t tag;
-  // verilator lint_on UNUSEDSIGNAL
+  logic write_q;
   logic [1:0] waited_q;
   warp_t warp_q;
   lanes_t mask_q;
@@ -102,88 +101,79 @@ module gpu_writeback
     else data_q <= '{default: '0};
   end
 
-  // Loads answer in parts, the last of which ends them.
+  // Who writes: 0 the execute stage, or zeros; 1 memory, 2 floating point, 3 multiplication and division.
+  logic [1:0] from;
+
   always_comb begin
     memory_take_o = 1'b0;
     fpu_take_o = 1'b0;
     muldiv_take_o = 1'b0;
     ends_o = '0;
-    done = 1'b0;
-    if (!write_q) begin
-      if (memory_i) begin
-        memory_take_o = 1'b1;
-        ends_o[0] = memory_last_i && !memory_tag_i.fence;
-        done = memory_last_i;
-      end else if (fpu_i) begin
-        fpu_take_o = 1'b1;
-        ends_o[1] = !fpu_tag_i.fence;
-        done = 1'b1;
-      end else if (muldiv_i) begin
-        muldiv_take_o = 1'b1;
-        ends_o[2] = !muldiv_tag_i.fence;
-        done = 1'b1;
-      end
+    done_warp_o = 'x;
+    done_fence_o = 1'b0;
+    done_fence_i_o = 1'b0;
+    write_o = 1'b0;
+    row_o = 'x;
+    mask_o = 'x;
+    from = 'x;
+    if (write_q) begin
+      write_o = 1'b1;
+      row_o = row(warp_q, rd_q);
+      mask_o = Threads'(mask_q);
+      from = 2'd0;
+    end else if (memory_i) begin
+      // Loads answer in parts, the last of which ends them.
+      memory_take_o = 1'b1;
+      ends_o[0] = memory_last_i && !memory_tag_i.fence;
+      done_warp_o = memory_tag_i.warp;
+      done_fence_o = memory_last_i && memory_tag_i.fence;
+      done_fence_i_o = memory_last_i && memory_tag_i.fence_i;
+      write_o = memory_tag_i.we;
+      row_o = row(memory_tag_i.warp, memory_tag_i.rd);
+      mask_o = memory_mask_i;
+      from = 2'd1;
+    end else if (fpu_i) begin
+      fpu_take_o = 1'b1;
+      ends_o[1] = !fpu_tag_i.fence;
+      done_warp_o = fpu_tag_i.warp;
+      done_fence_o = fpu_tag_i.fence;
+      done_fence_i_o = fpu_tag_i.fence_i;
+      write_o = fpu_tag_i.we;
+      row_o = row(fpu_tag_i.warp, fpu_tag_i.rd);
+      mask_o = fpu_mask_i;
+      from = 2'd2;
+    end else if (muldiv_i) begin
+      muldiv_take_o = 1'b1;
+      ends_o[2] = !muldiv_tag_i.fence;
+      done_warp_o = muldiv_tag_i.warp;
+      done_fence_o = muldiv_tag_i.fence;
+      done_fence_i_o = muldiv_tag_i.fence_i;
+      write_o = muldiv_tag_i.we;
+      row_o = row(muldiv_tag_i.warp, muldiv_tag_i.rd);
+      mask_o = muldiv_mask_i;
+      from = 2'd3;
+    end
+    if (clear_i) begin
+      write_o = clear_row_i < 16'(Rows);
+      row_o = RowWidth'(clear_row_i);
+      mask_o = '1;
+      from = 2'd0;
     end
   end
 
-  assign part = memory_take_o || fpu_take_o || muldiv_take_o;
-  assign tag = memory_i ? memory_tag_i : fpu_i ? fpu_tag_i : muldiv_tag_i;
-  assign done_warp_o = tag.warp;
-  assign done_fence_o = done && tag.fence;
-  assign done_fence_i_o = done && tag.fence_i;
-
-  // Many instructions write nothing; only who has met none of them for a while stops the others.
   always_comb begin
+    unique case (from)
+      2'd0:    data_o = data_q;
+      2'd1:    data_o = memory_data_i;
+      2'd2:    data_o = fpu_data_i;
+      default: data_o = muldiv_data_i;
+    endcase
+    // Many instructions write nothing; only who has met none of them for a while stops the others.
     waits_o = 1'b0;
     if (waited_q == '1) waits_o = write_q && (memory_i || fpu_i || muldiv_i);
   end
 
   assign empty_o = !write_q;
-
-  // Who writes: 0 the execute stage, or zeros; 1 memory, 2 floating point, 3 multiplication and division.
-  logic [1:0] from;
-
-  always_comb begin
-    if (clear_i || write_q) from = 2'd0;
-    else if (memory_i) from = 2'd1;
-    else if (fpu_i) from = 2'd2;
-    else from = 2'd3;
-  end
-
-  always_comb begin
-    unique case (from)
-      2'd0: begin
-        data_o = data_q;
-        mask_o = Threads'(mask_q);
-      end
-      2'd1: begin
-        data_o = memory_data_i;
-        mask_o = memory_mask_i;
-      end
-      2'd2: begin
-        data_o = fpu_data_i;
-        mask_o = fpu_mask_i;
-      end
-      default: begin
-        data_o = muldiv_data_i;
-        mask_o = muldiv_mask_i;
-      end
-    endcase
-    if (clear_i) mask_o = '1;
-  end
-
-  always_comb begin
-    if (clear_i) begin
-      write_o = clear_row_i < 16'(Rows);
-      row_o = RowWidth'(clear_row_i);
-    end else if (write_q) begin
-      write_o = 1'b1;
-      row_o = row(warp_q, rd_q);
-    end else begin
-      write_o = part && tag.we;
-      row_o = row(tag.warp, tag.rd);
-    end
-  end
 
 `ifndef SYNTHESIS
   OneWriter_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
