@@ -96,11 +96,11 @@ def test_divisions_take_the_promised_time(op: Op, a: int, b: int, extra: int) ->
 
 
 MUTATIONS = [
-    ("gpu_fpu_round_pkg.sv", "last[0] || lost", "last[0]"),
-    ("gpu_fpu_round_pkg.sv", "bound == Bound || (bound == Even && most < wanted)", "bound == Bound"),
-    ("gpu_fpu_round_pkg.sv", "x[51:48] == '0 ? '0 : m.exponent", "m.exponent"),
+    ("gpu_fpu_move_pkg.sv", "moved | frame_t'((moved << distance) != x)", "moved"),
+    ("gpu_fpu_move_pkg.sv", "m.bound == Bound || (m.bound == Even && m.exponent[3:0] < distance)", "m.bound == Bound"),
+    ("gpu_fpu_move_pkg.sv", "near[51:48] == '0 ? '0 : m.exponent", "m.exponent"),
     ("gpu_fpu_round_pkg.sv", "NearestAway: return half;", "NearestAway: return half && (rest || last);"),
-    ("gpu_fpu_round_pkg.sv", "if (tiny && n.fraction == '1 && n.low[9])", "if (1'b0)"),
+    ("gpu_fpu_round_pkg.sv", "if (n.value[33:9] == {1'b0, {24{1'b1}}})", "if (1'b0)"),
     ("gpu_fpu_prepare_pkg.sv", "(ca.zero || cf.zero || ", "("),
     ("gpu_fpu_prepare_pkg.sv", "!empty && !ahead[9]", "!ahead[9]"),
     ("gpu_fpu_prepare_pkg.sv", "q.digits, rest", "q.digits, 1'b0"),

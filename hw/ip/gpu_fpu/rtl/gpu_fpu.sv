@@ -62,48 +62,58 @@ module gpu_fpu
 
   // By stage: 1 has the product, 2 the sum, 3 its magnitude, 4 that normalised, 5 the answer.
   logic [5:1] valid_q, stuck;
+  // What goes on to the next stage.
+  logic [4:1] go;
   shared_t shared1_q, shared2_q, shared3_q, shared4_q;
   rm_e rm1_q, rm2_q;
   tag_t tag5_q;
   mask_t mask5_q;
 
   logic ready1, accept, accept_div, inject;
-  mask_t start, load, insert, add, measure, move, round;
+  mask_t load, insert, add, measure, move, round;
 
-  // A stage waits where the answer does and no stage between has room.
+  // A stage waits where the answer does and no stage between has room. Of an empty pipeline there is nothing to find.
   always_comb begin
     stuck = '0;
-    if (valid_q[5] && !rsp_ready_i) stuck = {1'b1, valid_q[4], &valid_q[4:3], &valid_q[4:2], &valid_q[4:1]};
+    go = '0;
+    add = '0;
+    measure = '0;
+    move = '0;
+    round = '0;
+    if (valid_q != '0) begin
+      if (valid_q[5] && !rsp_ready_i) stuck = {1'b1, valid_q[4], &valid_q[4:3], &valid_q[4:2], &valid_q[4:1]};
+      go = valid_q[4:1] & ~stuck[5:2];
+      if (go[1]) add = shared1_q.mask;
+      if (go[2]) measure = shared2_q.mask;
+      if (go[3]) move = shared3_q.mask;
+      if (go[4]) round = shared4_q.mask;
+    end
   end
 
   assign ready1 = !stuck[1];
-  assign add = valid_q[1] && !stuck[2] ? shared1_q.mask : '0;
-  assign measure = valid_q[2] && !stuck[3] ? shared2_q.mask : '0;
-  assign move = valid_q[3] && !stuck[4] ? shared3_q.mask : '0;
-  assign round = valid_q[4] && !stuck[5] ? shared4_q.mask : '0;
 
   // The divider: Idle, Normalise (subnormal operands, a bit a cycle), Divide (13 cycles), Done (waiting for stage 1).
   typedef enum logic [1:0] { Idle, Normalise, Divide, Done } state_e;
 
   state_e state_q;
-  logic sqrt_q, normal_all, div_free_q;
-  mask_t div_mask_q, normal, prepare, divide;
+  logic sqrt_q, prepare, divide, normal_all, div_free_q;
+  mask_t div_mask_q, normal, work;
   tag_t div_tag_q;
   rm_e div_rm_q;
   digit_t digit_q;
 
-  assign prepare = state_q == Normalise ? div_mask_q : '0;
-  assign divide = state_q == Divide ? div_mask_q : '0;
+  assign prepare = state_q == Normalise;
+  assign divide = state_q == Divide;
   assign inject = state_q == Done && ready1;
   assign accept = req_valid_i && ready1 && !inject && !is_iterative(req_op_i);
   assign accept_div = req_valid_i && div_free_q && is_iterative(req_op_i);
   assign req_ready_o = is_iterative(req_op_i) ? div_free_q : ready1 && !inject;
   assign div_ready_o = div_free_q;
-  assign normal_all = &normal;
+  assign normal_all = &(normal | ~div_mask_q);
 
   assign load = accept ? req_mask_i : '0;
-  assign start = accept_div ? req_mask_i : '0;
   assign insert = inject ? div_mask_q : '0;
+  assign work = prepare || divide ? div_mask_q : accept_div ? req_mask_i : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -153,13 +163,13 @@ module gpu_fpu
       shared1_q <= '{tag: req_tag_i, mask: req_mask_i, rounding: rounding_of(req_op_i)};
       rm1_q <= req_rm_i;
     end
-    if (valid_q[1] && !stuck[2]) begin
+    if (go[1]) begin
       shared2_q <= shared1_q;
       rm2_q <= rm1_q;
     end
-    if (valid_q[2] && !stuck[3]) shared3_q <= shared2_q;
-    if (valid_q[3] && !stuck[4]) shared4_q <= shared3_q;
-    if (valid_q[4] && !stuck[5]) begin
+    if (go[2]) shared3_q <= shared2_q;
+    if (go[3]) shared4_q <= shared3_q;
+    if (go[4]) begin
       tag5_q <= shared4_q.tag;
       mask5_q <= shared4_q.mask;
     end
@@ -170,15 +180,15 @@ module gpu_fpu
     logic [27:0] rem;
     special_t div_special;
 
-    gpu_fpu_div_lane u_div (
+    gpu_fpu_div_lane #(.Lanes(Lanes), .Lane(l)) u_div (
       .clk_i,
-      .start_i    (start[l]),
+      .work_i     (work[l]),
       .op_i       (req_op_i),
-      .a_i        (req_a_i[l]),
-      .b_i        (req_b_i[l]),
-      .prepare_i  (prepare[l]),
+      .a_i        (req_a_i),
+      .b_i        (req_b_i),
+      .prepare_i  (prepare),
       .go_i       (normal_all),
-      .divide_i   (divide[l]),
+      .divide_i   (divide),
       .sqrt_i     (sqrt_q),
       .digit_i    (digit_q),
       .normal_o   (normal[l]),
@@ -187,13 +197,13 @@ module gpu_fpu
       .special_o  (div_special)
     );
 
-    gpu_fpu_lane u_lane (
+    gpu_fpu_lane #(.Lanes(Lanes), .Lane(l)) u_lane (
       .clk_i,
       .load_i     (load[l]),
       .op_i       (req_op_i),
-      .a_i        (req_a_i[l]),
-      .b_i        (req_b_i[l]),
-      .c_i        (req_c_i[l]),
+      .a_i        (req_a_i),
+      .b_i        (req_b_i),
+      .c_i        (req_c_i),
       .inject_i   (insert[l]),
       .quotient_i (quotient),
       .rem_i      (rem),

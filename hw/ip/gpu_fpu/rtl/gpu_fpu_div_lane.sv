@@ -8,14 +8,18 @@
 module gpu_fpu_div_lane
   import gpu_fpu_pkg::*;
   import gpu_fpu_prepare_pkg::*;
-(
+#(
+  /// Lanes of the warp, and which of them this is.
+  parameter int unsigned Lanes = 4,
+  parameter int unsigned Lane = 0
+) (
   input  logic        clk_i,
 
-  /// Take the operands.
-  input  logic        start_i,
+  /// There is something to do: what comes below, or else take the operands.
+  input  logic        work_i,
   input  op_e         op_i,
-  input  logic [31:0] a_i,
-  input  logic [31:0] b_i,
+  input  logic [31:0] a_i [Lanes],
+  input  logic [31:0] b_i [Lanes],
 
   /// Move subnormal significands one bit; with `go_i`, which needs `normal_o`, set up the first digit instead.
   input  logic        prepare_i,
@@ -57,38 +61,40 @@ module gpu_fpu_div_lane
 
   // That operands are taken is known last: then it only enables.
   always_ff @(posedge clk_i) begin
-    if (prepare_i) begin
-      if (go_i) begin
-        // An even exponent of the radicand (odd when biased) halves; else a factor of two goes to the significand.
-        if (sqrt_i && !exponent_q[0]) rem_q <= rem_q << 1;
-        if (sqrt_i) exponent_q <= 10'($signed(exponent_q + 10'd127) >>> 1);
+    if (work_i) begin
+      if (prepare_i) begin
+        if (go_i) begin
+          // An even exponent of the radicand (odd when biased) halves; else a factor of two goes to the significand.
+          if (sqrt_i && !exponent_q[0]) rem_q <= rem_q << 1;
+          if (sqrt_i) exponent_q <= 10'($signed(exponent_q + 10'd127) >>> 1);
+        end else begin
+          exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
+          if (!rem_q[25]) rem_q <= rem_q << 1;
+          if (!divisor_q[23]) divisor_q <= divisor_q << 1;
+        end
+      end else if (divide_i) begin
+        automatic step_t first, second;
+        automatic digit_t digits;
+        first = step(sqrt_i, rem_q, digits_q, divisor_q, digit_i);
+        digits = digits_q | (first.taken ? digit_i : '0);
+        second = step(sqrt_i, first.rem, digits, divisor_q, digit_i >> 1);
+        rem_q <= second.rem;
+        digits_q <= digits | (second.taken ? digit_i >> 1 : '0);
       end else begin
-        if (!rem_q[25]) rem_q <= rem_q << 1;
-        if (!divisor_q[23]) divisor_q <= divisor_q << 1;
-        exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
+        if (op_i == OpFsqrt) begin
+          special_q <= root_special(a_i[Lane]);
+          sign_q <= 1'b0;
+          exponent_q <= {2'b0, exponent(a_i[Lane])};
+          divisor_q <= {1'b1, 23'b0};
+        end else begin
+          special_q <= division_special(a_i[Lane], b_i[Lane]);
+          sign_q <= a_i[Lane][31] ^ b_i[Lane][31];
+          exponent_q <= {2'b0, exponent(a_i[Lane])} - {2'b0, exponent(b_i[Lane])} + 10'd127;
+          divisor_q <= significand(b_i[Lane]);
+        end
+        rem_q <= {2'b0, significand(a_i[Lane]), 2'b0};
+        digits_q <= '0;
       end
-    end else if (divide_i) begin
-      automatic step_t first, second;
-      automatic digit_t digits;
-      first = step(sqrt_i, rem_q, digits_q, divisor_q, digit_i);
-      digits = digits_q | (first.taken ? digit_i : '0);
-      second = step(sqrt_i, first.rem, digits, divisor_q, digit_i >> 1);
-      rem_q <= second.rem;
-      digits_q <= digits | (second.taken ? digit_i >> 1 : '0);
-    end else if (start_i) begin
-      if (op_i == OpFsqrt) begin
-        special_q <= root_special(a_i);
-        sign_q <= 1'b0;
-        exponent_q <= {2'b0, exponent(a_i)};
-        divisor_q <= {1'b1, 23'b0};
-      end else begin
-        special_q <= division_special(a_i, b_i);
-        sign_q <= a_i[31] ^ b_i[31];
-        exponent_q <= {2'b0, exponent(a_i)} - {2'b0, exponent(b_i)} + 10'd127;
-        divisor_q <= significand(b_i);
-      end
-      rem_q <= {2'b0, significand(a_i), 2'b0};
-      digits_q <= '0;
     end
   end
 
@@ -102,7 +108,7 @@ module gpu_fpu_div_lane
   assign special_o = special_q;
 
 `ifndef SYNTHESIS
-  OneAtATime_A: assert property (@(posedge clk_i) $onehot0({start_i, prepare_i, divide_i}));
+  OneAtATime_A: assert property (@(posedge clk_i) $onehot0({prepare_i, divide_i}));
 `endif
 
 endmodule

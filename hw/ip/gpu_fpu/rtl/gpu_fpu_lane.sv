@@ -6,17 +6,22 @@
 /// docs/reference/blocks/gpu_fpu.md.
 module gpu_fpu_lane
   import gpu_fpu_pkg::*;
+  import gpu_fpu_move_pkg::*;
   import gpu_fpu_prepare_pkg::*;
   import gpu_fpu_round_pkg::*;
-(
+#(
+  /// Lanes of the warp, and which of them this is.
+  parameter int unsigned Lanes = 4,
+  parameter int unsigned Lane = 0
+) (
   input  logic        clk_i,
 
   /// Stage 1 takes a request.
   input  logic        load_i,
   input  op_e         op_i,
-  input  logic [31:0] a_i,
-  input  logic [31:0] b_i,
-  input  logic [31:0] c_i,
+  input  logic [31:0] a_i [Lanes],
+  input  logic [31:0] b_i [Lanes],
+  input  logic [31:0] c_i [Lanes],
   /// Stage 1 takes a quotient, and what remains.
   input  logic        inject_i,
   input  quotient_t   quotient_i,
@@ -49,14 +54,14 @@ module gpu_fpu_lane
       special1_q <= special_i;
       meet_q <= addend_of_quotient(quotient_i, rem_i != '0);
     end else if (load_i) begin
-      special1_q <= special_of(op_i, a_i, b_i, c_i);
-      meet_q <= addend_of(op_i, a_i, b_i, c_i);
+      special1_q <= special_of(op_i, a_i[Lane], b_i[Lane], c_i[Lane]);
+      meet_q <= addend_of(op_i, a_i[Lane], b_i[Lane], c_i[Lane]);
     end
   end
 
   // Apart from the rest, so that the flops are those of the multiplier block.
   always_ff @(posedge clk_i) begin
-    if (load_i) product_q <= {24'b0, significand(a_i)} * {24'b0, significand(factor(op_i, b_i))};
+    if (load_i) product_q <= {24'b0, significand(a_i[Lane])} * {24'b0, significand(factor(op_i, b_i[Lane]))};
   end
 
   // Stage 2.

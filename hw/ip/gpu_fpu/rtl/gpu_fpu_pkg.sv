@@ -65,13 +65,6 @@ package gpu_fpu_pkg;
     logic [31:0] value;       ///< the addend's significand, bit 31 being frame bit 50
   } addend_t;
 
-  /// What is left of a sum while it moves left: its exponent bounds how far.
-  typedef enum logic [1:0] {
-    Even,   ///< as far as the digits of the bound looked at
-    Free,   ///< less: the bound does not matter any more
-    Bound   ///< more: the bound it is
-  } bound_e;
-
   /// An answer that needs no sum and no rounding.
   typedef struct packed {
     logic        valid;

@@ -145,12 +145,11 @@ package gpu_fpu_prepare_pkg;
   /// Whether an operation's answer skips the arithmetic. Of sums and products that is so with a NaN or an infinity, of
   /// conversions where no 32-bit integer comes near.
   function automatic logic is_special(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+    if (op <= OpFmul) return &a[30:23] || &b[30:23] || (op <= OpFnmadd && &c[30:23]);
     unique case (op)
-      OpFsgnj, OpFsgnjn, OpFsgnjx, OpFmin, OpFmax, OpFeq, OpFlt, OpFle, OpFclass: return 1'b1;
       OpFcvtWS, OpFcvtWuS: return a[30:23] > IntExponent;
       OpFcvtSW, OpFcvtSWu: return 1'b0;
-      OpFadd, OpFsub, OpFmul: return &a[30:23] || &b[30:23];
-      default: return &a[30:23] || &b[30:23] || &c[30:23];
+      default: return 1'b1;
     endcase
   endfunction
 
