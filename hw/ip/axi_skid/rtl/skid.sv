@@ -27,14 +27,13 @@ module skid #(
       ready_q <= 1'b0;
       data_q <= '0;
       spare_q <= '0;
-    end
+    end else
 `ifndef SYNTHESIS
-    // At rest nothing would change, as nothing waits behind an empty output: a simulation passes over it. In gates the condition
-    // would only stand in the way.
-    else if (ready_q && !valid_q && !valid_i) begin
-    end
+    // Else nothing would change, as nothing waits behind an empty output: a simulation passes over a channel at rest. In gates
+    // the condition would only stand in the way.
+    if (valid_q || valid_i || !ready_q)
 `endif
-    else begin
+    begin
       automatic logic take, spare;
       take = valid_i && ready_q;
       spare = spare_valid_q;

@@ -142,7 +142,11 @@ module gpu_dcache
 
   // The access under way, and its row of this cycle (the address register of the memories).
   logic valid_q, store_q;
-  load_t access_q;
+  logic [2:0] size_q;
+  logic [TagWidth-1:0] tag_q;
+  row_t row_q;
+  logic [Threads-1:0] left_q;
+  logic [Threads-1:0][31:0] addr_q;
   logic [Threads-1:0][31:0] data_q;
   // A fence waits beside it.
   logic fence_q;
@@ -175,9 +179,8 @@ module gpu_dcache
   logic rsp_free, store_free, stale, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
   logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
   line_t next_line;
-  logic [Threads-1:0] group, rest, in_line;
+  logic [Threads-1:0] group, rest;
   row_t next_row, first_row, row_d;
-  logic [LaneWidth-1:0] next_lane;
   logic [8*RowBytes-1:0] row_data, store_data;
   logic [RowBytes-1:0] store_strb;
   logic sb_ready, sb_empty, sb_conflict, sb_error;
@@ -205,51 +208,54 @@ module gpu_dcache
 
   // ---- One look at the tags a cycle: the access's, or where there is none that of the line to be asked for ahead.
 
-  assign line = access_q.row[RowWidth-1-:LineAddrWidth];
+  assign line = row_q[RowWidth-1-:LineAddrWidth];
   assign look = valid_q || looks_q;
   assign set = set_of(line);
-  assign local_hit = is_local(line);
 
+  // Without an access what it would be is mostly anything: synthesis makes no gates of that, and a simulation passes over it.
   always_comb begin
-    hit0 = 1'b0;
-    hit1 = 1'b0;
-    fresh = 1'b0;
+    local_hit = 'x;
+    hit0 = 'x;
+    hit1 = 'x;
+    fresh = 'x;
     if (look) begin
+      local_hit = is_local(line);
       hit0 = valid0_q[set] && gpu_lines_pkg::same(30'(tag0_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
       hit1 = valid1_q[set] && gpu_lines_pkg::same(30'(tag1_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
       fresh = hit0 ? fresh0_ram[set] : hit1 && fresh1_ram[set];
     end
   end
 
-  assign hit = local_hit || ((hit0 || hit1) && !coming);
-
   // Which lanes are served this cycle, and whose row comes next; whether that is in the same line.
   always_comb begin
-    group = '0;
+    automatic logic [Threads-1:0] in_line;
+    automatic logic [LaneWidth-1:0] next_lane;
+    group = 'x;
     rest = '0;
-    in_line = '0;
-    next_lane = '0;
     next_row = 'x;
-    rest_here = 1'b0;
+    rest_here = 'x;
     if (valid_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
-        in_line[t] = gpu_lines_pkg::same(30'(access_q.addr[t][31:LineOffset]), 30'(line));
-        group[t] = access_q.left[t] && in_line[t] && ((access_q.addr[t] >> RowOffset) & PartMask) == (32'(access_q.row) & PartMask);
+        in_line[t] = gpu_lines_pkg::same(30'(addr_q[t][31:LineOffset]), 30'(line));
+        group[t] = left_q[t] && in_line[t] && ((addr_q[t] >> RowOffset) & PartMask) == (32'(row_q) & PartMask);
       end
-      rest = access_q.left & ~group;
+      rest = left_q & ~group;
+      next_lane = '0;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_lane = LaneWidth'(t);
-      next_row = access_q.addr[next_lane][31:RowOffset];
+      next_row = addr_q[next_lane][31:RowOffset];
       rest_here = rest != '0 && in_line[next_lane];
     end
   end
 
   // The row of the next cycle: of the access under way, or of the next one, if there is one, or in a line ahead.
-  row_t other_row;
-
   always_comb begin
-    other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
-    row_d = (rest != '0) ? next_row : other_row;
-    if (valid_q && !serve && !amo_next_row) row_d = access_q.row;
+    automatic row_t other_row;
+    row_d = 'x;
+    if (valid_q || parked_ready || asks || ahead_q) begin
+      other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
+      row_d = (rest != '0) ? next_row : other_row;
+      if (valid_q && !serve && !amo_next_row) row_d = row_q;
+    end
   end
 
   gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .RowOffset(RowOffset)) u_port (
@@ -260,32 +266,51 @@ module gpu_dcache
     .amo_op_o(amo_op), .acquire_o(amo_acquire), .release_o(amo_release), .compare_o(amo_compare)
   );
 
-  // A line that comes has the memories' one write.
-  assign stale = whole_q || (wrote_q && wrote_row_q == access_q.row[7:0]);
-  assign serve_load = valid_q && !store_q && !amo && hit && rsp_free && !stale;
-  assign store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
-  assign serve_store = valid_q && store_q && store_free;
-  assign amo_push = amo_store && store_free;
-  assign serve = serve_load || serve_store;
-  assign finish = serve && rest == '0;
-  assign touch = serve_load && !local_hit && fresh && touched_q == '0 && !second_q && !whole;
-
-  // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
-  assign miss = valid_q && !store_q && !amo && !hit;
-  assign park = miss && (coming || !sb_conflict);
-  assign ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
-  assign ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
   always_comb begin
-    way = 1'b0;
-    if (look) begin
+    hit = 'x;
+    stale = 'x;
+    serve_load = 1'b0;
+    store_free = 1'b0;
+    serve_store = 1'b0;
+    serve = 1'b0;
+    finish = 1'b0;
+    touch = 1'b0;
+    miss = 1'b0;
+    park = 1'b0;
+    if (valid_q) begin
+      hit = local_hit || ((hit0 || hit1) && !coming);
+      // A line that comes has the memories' one write.
+      stale = whole_q || (wrote_q && wrote_row_q == row_q[7:0]);
+      serve_load = !store_q && !amo && hit && rsp_free && !stale;
+      store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
+      serve_store = store_q && store_free;
+      serve = serve_load || serve_store;
+      finish = serve && rest == '0;
+      touch = serve_load && !local_hit && fresh && touched_q == '0 && !second_q && !whole;
+      // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
+      miss = !store_q && !amo && !hit;
+      park = miss && (coming || !sb_conflict);
+    end
+  end
+
+  assign amo_push = amo_store && store_free;
+
+  // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
+  always_comb begin
+    ask = 1'b0;
+    ahead_done = 1'b0;
+    ask_ahead = 1'b0;
+    way = 'x;
+    if (valid_q) ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
+    if (looks_q) begin
+      ahead_done = ahead_q && !fence_q && !drain_i && (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
+      ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
+    end
+    if (ask || ask_ahead) begin
       way = valid0_q[set] && (!valid1_q[set] || victim_ram[set]);
       if (taken[way]) way = !way;
     end
   end
-
-  // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
-  assign ahead_done = ahead_q && looks_q && !fence_q && !drain_i &&
-                      (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
 
   assign come_back = parked_ready && (!valid_q || finish);
   // An atomic access that has to wait for parked loads keeps others out meanwhile.
@@ -304,21 +329,21 @@ module gpu_dcache
   assign error_addr_o = sb_error ? sb_error_addr : {fill_line, {LineOffset{1'b0}}};
 
   gpu_dcache_merge #(.Threads(Threads), .RowBytes(RowBytes)) u_merge (
-    .valid_i(valid_q && (store_q || amo_store)), .size_i(access_q.size[1:0]), .lanes_i(store_lanes), .addr_i(access_q.addr),
+    .valid_i(valid_q && (store_q || amo_store)), .size_i(size_q[1:0]), .lanes_i(store_lanes), .addr_i(addr_q),
     .data_i(data_q), .data_o(store_data), .strb_o(store_strb)
   );
 
   gpu_dcache_answer #(.Threads(Threads), .TagWidth(TagWidth), .RowBytes(RowBytes)) u_answer (
     .clk_i, .rst_ni, .free_o(rsp_free),
-    .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(access_q.size), .addr_i(access_q.addr), .row_i(row_data),
+    .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(size_q), .addr_i(addr_q), .row_i(row_data),
     .park_i(park), .amo_i(amo_served), .amo_lane_i(amo_lane), .amo_data_i(amo_old), .amo_finish_i(amo_finish),
-    .tag_i(access_q.tag), .fence_i(end_fence), .fence_tag_i(fence_tag_q),
+    .tag_i(tag_q), .fence_i(end_fence), .fence_tag_i(fence_tag_q),
     .rsp_valid_o, .rsp_ready_i, .rsp_last_o, .rsp_mask_o, .rsp_tag_o, .rsp_data_o
   );
 
   gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
     .clk_i, .rst_ni,
-    .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(access_q.row), .data_i(store_data),
+    .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(row_q), .data_i(store_data),
     .strb_i(store_strb), .flush_i(flush_q),
     .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .conflict_o(sb_conflict),
     .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
@@ -336,7 +361,7 @@ module gpu_dcache
     if (amo_read) begin
       automatic logic [RowOffset-3:0] word;
       word = '0;
-      for (int t = 0; t < int'(Threads); t++) if (amo_read_lane[t]) word |= access_q.addr[t][RowOffset-1:2];
+      for (int t = 0; t < int'(Threads); t++) if (amo_read_lane[t]) word |= addr_q[t][RowOffset-1:2];
       amo_word = row_data[{word, 5'd0}+:32];
     end
   end
@@ -368,48 +393,58 @@ module gpu_dcache
     .clk_i, .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_line_o(next_line)
   );
 
+  load_t access;
+
+  always_comb begin
+    access = 'x;
+    if (park) access = '{size: size_q, tag: tag_q, row: row_q, left: left_q, addr: addr_q};
+  end
+
   gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
     .clk_i, .rst_ni,
-    .park_i(park), .wait_i(coming || ask), .fill_i(coming ? coming_fill : next_fill), .load_i(access_q),
+    .park_i(park), .wait_i(coming || ask), .fill_i(coming ? coming_fill : next_fill), .load_i(access),
     .busy_next_i(busy_next), .room_i(room), .ready_o(parked_ready), .take_i(come_back), .load_o(parked),
     .full_o(parked_full), .any_o(parked_any), .held_o(held)
   );
 
   gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
     .clk_i, .next_read_i(valid_q || asks || parked_ready), .next_i(row_d),
-    .row_i(access_q.row), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
+    .row_i(row_q), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
     .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_strb_i(store_strb),
     .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
     .clear_i, .clear_line_i
   );
 
-  logic mark0, mark1, mark_fresh, victim_write;
   logic [SetWidth-1:0] mark_set;
 
-  // No line is asked for ahead on account of one that was refused.
   assign mark_set = whole ? set_of(fill_line) : set;
-  assign mark0 = whole ? !fill_way : touch && hit0;
-  assign mark1 = whole ? fill_way : touch && hit1;
-  assign mark_fresh = whole && good;
-  assign victim_write = ask || ask_ahead || (serve_load && !local_hit);
 
   always_ff @(posedge clk_i) begin
     if (ask || ask_ahead) begin
       if (way) tag1_ram[set] <= line[LineAddrWidth-1-:AddrTag];
       else tag0_ram[set] <= line[LineAddrWidth-1-:AddrTag];
     end
-    if (mark0) fresh0_ram[mark_set] <= mark_fresh;
-    if (mark1) fresh1_ram[mark_set] <= mark_fresh;
-    if (victim_write) victim_ram[set] <= serve_load ? hit0 : !way;
+    // No line is asked for ahead on account of one that was refused.
+    if (whole || touch) begin
+      if (whole ? !fill_way : hit0) fresh0_ram[mark_set] <= whole && good;
+      if (whole ? fill_way : hit1) fresh1_ram[mark_set] <= whole && good;
+    end
+    if (ask || ask_ahead || (serve_load && !local_hit)) victim_ram[set] <= serve_load ? hit0 : !way;
   end
 
   always_ff @(posedge clk_i) begin
-    access_q.row <= row_d;
     whole_q <= whole;
     wrote_q <= serve_store || amo_push;
-    wrote_row_q <= access_q.row[7:0];
+    if (valid_q) wrote_row_q <= row_q[7:0];
+    row_q <= row_d;
     flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
   end
+
+`ifndef SYNTHESIS
+  // Nothing is under way, is asked for or comes: a simulation passes over it. In gates it would only be a condition more.
+  logic rests;
+  assign rests = !(valid_q || asks || parked_any || fence_q || ahead_q || second_q || looks_q || whole || clear_i || touched_q != '0);
+`endif
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -421,16 +456,24 @@ module gpu_dcache
       touched_q <= '0;
       valid0_q <= '0;
       valid1_q <= '0;
-    end else begin
+    end else
+`ifndef SYNTHESIS
+    if (!rests)
+`endif
+    begin
+      // Never both: an atomic access is not served so.
+      if (amo_served) left_q <= left_q & ~amo_lane;
       if (serve) begin
-        access_q.left <= rest;
+        left_q <= rest;
         if (finish) valid_q <= 1'b0;
       end
       if (park || amo_finish) valid_q <= 1'b0;
       if (amo_update) begin
-        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data_q[t] <= amo_value;
+        automatic logic [Threads-1:0][31:0] data;
+        data = data_q;
+        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data[t] = amo_value;
+        data_q <= data;
       end
-      if (amo_served) access_q.left <= access_q.left & ~amo_lane;
       touched_q <= {touched_q[0], touch};
       looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
       if (ahead_done) begin
@@ -462,10 +505,10 @@ module gpu_dcache
       if (come_back || (take && !asks_fence)) begin
         valid_q <= 1'b1;
         store_q <= !parked_ready && asks_store;
-        access_q.size <= parked_ready ? parked.size : asks_size;
-        access_q.left <= parked_ready ? parked.left : asks_mask;
-        access_q.tag <= parked_ready ? parked.tag : asks_tag;
-        access_q.addr <= parked_ready ? parked.addr : asks_addr;
+        size_q <= parked_ready ? parked.size : asks_size;
+        left_q <= parked_ready ? parked.left : asks_mask;
+        tag_q <= parked_ready ? parked.tag : asks_tag;
+        addr_q <= parked_ready ? parked.addr : asks_addr;
         data_q <= asks_data;
       end
       if (take && asks_fence) begin
@@ -483,6 +526,8 @@ module gpu_dcache
   end
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    rests |-> !(serve || park || touch || ahead_done || next_valid || amo || come_back || take || end_fence));
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
   NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);

@@ -97,11 +97,21 @@ module gpu_dcache_fills
   assign line_o = line_q[head_q];
   assign way_o = way_q[head_q];
   assign beat_o = beat_q;
-  assign bad = bad_q || rd_error_i;
-  assign whole_o = rd_beat_i && rd_last_i;
-  assign good_o = !bad;
-  assign kept_o = !bad || wanted_q[head_q];
-  assign error_o = whole_o && bad && wanted_q[head_q];
+  // Asked for with a beat alone.
+  always_comb begin
+    bad = 'x;
+    good_o = 'x;
+    kept_o = 'x;
+    whole_o = 1'b0;
+    error_o = 1'b0;
+    if (rd_beat_i) begin
+      bad = bad_q || rd_error_i;
+      good_o = !bad;
+      kept_o = !bad || wanted_q[head_q];
+      whole_o = rd_last_i;
+      error_o = rd_last_i && bad && wanted_q[head_q];
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -112,7 +122,12 @@ module gpu_dcache_fills
       beat_q <= '0;
       bad_q <= 1'b0;
       ask_q <= 1'b0;
-    end else begin
+    end else
+`ifndef SYNTHESIS
+    // Else no line is on its way or asked for: a simulation passes over it. In gates it would only be a condition more.
+    if (busy_q != '0 || begin_i)
+`endif
+    begin
       if (rd_ready_i) ask_q <= 1'b0;
       if (rd_beat_i) begin
         beat_q <= beat_q + 3'd1;
@@ -136,6 +151,8 @@ module gpu_dcache_fills
   end
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    busy_q == '0 |-> !ask_q && !rd_beat_i && !want_i);
   BeatsHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) rd_beat_i |-> busy_q[head_q]);
   WholeLines_A : assert property (@(posedge clk_i) disable iff (!rst_ni) rd_beat_i |-> rd_last_i == (beat_q == 3'd7));
   NeverTwice_A : assert property (@(posedge clk_i) disable iff (!rst_ni) begin_i |-> room_o && !match_o);

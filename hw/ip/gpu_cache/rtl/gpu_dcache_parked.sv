@@ -35,7 +35,7 @@ module gpu_dcache_parked #(
 
   logic [Places-1:0] used_q, wait_q, ready_q, later;
   logic [Fills-1:0] held_q;
-  logic [FillWidth-1:0] fill_q [Places];
+  logic [Places-1:0][FillWidth-1:0] fill_q;
   logic [Width-1:0] ram [Places];
   place_t free, chosen, last_q;
 
@@ -55,7 +55,10 @@ module gpu_dcache_parked #(
 
   assign ready_o = ready_q != '0;
   assign held_o = held_q;
-  assign load_o = ram[chosen];
+  always_comb begin
+    load_o = 'x;
+    if (ready_o) load_o = ram[chosen];
+  end
   assign full_o = &used_q;
   assign any_o = used_q != '0;
 
@@ -70,19 +73,30 @@ module gpu_dcache_parked #(
       ready_q <= '0;
       held_q <= '0;
       last_q <= '0;
-    end else begin
-      held_q <= '0;
+    end else
+`ifndef SYNTHESIS
+    // Else nobody is here or comes: a simulation passes over it. In gates it would only be a condition more.
+    if (park_i || used_q != '0 || held_q != '0)
+`endif
+    begin
+      automatic logic [Places-1:0] used, ready;
+      automatic logic [Fills-1:0] held;
+      used = used_q;
+      held = '0;
       for (int p = 0; p < int'(Places); p++) begin
-        if (used_q[p] && wait_q[p]) held_q[fill_q[p]] <= 1'b1;
-        ready_q[p] <= used_q[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
+        ready[p] = used[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
+        if (used[p] && wait_q[p]) held[fill_q[p]] = 1'b1;
       end
-      if (park_i && wait_i) held_q[fill_i] <= 1'b1;
+      if (park_i && wait_i) held[fill_i] = 1'b1;
       if (take_i) begin
-        used_q[chosen] <= 1'b0;
+        used[chosen] = 1'b0;
         last_q <= chosen;
       end
+      if (park_i) used[free] = 1'b1;
+      held_q <= held;
+      ready_q <= ready;
+      used_q <= used;
       if (park_i) begin
-        used_q[free] <= 1'b1;
         wait_q[free] <= wait_i;
         fill_q[free] <= fill_i;
       end
@@ -90,6 +104,7 @@ module gpu_dcache_parked #(
   end
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) used_q == '0 |-> ready_q == '0 && !take_i);
   RoomToPark_A : assert property (@(posedge clk_i) disable iff (!rst_ni) park_i |-> !full_o);
   ReadyToTake_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> ready_o);
 `endif

@@ -83,7 +83,13 @@ module gpu_icache
       busy_q <= 1'b0;
       asked_q <= 1'b0;
       stale_q <= 1'b0;
-    end else begin
+    end else
+`ifndef SYNTHESIS
+    // No line is on its way, none has missed: all that would be made ready is made so when one misses, and a simulation passes over
+    // it. In gates that would be known late.
+    if (busy_q || miss_i || flush_i)
+`endif
+    begin
       // Ready for the next line before one misses: that is known late.
       if (!busy_q) begin
         asked_q <= 1'b0;

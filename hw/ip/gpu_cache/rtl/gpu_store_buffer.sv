@@ -79,10 +79,16 @@ module gpu_store_buffer
 
   assign io_push = probe_line_i < LineAddrWidth'(IoLines);
   assign send = wr_valid_o && wr_ready_i;
-  assign wr_valid_o = waiting_q != '0 &&
-                      (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
-  assign wr_line_o = line_ram[send_q];
-  assign wr_beats_o = beats_q[send_q];
+  always_comb begin
+    wr_valid_o = 1'b0;
+    wr_line_o = 'x;
+    wr_beats_o = 'x;
+    if (waiting_q != '0) begin
+      wr_valid_o = (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
+      wr_line_o = line_ram[send_q];
+      wr_beats_o = beats_q[send_q];
+    end
+  end
   assign empty_o = used_q == '0;
   assign error_o = wr_done_i && wr_error_i;
   assign error_addr_o = {line_ram[head_q], {LineOffset{1'b0}}};
@@ -98,12 +104,18 @@ module gpu_store_buffer
 
   // Where a store goes. A line in the act of leaving takes no more.
   always_comb begin
-    open = same & ~sent_q;
-    if (wr_valid_o) open[send_q] = 1'b0;
-    joins = open != '0 && !io_push;
-    into = '0;
-    for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
-    if (!joins) into = tail_q;
+    open = '0;
+    into = tail_q;
+    joins = 1'b0;
+    if (same != '0) begin
+      open = same & ~sent_q;
+      if (wr_valid_o) open[send_q] = 1'b0;
+      joins = open != '0 && !io_push;
+      if (joins) begin
+        into = '0;
+        for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
+      end
+    end
   end
 
   assign ready_o = joins || !used_q[tail_q];
@@ -196,7 +208,12 @@ module gpu_store_buffer
       age_q <= '0;
       waiting_q <= '0;
       leaving_q <= 1'b0;
-    end else begin
+    end else
+`ifndef SYNTHESIS
+    // Else nothing is here or comes: a simulation passes over it. In gates it would only be a condition more.
+    if (used_q != '0 || push_i)
+`endif
+    begin
       leaving_q <= wr_valid_o && !wr_ready_i;
       if (waiting_q != '0 && age_q != AgeWidth'(MaxAge)) age_q <= age_q + 1'b1;
       if (send) begin
@@ -213,9 +230,12 @@ module gpu_store_buffer
       end
       waiting_q <= waiting_q + (IndexWidth + 1)'(push_i && !joins) - (IndexWidth + 1)'(send);
       if (push_i) begin
-        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats_q[e] <= beats_q[e] | beats_stored();
+        automatic logic [Lines-1:0][Beats-1:0] beats;
+        beats = beats_q;
+        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats[e] |= beats_stored();
+        if (!joins) beats[tail_q] = beats_stored();
+        beats_q <= beats;
         if (!joins) begin
-          beats_q[tail_q] <= beats_stored();
           used_q[tail_q] <= 1'b1;
           io_q[tail_q] <= io_push;
           line_q[tail_q] <= probe_line_i;
@@ -226,6 +246,8 @@ module gpu_store_buffer
   end
 
 `ifndef SYNTHESIS
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    used_q == '0 |-> waiting_q == '0 && !leaving_q && !wr_done_i);
   AnswersHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) wr_done_i |-> sent_q[head_q]);
   OnlyWhatFits_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> ready_o && strb_i != '0);
   OneGathers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i && !io_push |-> $onehot0(open));

@@ -128,13 +128,12 @@ module gpu_bank
       wdata_q <= '0;
       wstrb_q <= '0;
       rdata_q <= '0;
-    end
+    end else
 `ifndef SYNTHESIS
-    // No access is here: a simulation passes over it. In gates it would only be a condition more.
-    else if (!(aw_valid || w_valid || ar_valid || aw_held_q || w_held_q || b_valid_q || r_valid_q)) begin
-    end
+    // Else no access is here: a simulation passes over it. In gates it would only be a condition more.
+    if (aw_valid || w_valid || ar_valid || aw_held_q || w_held_q || b_valid_q || r_valid_q)
 `endif
-    else begin
+    begin
       if (aw_valid && !aw_held_q) begin
         aw_held_q <= 1'b1;
         waddr_q <= {aw.addr[15:2], 2'b00};
@@ -222,12 +221,13 @@ module gpu_bank
         num_cores_o[c] <= 8'(Cores);
         for (int s = 0; s < 4; s++) base_o[c][s] <= 28'(s) << 18;
       end
-    end
+    end else
 `ifndef SYNTHESIS
-    else if (rests) begin
-    end
+    if (!rests)
 `endif
-    else begin
+    begin
+      automatic logic event_pends;
+      event_pends = (ended & irq_cores_q) != '0 || (cluster_idles && irq_idle_q);
       running_q <= running_i;
       start_q <= '0;
       stop_q <= '0;
@@ -242,16 +242,16 @@ module gpu_bank
           end
           InterruptStatusOffset: if (!wdata_q[0] && wstrb_q[0]) pending_q <= 1'b0;
           StartOffset: begin
-            start_reg_q <= merged(start_reg_q);
             for (int c = 0; c < int'(Cores); c++) begin
               if (cores_q[c] && !running_i[c]) start_pc_o[c] <= merged(start_reg_q);
             end
+            start_reg_q <= merged(start_reg_q);
           end
           ArgumentOffset: begin
-            arg_reg_q <= merged(arg_reg_q);
             for (int c = 0; c < int'(Cores); c++) begin
               if (cores_q[c] && !running_i[c]) start_arg_o[c] <= merged(arg_reg_q);
             end
+            arg_reg_q <= merged(arg_reg_q);
           end
           CoresOffset: cores_q <= Cores'(merged(32'(cores_q)));
           CapOffset: cap_q <= merged(cap_q);
@@ -287,7 +287,7 @@ module gpu_bank
       end
       // Where an event and an access meet, the event wins, of each core for itself.
       done_q <= (done_q & ~done_clear & ~start_q) | ended;
-      if ((ended & irq_cores_q) != '0 || (cluster_idles && irq_idle_q)) pending_q <= 1'b1;
+      if (event_pends) pending_q <= 1'b1;
     end
   end
 

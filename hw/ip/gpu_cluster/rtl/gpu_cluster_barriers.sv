@@ -51,11 +51,6 @@ module gpu_cluster_barriers
   // Sums of what waits: warps where every running core of the context is there, which are more than cores, else cores.
   logic [7:0] reach, waiting;
 
-`ifndef SYNTHESIS
-  logic rests;
-  assign rests = phase_q == Choose && here == '0 && release_q == '0;
-`endif
-
   // What was stopped at a barrier stands there until its next start, and counts no more.
   assign here = bar_i & running_i;
 
@@ -101,43 +96,39 @@ module gpu_cluster_barriers
       phase_q <= Choose;
       leader_q <= '0;
       release_q <= '0;
-    end
+    end else
 `ifndef SYNTHESIS
-    // Nobody waits, and nothing has opened just now: a simulation passes over it. In gates it would only be a condition more.
-    else if (rests) begin
-    end
+    // Else nobody waits, and nothing has opened just now: a simulation passes over it. In gates it would only be a condition more.
+    if (phase_q != Choose || here != '0 || release_q != '0)
 `endif
-    else begin
+    begin
       release_q <= opens;
       unique case (phase_q)
         Choose: if (here != '0) begin
           phase_q <= Name;
           leader_q <= leader;
         end
-        Name: phase_q <= Match;
-        Match: phase_q <= Count;
-        Count: phase_q <= Decide;
+        Name: begin
+          phase_q <= Match;
+          id_q <= id_i[leader_q];
+          context_q <= context_i[leader_q];
+        end
+        Match: begin
+          phase_q <= Count;
+          for (int c = 0; c < int'(Cores); c++) begin
+            same_q[c] <= here[c] && context_i[c] == context_q && id_i[c] == id_q;
+            waits_q[c] <= here[c] && context_i[c] == context_q;
+            runs_q[c] <= running_i[c] && !bar_i[c] && context_i[c] == context_q;
+          end
+        end
+        Count: begin
+          phase_q <= Decide;
+          reach_q <= reach;
+          waiting_q <= waiting;
+          busy_q <= runs_q != '0;
+        end
         default: phase_q <= Choose;
       endcase
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (phase_q == Name) begin
-      id_q <= id_i[leader_q];
-      context_q <= context_i[leader_q];
-    end
-    if (phase_q == Match) begin
-      for (int c = 0; c < int'(Cores); c++) begin
-        same_q[c] <= here[c] && context_i[c] == context_q && id_i[c] == id_q;
-        waits_q[c] <= here[c] && context_i[c] == context_q;
-        runs_q[c] <= running_i[c] && !bar_i[c] && context_i[c] == context_q;
-      end
-    end
-    if (phase_q == Count) begin
-      reach_q <= reach;
-      waiting_q <= waiting;
-      busy_q <= runs_q != '0;
     end
   end
 
@@ -152,14 +143,21 @@ module gpu_cluster_barriers
     // Nobody waits or is told anything: nothing would change.
     if (!rst_ni || (bar_i | doubt_q | stuck_q) != '0)
 `endif
-    for (int c = 0; c < int'(Cores); c++) begin
-      if (!rst_ni || !bar_i[c] || (phase_q == Decide && waits_q[c] && opens != '0)) begin
-        doubt_q[c] <= 1'b0;
-        stuck_q[c] <= 1'b0;
-      end else if (phase_q == Decide) begin
-        if (leader_q == core_t'(c)) doubt_q[c] <= hopeless;
-        if (waits_q[c] && hopeless && doubt_q[leader_q]) stuck_q[c] <= 1'b1;
+    begin
+      automatic logic [Cores-1:0] doubt, stuck;
+      doubt = doubt_q;
+      stuck = stuck_q;
+      for (int c = 0; c < int'(Cores); c++) begin
+        if (!rst_ni || !bar_i[c] || (phase_q == Decide && waits_q[c] && opens != '0)) begin
+          doubt[c] = 1'b0;
+          stuck[c] = 1'b0;
+        end else if (phase_q == Decide) begin
+          if (leader_q == core_t'(c)) doubt[c] = hopeless;
+          if (waits_q[c] && hopeless && doubt_q[leader_q]) stuck[c] = 1'b1;
+        end
       end
+      doubt_q <= doubt;
+      stuck_q <= stuck;
     end
   end
 
@@ -167,7 +165,7 @@ module gpu_cluster_barriers
   assign stuck_o = stuck_q & bar_i;
 
 `ifndef SYNTHESIS
-  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) rests |-> opens == '0);
+  OpensAtTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) phase_q != Decide |-> opens == '0);
   OnlyWhoWaits_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (opens & ~bar_i) == '0);
   NotTwice_A : assert property (@(posedge clk_i) disable iff (!rst_ni) release_q != '0 |=> release_q == '0);
 `endif

@@ -58,13 +58,12 @@ module gpu_line_locks #(
       waits_q <= '0;
       grant_q <= '0;
       before_q <= '0;
-    end
+    end else
 `ifndef SYNTHESIS
-    // Nobody wants anything, or did in the cycle before: a simulation passes over it. In gates it would only be a condition more.
-    else if ((want_i | waits_q) == '0) begin
-    end
+    // Else nobody wants anything, or did in the cycle before: a simulation passes over it. In gates it would only be a condition more.
+    if ((want_i | waits_q) != '0)
 `endif
-    else begin
+    begin
       waits_q <= want_i;
       grant_q <= grant_d;
       before_q <= before_d;

@@ -1,0 +1,23 @@
+"""Two lines of a GPU's caches are compared in gates otherwise than in a simulation: proved to be the same."""
+
+from __future__ import annotations
+
+import pytest
+from eddy_sim.prove import ROOT, Mutation, Proof
+
+pytestmark = pytest.mark.formal
+
+LINES = Proof("gpu_lines_proof", ROOT / "hw/ip/gpu_cache/gpu_cache.f", depth=1, own_assertions=False)
+MISTAKES = (
+    Mutation("bits left out", "gpu_lines_pkg.sv", "apart[3*g+:3]", "apart[3*g+:2]"),
+    Mutation("a carry lost", "gpu_lines_pkg.sv", "{Groups{1'b1}}}", "{Groups{1'b1}} << 1}"),
+)
+
+
+def test_gates_and_simulation_tell_the_same() -> None:
+    LINES.prove()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_comparison_that_lies_is_refuted(mistake: Mutation) -> None:
+    assert LINES.refute(mistake)
