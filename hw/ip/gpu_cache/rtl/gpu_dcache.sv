@@ -206,6 +206,13 @@ module gpu_dcache
   logic [2:0] fill_beat;
   line_t fill_line;
 
+  // Whether anything may change. In gates every flop has the clock itself; a simulation goes without what looks at it only to keep
+  // what it has.
+  logic awake;
+
+  assign awake = !rst_ni || clear_i || drain_i || req_valid_i || !req_ready_o || rsp_valid_o || valid_q || fence_q || parked_any ||
+                 held != '0 || fills_any || !sb_empty || ahead_q || second_q || looks_q || touched_q != '0 || whole_q || wrote_q || flush_q;
+
   // ---- One look at the tags a cycle: the access's, or where there is none that of the line to be asked for ahead.
 
   assign line = row_q[RowWidth-1-:LineAddrWidth];
@@ -259,7 +266,7 @@ module gpu_dcache
   end
 
   gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .RowOffset(RowOffset)) u_port (
-    .clk_i, .rst_ni, .req_valid_i, .req_ready_o, .req_store_i, .req_fence_i, .req_amo_i, .req_amo_op_i, .req_acquire_i, .req_release_i,
+    .clk_i, .awake_i(awake), .rst_ni, .req_valid_i, .req_ready_o, .req_store_i, .req_fence_i, .req_amo_i, .req_amo_op_i, .req_acquire_i, .req_release_i,
     .req_compare_i, .req_size_i, .req_mask_i, .req_tag_i, .req_addr_i, .req_data_i,
     .valid_o(asks), .take_i(take), .store_o(asks_store), .fence_o(asks_fence), .amo_o(asks_amo), .size_o(asks_size),
     .mask_o(asks_mask), .tag_o(asks_tag), .addr_o(asks_addr), .data_o(asks_data), .row_o(first_row),
@@ -334,7 +341,7 @@ module gpu_dcache
   );
 
   gpu_dcache_answer #(.Threads(Threads), .TagWidth(TagWidth), .RowBytes(RowBytes)) u_answer (
-    .clk_i, .rst_ni, .free_o(rsp_free),
+    .clk_i, .awake_i(awake), .rst_ni, .free_o(rsp_free),
     .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(size_q), .addr_i(addr_q), .row_i(row_data),
     .park_i(park), .amo_i(amo_served), .amo_lane_i(amo_lane), .amo_data_i(amo_old), .amo_finish_i(amo_finish),
     .tag_i(tag_q), .fence_i(end_fence), .fence_tag_i(fence_tag_q),
@@ -342,7 +349,7 @@ module gpu_dcache
   );
 
   gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
-    .clk_i, .rst_ni,
+    .clk_i, .awake_i(awake), .rst_ni,
     .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(row_q), .data_i(store_data),
     .strb_i(store_strb), .flush_i(flush_q),
     .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .conflict_o(sb_conflict),
@@ -367,7 +374,7 @@ module gpu_dcache
   end
 
   gpu_dcache_amo #(.Threads(Threads)) u_amo (
-    .clk_i, .rst_ni, .take_i(take_amo), .op_i(amo_op), .acquire_i(amo_acquire),
+    .clk_i, .awake_i(awake), .rst_ni, .take_i(take_amo), .op_i(amo_op), .acquire_i(amo_acquire),
     .release_i(amo_release), .compare_i(amo_compare), .active_o(amo),
     .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
     .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_ready_i(!whole), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
@@ -379,7 +386,7 @@ module gpu_dcache
   );
 
   gpu_dcache_fills #(.Fills(Fills), .Reads(Reads), .SetWidth(SetWidth)) u_fills (
-    .clk_i, .rst_ni,
+    .clk_i, .awake_i(awake), .rst_ni,
     .look_i(look), .look_line_i(line), .look_set_i(set), .match_o(coming), .match_fill_o(coming_fill),
     .taken_o(taken), .room_o(room), .spare_o(spare), .next_o(next_fill),
     .begin_i(ask || ask_ahead), .begin_way_i(way), .begin_wanted_i(ask), .want_i(miss && coming),
@@ -390,7 +397,7 @@ module gpu_dcache
   );
 
   gpu_dcache_streams u_streams (
-    .clk_i, .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_line_o(next_line)
+    .clk_i, .awake_i(awake), .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_line_o(next_line)
   );
 
   load_t access;
@@ -401,14 +408,14 @@ module gpu_dcache
   end
 
   gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
-    .clk_i, .rst_ni,
+    .clk_i, .awake_i(awake), .rst_ni,
     .park_i(park), .wait_i(coming || ask), .fill_i(coming ? coming_fill : next_fill), .load_i(access),
     .busy_next_i(busy_next), .room_i(room), .ready_o(parked_ready), .take_i(come_back), .load_o(parked),
     .full_o(parked_full), .any_o(parked_any), .held_o(held)
   );
 
   gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
-    .clk_i, .next_read_i(valid_q || asks || parked_ready), .next_i(row_d),
+    .clk_i, .awake_i(awake), .next_read_i(valid_q || asks || parked_ready), .next_i(row_d),
     .row_i(row_q), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
     .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_strb_i(store_strb),
     .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
@@ -419,7 +426,11 @@ module gpu_dcache
 
   assign mark_set = whole ? set_of(fill_line) : set;
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake) begin
+`endif
     if (ask || ask_ahead) begin
       if (way) tag1_ram[set] <= line[LineAddrWidth-1-:AddrTag];
       else tag0_ram[set] <= line[LineAddrWidth-1-:AddrTag];
@@ -432,7 +443,11 @@ module gpu_dcache
     if (ask || ask_ahead || (serve_load && !local_hit)) victim_ram[set] <= serve_load ? hit0 : !way;
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake) begin
+`endif
     whole_q <= whole;
     wrote_q <= serve_store || amo_push;
     if (valid_q) wrote_row_q <= row_q[7:0];
@@ -446,7 +461,11 @@ module gpu_dcache
   assign rests = !(valid_q || asks || parked_any || fence_q || ahead_q || second_q || looks_q || whole || clear_i || touched_q != '0);
 `endif
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake) begin
+`endif
     if (!rst_ni) begin
       valid_q <= 1'b0;
       fence_q <= 1'b0;
@@ -526,6 +545,8 @@ module gpu_dcache
   end
 
 `ifndef SYNTHESIS
+  AwakeToAllThatComes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    !awake |-> !(take || come_back || end_fence || serve || park || touch || ahead_done || next_valid || amo || rd_beat_i || wr_done_i));
   NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     rests |-> !(serve || park || touch || ahead_done || next_valid || amo || come_back || take || end_fence));
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);

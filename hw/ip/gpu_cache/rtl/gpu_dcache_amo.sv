@@ -11,6 +11,8 @@ module gpu_dcache_amo #(
   parameter int unsigned Threads = 4
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   /// An AMO becomes the access under way.
@@ -208,7 +210,11 @@ module gpu_dcache_amo #(
 
   assign finish_drop_o = finish_o && acquire_q;
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (take_i) begin
       op_q <= op_i;
       acquire_q <= acquire_i;

@@ -9,6 +9,8 @@ module gpu_dcache_answer #(
   localparam int unsigned RowOffset = $clog2(RowBytes)
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   output logic                     free_o,
@@ -70,7 +72,11 @@ module gpu_dcache_answer #(
 
   always_comb for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = data_q[t];
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni) begin
       rsp_valid_o <= 1'b0;
       served_q <= '0;
@@ -82,7 +88,11 @@ module gpu_dcache_answer #(
     end
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (answers) begin
       rsp_last_o <= !park_i;
       rsp_mask_o <= served;

@@ -13,6 +13,8 @@ module gpu_dcache_fills
   localparam int unsigned FillWidth = $clog2(Fills)
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   /// A line to look for among those on their way.
@@ -113,7 +115,11 @@ module gpu_dcache_fills
     end
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni) begin
       busy_q <= '0;
       wanted_q <= '0;

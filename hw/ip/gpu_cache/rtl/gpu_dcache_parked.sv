@@ -10,6 +10,8 @@ module gpu_dcache_parked #(
   localparam int unsigned FillWidth = $clog2(Fills)
 ) (
   input  logic                 clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                 awake_i,
   /// Synchronous reset, active low.
   input  logic                 rst_ni,
   /// Park a load; with `wait_i` until `fill_i` has ended, else until there is room.
@@ -62,11 +64,19 @@ module gpu_dcache_parked #(
   assign full_o = &used_q;
   assign any_o = used_q != '0;
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (park_i) ram[free] <= load_i;
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni) begin
       used_q <= '0;
       wait_q <= '0;

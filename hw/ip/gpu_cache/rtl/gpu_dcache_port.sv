@@ -7,6 +7,8 @@ module gpu_dcache_port #(
   parameter int unsigned RowOffset = 4
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   input  logic                     req_valid_i,
@@ -101,12 +103,20 @@ module gpu_dcache_port #(
     end
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni) waits_q <= 1'b0;
     else if (waits_q ? take_i : req_valid_i) waits_q <= !waits_q && !take_i;
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (req_valid_i && !waits_q && !take_i) waiting_q <= offered;
     if (req_valid_i && !waits_q && req_amo_i) begin
       amo_op_o <= req_amo_op_i;

@@ -15,6 +15,8 @@ module gpu_dcache_rows
   localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// The row of the next cycle, if there will be one.
   input  logic                     next_read_i,
   input  logic [RowWidth-1:0]      next_i,
@@ -106,7 +108,11 @@ module gpu_dcache_rows
     assign write0 = fill_i ? !fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && !way_i;
     assign write1 = fill_i ? fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && way_i;
 
+`ifdef SYNTHESIS
     always_ff @(posedge clk_i) begin
+`else
+    always_ff @(posedge clk_i iff awake_i) begin
+`endif
       if (next_read_i) begin
         way0_q <= way0_ram[next_index];
         way1_q <= way1_ram[next_index];
@@ -125,7 +131,11 @@ module gpu_dcache_rows
       assign local_rows[r][64*b+:64] = data_q;
       assign write_line = clear_i ? clear_line_i : local_line;
 
+`ifdef SYNTHESIS
       always_ff @(posedge clk_i) begin
+`else
+      always_ff @(posedge clk_i iff awake_i) begin
+`endif
         if (next_read_i) data_q <= ram[next_local];
         if (clear_i || (store_i && local_i && part == part_t'(r))) begin
           ram[write_line] <= merged(ram[write_line], clear_i ? '0 : store_data_i[64*b+:64], clear_i ? '1 : store_strb_i[8*b+:8]);

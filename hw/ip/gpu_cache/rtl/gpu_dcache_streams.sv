@@ -10,6 +10,8 @@ module gpu_dcache_streams
   parameter int unsigned Pages = 8
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   /// Forget everything.
@@ -97,7 +99,11 @@ module gpu_dcache_streams
     end
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni || clear_i) begin
       touch_q <= 1'b0;
       known_q <= 1'b0;

@@ -22,6 +22,8 @@ module gpu_store_buffer
   localparam int unsigned RowWidth = 32 - RowOffset
 ) (
   input  logic                     clk_i,
+  /// Something here may change: a simulation looks at no clock without it.
+  input  logic                     awake_i,
   /// Synchronous reset, active low: what is inside is lost.
   input  logic                     rst_ni,
   /// Whether a store to `row_i` would be taken now, and that it is.
@@ -171,7 +173,11 @@ module gpu_store_buffer
     return now;
   endfunction
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (push_i) begin
       if (!joins) line_ram[tail_q] <= probe_line_i;
       data_ram[place] <= merged(data_ram[place]);
@@ -196,7 +202,11 @@ module gpu_store_buffer
     end
   end
 
+`ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
     if (!rst_ni) begin
       used_q <= '0;
       sent_q <= '0;
