@@ -73,8 +73,8 @@ module gpu_buffers
     others = pop_i | (push & ~one_q);
     for (int w = 0; w < int'(Warps); w++) begin
       if (others[w]) first_q[w] <= two_q[w] ? second_q[w] : 32'(push_needs_i.reads);
-      if (push[w]) second_q[w] <= 32'(push_needs_i.reads);
     end
+    if (push_i) second_q[push_warp_i] <= 32'(push_needs_i.reads);
   end
 
   always_ff @(posedge clk_i) begin

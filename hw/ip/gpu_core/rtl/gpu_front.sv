@@ -123,7 +123,10 @@ module gpu_front
     end else begin
       // What misses is fetched again, and what is behind it.
       decode_q <= 1'b0;
-      if (fetch) decode_q <= !(miss && fetch_warp == decode_warp_q) && !flushed[fetch_warp];
+      if (fetch) begin
+        decode_q <= !flushed[fetch_warp];
+        if (miss) if (fetch_warp == decode_warp_q) decode_q <= 1'b0;
+      end
       if (!line_busy) line_q <= '0;
       later_q <= later_q & valid_o;
       if (miss) begin
@@ -143,14 +146,17 @@ module gpu_front
   // Where each warp is fetched from next: behind what is fetched now, or there once more; where it jumps, or is placed. It is told
   // by a number, so that one gate makes a bit.
   always_ff @(posedge clk_i) begin
-    automatic logic [Warps-1:0] fetched, again, jumped, moves, high, low;
+    automatic logic [Warps-1:0] again, jumped, moves, high, low;
     automatic logic [29:0] place_pc;
     place_pc = 'x;
     if (place_i != '0) place_pc = place_pc_i[31:2];
-    fetched = fetch ? Warps'(1) << fetch_warp : '0;
-    again = miss ? Warps'(1) << decode_warp_q : '0;
-    jumped = jump_i ? Warps'(1) << jump_warp_i : '0;
-    moves = place_i | jumped | again | fetched;
+    moves = place_i;
+    if (fetch) moves |= Warps'(1) << fetch_warp;
+    again = '0;
+    if (miss) again = Warps'(1) << decode_warp_q;
+    jumped = '0;
+    if (jump_i) jumped = Warps'(1) << jump_warp_i;
+    moves |= again | jumped;
     high = place_i | jumped;
     low = place_i | (again & ~jumped);
     for (int w = 0; w < int'(Warps); w++) begin

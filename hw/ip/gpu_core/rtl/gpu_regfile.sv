@@ -52,10 +52,16 @@ module gpu_regfile
 
   always_ff @(posedge clk_i) begin
     if (read_i) begin
-      a_same_q <= same(reads_i.rs1);
-      b_same_q <= same(reads_i.rs2);
-      c_same_q <= same(reads_i.rs3);
-      new_q <= (row_i >> RegWidth) == RowWidth'(warp_i) ? write : '0;
+      new_q <= '0;
+      a_same_q <= 'x;
+      b_same_q <= 'x;
+      c_same_q <= 'x;
+      if ((row_i >> RegWidth) == RowWidth'(warp_i)) begin
+        new_q <= write;
+        a_same_q <= same(reads_i.rs1);
+        b_same_q <= same(reads_i.rs2);
+        c_same_q <= same(reads_i.rs3);
+      end
     end
   end
 

@@ -169,9 +169,11 @@ module gpu_scoreboard
         counts = used_q >> look_warp;
         if (executing && push_i) counts[push_entry_o][0] = 1'b1;
         for (int e = 0; e < int'(Entries); e++) begin
-          operation = (executing && push_entry_o == entry_t'(e)) ? executes : ram[{entry_t'(e), look_warp}];
           awaited[e] = 'x;
-          if (counts[e][0]) awaited[e] = touches(needs, operation);
+          if (counts[e][0]) begin
+            operation = (executing && push_entry_o == entry_t'(e)) ? executes : ram[{entry_t'(e), look_warp}];
+            awaited[e] = touches(needs, operation);
+          end
         end
         for (int w = 0; w < int'(Warps); w++) begin
           if (look_warp == index_t'(w)) for (int e = 0; e < int'(Entries); e++) awaited_q[e][w] <= awaited[e];

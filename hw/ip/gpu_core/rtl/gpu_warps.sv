@@ -171,6 +171,8 @@ module gpu_warps
 
   // The instruction takes effect, or it comes again. Its warp goes on at a place that it says; it begins others.
   logic ends, replays, moves;
+  // Its warp, where its first instruction leaves, and where the next one is another.
+  logic [Warps-1:0] ended, forgotten;
   // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
   logic [Warps-1:0] fresh;
   // The warp that is picked is one to choose for. It has lanes to run; no lane lives; every live lane waits at a barrier, so the
@@ -191,6 +193,8 @@ module gpu_warps
     ends = 1'b0;
     moves = 1'b0;
     flush_o = 1'b0;
+    ended = '0;
+    forgotten = '0;
     fresh = '0;
     choose = 1'b0;
     found = 1'b0;
@@ -206,6 +210,8 @@ module gpu_warps
         ends = !replays;
         moves = ends && outcome_i.moves;
         flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
+        if (ends) ended = Warps'(1) << exec_warp;
+        if (flush_o || replays) forgotten = Warps'(1) << exec_warp;
         fresh = Warps'(outcome_i.spawn);
       end
       if (start_i) fresh = Warps'(1);
@@ -280,16 +286,11 @@ module gpu_warps
   assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
 
   always_comb begin
-    pop_o = '0;
+    pop_o = ended;
+    forget_o = forgotten;
     if (end_i) pop_o |= Warps'(1) << end_warp;
-    if (ends) pop_o |= Warps'(1) << exec_warp;
-  end
-
-  always_comb begin
-    forget_o = '0;
-    if (issue_o) forget_o |= Warps'(1) << issue_warp;
     if (end_jump_i) forget_o |= Warps'(1) << end_warp;
-    if (flush_o || replays) forget_o |= Warps'(1) << exec_warp;
+    if (issue_o) forget_o |= Warps'(1) << issue_warp;
   end
 
   // ---- Barriers

@@ -81,10 +81,10 @@ module gpu_writeback
   // verilator lint_on VARHIDDEN
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) write_q <= 1'b0;
-    else write_q <= execute_i;
     if (!rst_ni || !write_q) waited_q <= '0;
     else if ((memory_i || fpu_i || muldiv_i) && waited_q != '1) waited_q <= waited_q + 1'b1;
+    if (!rst_ni) write_q <= 1'b0;
+    else write_q <= execute_i;
   end
 
   always_ff @(posedge clk_i) begin
