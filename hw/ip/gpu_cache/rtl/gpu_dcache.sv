@@ -179,8 +179,9 @@ module gpu_dcache
   logic rsp_free, store_free, stale, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
   logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
   line_t next_line;
-  logic [Threads-1:0] group, rest;
+  logic [Threads-1:0] group, rest, in_line;
   row_t next_row, first_row, row_d;
+  logic [LaneWidth-1:0] next_lane;
   logic [8*RowBytes-1:0] row_data, store_data;
   logic [RowBytes-1:0] store_strb;
   logic sb_ready, sb_empty, sb_conflict, sb_error;
@@ -218,15 +219,13 @@ module gpu_dcache
   assign line = row_q[RowWidth-1-:LineAddrWidth];
   assign look = valid_q || looks_q;
   assign set = set_of(line);
+  assign local_hit = is_local(line);
 
-  // Without an access what it would be is mostly anything: synthesis makes no gates of that, and a simulation passes over it.
   always_comb begin
-    local_hit = 'x;
-    hit0 = 'x;
-    hit1 = 'x;
-    fresh = 'x;
+    hit0 = 1'b0;
+    hit1 = 1'b0;
+    fresh = 1'b0;
     if (look) begin
-      local_hit = is_local(line);
       hit0 = valid0_q[set] && gpu_lines_pkg::same(30'(tag0_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
       hit1 = valid1_q[set] && gpu_lines_pkg::same(30'(tag1_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
       fresh = hit0 ? fresh0_ram[set] : hit1 && fresh1_ram[set];
@@ -235,19 +234,18 @@ module gpu_dcache
 
   // Which lanes are served this cycle, and whose row comes next; whether that is in the same line.
   always_comb begin
-    automatic logic [Threads-1:0] in_line;
-    automatic logic [LaneWidth-1:0] next_lane;
-    group = 'x;
+    group = '0;
     rest = '0;
+    in_line = '0;
+    next_lane = '0;
     next_row = 'x;
-    rest_here = 'x;
+    rest_here = 1'b0;
     if (valid_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
         in_line[t] = gpu_lines_pkg::same(30'(addr_q[t][31:LineOffset]), 30'(line));
         group[t] = left_q[t] && in_line[t] && ((addr_q[t] >> RowOffset) & PartMask) == (32'(row_q) & PartMask);
       end
       rest = left_q & ~group;
-      next_lane = '0;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_lane = LaneWidth'(t);
       next_row = addr_q[next_lane][31:RowOffset];
       rest_here = rest != '0 && in_line[next_lane];
@@ -255,14 +253,12 @@ module gpu_dcache
   end
 
   // The row of the next cycle: of the access under way, or of the next one, if there is one, or in a line ahead.
+  row_t other_row;
+
   always_comb begin
-    automatic row_t other_row;
-    row_d = 'x;
-    if (valid_q || parked_ready || asks || ahead_q) begin
-      other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
-      row_d = (rest != '0) ? next_row : other_row;
-      if (valid_q && !serve && !amo_next_row) row_d = row_q;
-    end
+    other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
+    row_d = (rest != '0) ? next_row : other_row;
+    if (valid_q && !serve && !amo_next_row) row_d = row_q;
   end
 
   gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .RowOffset(RowOffset)) u_port (
@@ -276,44 +272,43 @@ module gpu_dcache
   always_comb begin
     hit = 'x;
     stale = 'x;
-    serve_load = 1'b0;
-    store_free = 1'b0;
-    serve_store = 1'b0;
-    serve = 1'b0;
-    finish = 1'b0;
-    touch = 1'b0;
-    miss = 1'b0;
-    park = 1'b0;
-    if (valid_q) begin
+    {serve_load, store_free, serve_store, serve, finish, touch, miss, park} = '0;
+`ifndef SYNTHESIS
+    // Asked for with an access alone; in gates it would only be a condition more.
+    if (valid_q)
+`endif
+    begin
       hit = local_hit || ((hit0 || hit1) && !coming);
       // A line that comes has the memories' one write.
       stale = whole_q || (wrote_q && wrote_row_q == row_q[7:0]);
-      serve_load = !store_q && !amo && hit && rsp_free && !stale;
+      serve_load = valid_q && !store_q && !amo && hit && rsp_free && !stale;
       store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
-      serve_store = store_q && store_free;
+      serve_store = valid_q && store_q && store_free;
       serve = serve_load || serve_store;
       finish = serve && rest == '0;
       touch = serve_load && !local_hit && fresh && touched_q == '0 && !second_q && !whole;
       // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
-      miss = !store_q && !amo && !hit;
+      miss = valid_q && !store_q && !amo && !hit;
       park = miss && (coming || !sb_conflict);
     end
   end
 
   assign amo_push = amo_store && store_free;
 
-  // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
   always_comb begin
-    ask = 1'b0;
-    ahead_done = 1'b0;
-    ask_ahead = 1'b0;
-    way = 'x;
-    if (valid_q) ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
-    if (looks_q) begin
-      ahead_done = ahead_q && !fence_q && !drain_i && (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
+    {ask, ask_ahead, ahead_done} = '0;
+    way = 1'b0;
+`ifndef SYNTHESIS
+    if (look)
+`endif
+    begin
+      ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
+      // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
+      ahead_done = ahead_q && looks_q && !fence_q && !drain_i &&
+                   (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
       ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
     end
-    if (ask || ask_ahead) begin
+    if (look) begin
       way = valid0_q[set] && (!valid1_q[set] || victim_ram[set]);
       if (taken[way]) way = !way;
     end
@@ -404,7 +399,10 @@ module gpu_dcache
 
   always_comb begin
     access = 'x;
-    if (park) access = '{size: size_q, tag: tag_q, row: row_q, left: left_q, addr: addr_q};
+`ifndef SYNTHESIS
+    if (park)
+`endif
+    access = '{size: size_q, tag: tag_q, row: row_q, left: left_q, addr: addr_q};
   end
 
   gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
@@ -422,9 +420,15 @@ module gpu_dcache
     .clear_i, .clear_line_i
   );
 
+  logic mark0, mark1, mark_fresh, victim_write;
   logic [SetWidth-1:0] mark_set;
 
+  // No line is asked for ahead on account of one that was refused.
   assign mark_set = whole ? set_of(fill_line) : set;
+  assign mark0 = whole ? !fill_way : touch && hit0;
+  assign mark1 = whole ? fill_way : touch && hit1;
+  assign mark_fresh = whole && good;
+  assign victim_write = ask || ask_ahead || (serve_load && !local_hit);
 
 `ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
@@ -435,12 +439,9 @@ module gpu_dcache
       if (way) tag1_ram[set] <= line[LineAddrWidth-1-:AddrTag];
       else tag0_ram[set] <= line[LineAddrWidth-1-:AddrTag];
     end
-    // No line is asked for ahead on account of one that was refused.
-    if (whole || touch) begin
-      if (whole ? !fill_way : hit0) fresh0_ram[mark_set] <= whole && good;
-      if (whole ? fill_way : hit1) fresh1_ram[mark_set] <= whole && good;
-    end
-    if (ask || ask_ahead || (serve_load && !local_hit)) victim_ram[set] <= serve_load ? hit0 : !way;
+    if (mark0) fresh0_ram[mark_set] <= mark_fresh;
+    if (mark1) fresh1_ram[mark_set] <= mark_fresh;
+    if (victim_write) victim_ram[set] <= serve_load ? hit0 : !way;
   end
 
 `ifdef SYNTHESIS
@@ -448,18 +449,12 @@ module gpu_dcache
 `else
   always_ff @(posedge clk_i iff awake) begin
 `endif
+    row_q <= row_d;
     whole_q <= whole;
     wrote_q <= serve_store || amo_push;
-    if (valid_q) wrote_row_q <= row_q[7:0];
-    row_q <= row_d;
+    wrote_row_q <= row_q[7:0];
     flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
   end
-
-`ifndef SYNTHESIS
-  // Nothing is under way, is asked for or comes: a simulation passes over it. In gates it would only be a condition more.
-  logic rests;
-  assign rests = !(valid_q || asks || parked_any || fence_q || ahead_q || second_q || looks_q || whole || clear_i || touched_q != '0);
-`endif
 
 `ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
@@ -475,24 +470,16 @@ module gpu_dcache
       touched_q <= '0;
       valid0_q <= '0;
       valid1_q <= '0;
-    end else
-`ifndef SYNTHESIS
-    if (!rests)
-`endif
-    begin
-      // Never both: an atomic access is not served so.
-      if (amo_served) left_q <= left_q & ~amo_lane;
+    end else begin
       if (serve) begin
         left_q <= rest;
         if (finish) valid_q <= 1'b0;
       end
       if (park || amo_finish) valid_q <= 1'b0;
       if (amo_update) begin
-        automatic logic [Threads-1:0][31:0] data;
-        data = data_q;
-        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data[t] = amo_value;
-        data_q <= data;
+        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data_q[t] <= amo_value;
       end
+      if (amo_served) left_q <= left_q & ~amo_lane;
       touched_q <= {touched_q[0], touch};
       looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
       if (ahead_done) begin
@@ -547,8 +534,6 @@ module gpu_dcache
 `ifndef SYNTHESIS
   AwakeToAllThatComes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     !awake |-> !(take || come_back || end_fence || serve || park || touch || ahead_done || next_valid || amo || rd_beat_i || wr_done_i));
-  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rests |-> !(serve || park || touch || ahead_done || next_valid || amo || come_back || take || end_fence));
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
   NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);

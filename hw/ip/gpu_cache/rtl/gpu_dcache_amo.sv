@@ -85,82 +85,59 @@ module gpu_dcache_amo #(
   logic last_of_row_q, rest_q, rest_here_q;
 
   always_comb begin
-    lane = 'x;
-    if (read_o) begin
-      lane = '0;
-      for (int t = 0; t < int'(Threads); t++) if (read_lane_o[t]) lane = lane | LaneWidth'(t);
-    end
+    lane = '0;
+    for (int t = 0; t < int'(Threads); t++) if (read_lane_o[t]) lane = lane | LaneWidth'(t);
   end
 
   assign active_o = state_q != Rest;
-  always_comb begin
-    read_lane_o = 'x;
-    if (active_o) read_lane_o = group_i & (~group_i + Threads'(1));
-  end
+  assign read_lane_o = group_i & (~group_i + Threads'(1));
   assign lane_o = lane_q;
   assign old_o = old_q;
-  // Asked for by the first state alone.
-  always_comb begin
-    may_enter = 'x;
-    if (state_q == Enter) may_enter = !conflict_i && !coming_i && (!release_q || stores_empty_i) && (!acquire_q || !fills_any_i);
-  end
+  assign may_enter = !conflict_i && !coming_i && (!release_q || stores_empty_i) && (!acquire_q || !fills_any_i);
 
   // ---- What becomes of the word
 
+  assign equal = old_q == expected_q;
+  assign less_unsigned = old_q < operand_q;
+  assign less = (old_q[31] == operand_q[31]) ? less_unsigned : old_q[31];
+
   always_comb begin
-    equal = 'x;
-    less_unsigned = 'x;
-    less = 'x;
     value_o = 'x;
-    if (state_q == Work) begin
-      equal = old_q == expected_q;
-      less_unsigned = old_q < operand_q;
-      less = (old_q[31] == operand_q[31]) ? less_unsigned : old_q[31];
-      unique case (op_q)
-        5'h00:   value_o = old_q + operand_q;
-        5'h04:   value_o = old_q ^ operand_q;
-        5'h08:   value_o = old_q | operand_q;
-        5'h0c:   value_o = old_q & operand_q;
-        5'h10:   value_o = less ? old_q : operand_q;
-        5'h14:   value_o = less ? operand_q : old_q;
-        5'h18:   value_o = less_unsigned ? old_q : operand_q;
-        5'h1c:   value_o = less_unsigned ? operand_q : old_q;
-        default: value_o = operand_q;  // amoswap, amocas
-      endcase
-    end
+`ifndef SYNTHESIS
+    // Asked for by this state alone; in gates it would only be a condition more.
+    if (state_q == Work)
+`endif
+    unique case (op_q)
+      5'h00:   value_o = old_q + operand_q;
+      5'h04:   value_o = old_q ^ operand_q;
+      5'h08:   value_o = old_q | operand_q;
+      5'h0c:   value_o = old_q & operand_q;
+      5'h10:   value_o = less ? old_q : operand_q;
+      5'h14:   value_o = less ? operand_q : old_q;
+      5'h18:   value_o = less_unsigned ? old_q : operand_q;
+      5'h1c:   value_o = less_unsigned ? operand_q : old_q;
+      default: value_o = operand_q;  // amoswap, amocas
+    endcase
   end
 
   // ---- Step by step
-
-  // By itself: the grant comes back in the same cycle.
-  always_comb begin
-    lock_o = 1'b0;
-    if (active_o) begin
-      unique case (state_q)
-        Enter:             lock_o = !local_i && may_enter;
-        Read, Work, Write: lock_o = !local_i;
-        Fill, Leave:       lock_o = 1'b1;
-        default: ;
-      endcase
-    end
-  end
 
   always_comb begin
     state_d = state_q;
     drop_o = 1'b0;
     ask_o = 1'b0;
     flush_o = 1'b0;
+    lock_o = 1'b0;
     read_o = 1'b0;
     update_o = 1'b0;
     store_o = 1'b0;
     served_o = 1'b0;
     next_row_o = 1'b0;
     finish_o = 1'b0;
-    if (!active_o) begin
-      if (take_i) state_d = Enter;
-    end else unique case (state_q)
+    unique case (state_q)
       Enter: begin
         flush_o = conflict_i || release_q;
+        lock_o = !local_i && may_enter;
         if (local_i && may_enter) state_d = Read;
         if (lock_o && lock_grant_i && drop_ready_i) begin
           drop_o = 1'b1;
@@ -168,20 +145,24 @@ module gpu_dcache_amo #(
         end
       end
       Fill: begin
+        lock_o = 1'b1;
         ask_o = 1'b1;
         if (hit_i) state_d = Read;
       end
       Read: begin
+        lock_o = !local_i;
         if (rsp_free_i) begin
           read_o = 1'b1;
           state_d = Work;
         end
       end
       Work: begin
+        lock_o = !local_i;
         update_o = 1'b1;
         state_d = Write;
       end
       Write: begin
+        lock_o = !local_i;
         store_o = store_q;
         if (!store_q || store_ready_i) begin
           served_o = 1'b1;
@@ -195,6 +176,7 @@ module gpu_dcache_amo #(
         end
       end
       Leave: begin
+        lock_o = 1'b1;
         flush_o = 1'b1;
         if (!conflict_i) begin
           state_d = rest_q ? Pause : Rest;
@@ -204,11 +186,34 @@ module gpu_dcache_amo #(
       end
       // The lock is seen to be given back.
       Pause: state_d = Enter;
-      default: ;
+      default: if (take_i) state_d = Enter;
     endcase
   end
 
   assign finish_drop_o = finish_o && acquire_q;
+
+`ifdef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+`endif
+    if (!rst_ni) state_q <= Rest;
+    else state_q <= state_d;
+  end
+
+`ifdef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+`else
+  always_ff @(posedge clk_i iff awake_i) begin
+    // Looked at behind the cycles of an access alone.
+    if (state_q != Rest)
+`endif
+    begin
+      last_of_row_q <= (group_i & ~lane_q) == '0;
+      rest_q <= rest_i;
+      rest_here_q <= rest_here_i;
+    end
+  end
 
 `ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
@@ -221,26 +226,15 @@ module gpu_dcache_amo #(
       release_q <= release_i;
       for (int t = 0; t < int'(Threads); t++) compare_q[t] <= compare_i[t];
     end
-`ifndef SYNTHESIS
-    // What follows is looked at behind the cycles of an access alone.
-    if (active_o)
-`endif
-    begin
-      last_of_row_q <= (group_i & ~lane_q) == '0;
-      rest_q <= rest_i;
-      rest_here_q <= rest_here_i;
-      if (state_q == Enter) bad_q <= 1'b0;
-      else if (fill_error_i) bad_q <= 1'b1;
-      if (state_q == Work) store_q <= !bad_q && (op_q != 5'h05 || equal);
-      if (read_o) begin
-        lane_q <= read_lane_o;
-        old_q <= word_i;
-        operand_q <= data_i[lane];
-        expected_q <= compare_q[lane];
-      end
+    if (state_q == Enter) bad_q <= 1'b0;
+    else if (fill_error_i) bad_q <= 1'b1;
+    if (read_o) begin
+      lane_q <= read_lane_o;
+      old_q <= word_i;
+      operand_q <= data_i[lane];
+      expected_q <= compare_q[lane];
     end
-    if (!rst_ni) state_q <= Rest;
-    else state_q <= state_d;
+    if (state_q == Work) store_q <= !bad_q && (op_q != 5'h05 || equal);
   end
 
 `ifndef SYNTHESIS

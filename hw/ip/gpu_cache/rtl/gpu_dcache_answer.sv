@@ -98,13 +98,12 @@ module gpu_dcache_answer #(
       rsp_mask_o <= served;
       rsp_tag_o <= fence_i ? fence_tag_i : tag_i;
     end
-    // Never both.
-    if (load_i) begin
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (lanes_i[t]) data_q[t] <= extract(row_i[{addr_i[t][RowOffset-1:2], 5'd0}+:32], addr_i[t][1:0], size_i);
+    for (int t = 0; t < int'(Threads); t++) begin
+      if (load_i && lanes_i[t]) begin
+        data_q[t] <= extract(row_i[{addr_i[t][RowOffset-1:2], 5'd0}+:32], addr_i[t][1:0], size_i);
+      end else if (amo_i && amo_lane_i[t]) begin
+        data_q[t] <= amo_data_i;
       end
-    end else if (amo_i) begin
-      for (int t = 0; t < int'(Threads); t++) if (amo_lane_i[t]) data_q[t] <= amo_data_i;
     end
   end
 

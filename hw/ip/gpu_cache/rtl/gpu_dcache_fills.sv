@@ -99,21 +99,11 @@ module gpu_dcache_fills
   assign line_o = line_q[head_q];
   assign way_o = way_q[head_q];
   assign beat_o = beat_q;
-  // Asked for with a beat alone.
-  always_comb begin
-    bad = 'x;
-    good_o = 'x;
-    kept_o = 'x;
-    whole_o = 1'b0;
-    error_o = 1'b0;
-    if (rd_beat_i) begin
-      bad = bad_q || rd_error_i;
-      good_o = !bad;
-      kept_o = !bad || wanted_q[head_q];
-      whole_o = rd_last_i;
-      error_o = rd_last_i && bad && wanted_q[head_q];
-    end
-  end
+  assign bad = bad_q || rd_error_i;
+  assign whole_o = rd_beat_i && rd_last_i;
+  assign good_o = !bad;
+  assign kept_o = !bad || wanted_q[head_q];
+  assign error_o = whole_o && bad && wanted_q[head_q];
 
 `ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin

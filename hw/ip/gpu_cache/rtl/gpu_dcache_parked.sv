@@ -37,7 +37,7 @@ module gpu_dcache_parked #(
 
   logic [Places-1:0] used_q, wait_q, ready_q, later;
   logic [Fills-1:0] held_q;
-  logic [Places-1:0][FillWidth-1:0] fill_q;
+  logic [FillWidth-1:0] fill_q [Places];
   logic [Width-1:0] ram [Places];
   place_t free, chosen, last_q;
 
@@ -59,7 +59,10 @@ module gpu_dcache_parked #(
   assign held_o = held_q;
   always_comb begin
     load_o = 'x;
-    if (ready_o) load_o = ram[chosen];
+`ifndef SYNTHESIS
+    if (ready_o)
+`endif
+    load_o = ram[chosen];
   end
   assign full_o = &used_q;
   assign any_o = used_q != '0;
@@ -89,24 +92,18 @@ module gpu_dcache_parked #(
     if (park_i || used_q != '0 || held_q != '0)
 `endif
     begin
-      automatic logic [Places-1:0] used, ready;
-      automatic logic [Fills-1:0] held;
-      used = used_q;
-      held = '0;
+      held_q <= '0;
       for (int p = 0; p < int'(Places); p++) begin
-        ready[p] = used[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
-        if (used[p] && wait_q[p]) held[fill_q[p]] = 1'b1;
+        if (used_q[p] && wait_q[p]) held_q[fill_q[p]] <= 1'b1;
+        ready_q[p] <= used_q[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
       end
-      if (park_i && wait_i) held[fill_i] = 1'b1;
+      if (park_i && wait_i) held_q[fill_i] <= 1'b1;
       if (take_i) begin
-        used[chosen] = 1'b0;
+        used_q[chosen] <= 1'b0;
         last_q <= chosen;
       end
-      if (park_i) used[free] = 1'b1;
-      held_q <= held;
-      ready_q <= ready;
-      used_q <= used;
       if (park_i) begin
+        used_q[free] <= 1'b1;
         wait_q[free] <= wait_i;
         fill_q[free] <= fill_i;
       end

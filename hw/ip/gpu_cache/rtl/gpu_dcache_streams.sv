@@ -45,10 +45,13 @@ module gpu_dcache_streams
   logic [LineAddrWidth-1:0] line_q, known_line_q;
   index_t read_q, write_q;
 
-  logic found;
+  logic found, forward;
   index_t index;
-  walk_t now;
-  logic [PageWidth-1:0] page;
+  walk_t old, now;
+  logic [PlaceWidth-1:0] place, step;
+  logic [PlaceWidth:0] ahead;
+  logic [PageWidth-1:0] page, following;
+  logic followed;
 
   always_comb begin
     found = 'x;
@@ -65,20 +68,19 @@ module gpu_dcache_streams
     end
   end
 
+  assign place = known_line_q[PlaceWidth-1:0];
   assign page = known_line_q[LineAddrWidth-1:PlaceWidth];
 
   // A step that is believed is the old one, whether it came again just now or no line further was touched.
   always_comb begin
-    automatic walk_t old;
-    automatic logic forward, followed;
-    automatic logic [PlaceWidth-1:0] place, step;
-    automatic logic [PlaceWidth:0] ahead;
-    automatic logic [PageWidth-1:0] following;
+    old = 'x;
     now = 'x;
-    next_valid_o = 1'b0;
-    next_line_o = 'x;
+    step = 'x;
+    forward = 'x;
+    ahead = 'x;
+    following = 'x;
+    followed = 1'b0;
     if (known_q) begin
-      place = known_line_q[PlaceWidth-1:0];
       old = walk_q[read_q];
       now = old;
       step = place - old.last;
@@ -90,14 +92,14 @@ module gpu_dcache_streams
       if (forward || !found_q) now.last = place;
       ahead = {1'b0, place} + {old.step, 1'b0};
       following = page + PageWidth'(1);
-      followed = 1'b0;
       for (int p = 0; p < int'(Pages); p++) begin
         if (used_q[p] && gpu_lines_pkg::same(30'(page_q[p]), 30'(following))) followed = 1'b1;
       end
-      next_valid_o = now.believed && (!ahead[PlaceWidth] || followed);
-      next_line_o = {ahead[PlaceWidth] ? following : page, ahead[PlaceWidth-1:0]};
     end
   end
+
+  assign next_valid_o = known_q && now.believed && (!ahead[PlaceWidth] || followed);
+  assign next_line_o = {ahead[PlaceWidth] ? following : page, ahead[PlaceWidth-1:0]};
 
 `ifdef SYNTHESIS
   always_ff @(posedge clk_i) begin
@@ -117,25 +119,22 @@ module gpu_dcache_streams
     if (touch_i || touch_q || known_q)
 `endif
     begin
-      automatic index_t last, oldest;
-      last = last_q;
-      oldest = oldest_q;
+      touch_q <= touch_i;
+      known_q <= touch_q;
+      if (touch_i) line_q <= line_i;
+      if (touch_q) begin
+        known_line_q <= line_q;
+        found_q <= found;
+        read_q <= found ? index : last_q;
+        write_q <= found ? index : oldest_q;
+      end
       if (known_q) begin
         used_q[write_q] <= 1'b1;
         page_q[write_q] <= page;
         walk_q[write_q] <= now;
         last_q <= write_q;
-        if (!found_q) oldest_q <= oldest + 1'b1;
+        if (!found_q) oldest_q <= oldest_q + 1'b1;
       end
-      if (touch_q) begin
-        known_line_q <= line_q;
-        found_q <= found;
-        read_q <= found ? index : last;
-        write_q <= found ? index : oldest;
-      end
-      if (touch_i) line_q <= line_i;
-      known_q <= touch_q;
-      touch_q <= touch_i;
     end
   end
 

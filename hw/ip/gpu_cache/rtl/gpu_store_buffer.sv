@@ -81,16 +81,10 @@ module gpu_store_buffer
 
   assign io_push = probe_line_i < LineAddrWidth'(IoLines);
   assign send = wr_valid_o && wr_ready_i;
-  always_comb begin
-    wr_valid_o = 1'b0;
-    wr_line_o = 'x;
-    wr_beats_o = 'x;
-    if (waiting_q != '0) begin
-      wr_valid_o = (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
-      wr_line_o = line_ram[send_q];
-      wr_beats_o = beats_q[send_q];
-    end
-  end
+  assign wr_valid_o = waiting_q != '0 &&
+                      (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
+  assign wr_line_o = line_ram[send_q];
+  assign wr_beats_o = beats_q[send_q];
   assign empty_o = used_q == '0;
   assign error_o = wr_done_i && wr_error_i;
   assign error_addr_o = {line_ram[head_q], {LineOffset{1'b0}}};
@@ -106,18 +100,12 @@ module gpu_store_buffer
 
   // Where a store goes. A line in the act of leaving takes no more.
   always_comb begin
-    open = '0;
-    into = tail_q;
-    joins = 1'b0;
-    if (same != '0) begin
-      open = same & ~sent_q;
-      if (wr_valid_o) open[send_q] = 1'b0;
-      joins = open != '0 && !io_push;
-      if (joins) begin
-        into = '0;
-        for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
-      end
-    end
+    open = same & ~sent_q;
+    if (wr_valid_o) open[send_q] = 1'b0;
+    joins = open != '0 && !io_push;
+    into = '0;
+    for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
+    if (!joins) into = tail_q;
   end
 
   assign ready_o = joins || !used_q[tail_q];
@@ -240,12 +228,9 @@ module gpu_store_buffer
       end
       waiting_q <= waiting_q + (IndexWidth + 1)'(push_i && !joins) - (IndexWidth + 1)'(send);
       if (push_i) begin
-        automatic logic [Lines-1:0][Beats-1:0] beats;
-        beats = beats_q;
-        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats[e] |= beats_stored();
-        if (!joins) beats[tail_q] = beats_stored();
-        beats_q <= beats;
+        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats_q[e] <= beats_q[e] | beats_stored();
         if (!joins) begin
+          beats_q[tail_q] <= beats_stored();
           used_q[tail_q] <= 1'b1;
           io_q[tail_q] <= io_push;
           line_q[tail_q] <= probe_line_i;
