@@ -18,6 +18,7 @@ CYCLE, INSTRET, ACTIVE, FIXED = 0, 1, 15, 16
 async def reset(dut: Any) -> None:
     for name in ("clear", "running", "event", "executed", "lanes", "snapshot", "shadow_index", "live_index"):
         getattr(dut, f"{name}_i").value = 0
+    dut.shadow_i.value = dut.live_i.value = 1
     dut.rst_ni.value = 0
     await FallingEdge(dut.clk_i)
     await FallingEdge(dut.clk_i)

@@ -37,6 +37,7 @@ module gpu_bank
   input  logic [31:0]             fault_value_i [Cores],
 
   output logic [Cores-1:0]        snapshot_o,
+  output logic                    counter_read_o,
   output logic [5:0]              counter_index_o,
   input  logic [63:0]             counter_i [Cores],
 
@@ -301,6 +302,7 @@ module gpu_bank
 
   logic [63:0] counter;
 
+  assign counter_read_o = read;
   assign counter_index_o = {1'b0, raddr[7:3]};
   assign counter = counter_i[counter_core_q];
 

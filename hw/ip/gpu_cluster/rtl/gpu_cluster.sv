@@ -151,6 +151,7 @@ module gpu_cluster
   logic [4:0] fault_cause [Cores];
   logic [31:0] fault_pc [Cores];
   logic [31:0] fault_value [Cores];
+  logic counter_read;
   logic [5:0] counter_index;
   logic [63:0] counter [Cores];
   logic l2_write, l2_read;
@@ -166,7 +167,7 @@ module gpu_cluster
     .core_id_o(core_id), .num_cores_o(num_cores), .cap_o(cap),
     .running_i(running), .fault_i(fault), .fault_cause_i(fault_cause), .fault_pc_i(fault_pc),
     .fault_value_i(fault_value),
-    .snapshot_o(snapshot), .counter_index_o(counter_index), .counter_i(counter),
+    .snapshot_o(snapshot), .counter_read_o(counter_read), .counter_index_o(counter_index), .counter_i(counter),
     .l2_write_o(l2_write), .l2_waddr_o(l2_waddr), .l2_wdata_o(l2_wdata), .l2_wmask_o(l2_wmask), .l2_read_o(l2_read),
     .l2_raddr_o(l2_raddr), .l2_rdata_i(l2_rdata)
   );
@@ -206,7 +207,7 @@ module gpu_cluster
       .core_id_i(core_id[c]), .num_cores_i(num_cores[c]), .cap_i(cap),
       .running_o(running[c]), .fault_o(fault[c]), .fault_cause_o(fault_cause[c]), .fault_pc_o(fault_pc[c]),
       .fault_value_o(fault_value[c]),
-      .snapshot_i(snapshot[c]), .counter_index_i(counter_index), .counter_o(counter[c]),
+      .snapshot_i(snapshot[c]), .counter_read_i(counter_read), .counter_index_i(counter_index), .counter_o(counter[c]),
       .bar_o(bar[c]), .bar_id_o(bar_id[c]), .bar_count_o(bar_count[c]), .bar_warps_o(bar_warps[c]),
       .bar_release_i(bar_release[c]), .bar_stuck_i(bar_stuck[c]),
       .lock_o(lock[c]), .lock_quarter_o(lock_quarter[c]), .lock_line_o(lock_line[c]), .lock_grant_i(lock_grant[c]),

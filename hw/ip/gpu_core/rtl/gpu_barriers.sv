@@ -41,7 +41,6 @@ module gpu_barriers
   logic [Warps-1:0][7:0] count_q;
   logic [Warps-1:0] at_same;
   logic release_local;
-  logic [WarpWidth-1:0] lowest;
 
   // How many warps are at the barrier this warp arrives at.
   always_comb begin
@@ -58,22 +57,27 @@ module gpu_barriers
     end
   end
 
+  // Where nobody waits for other cores, what is said of it means nothing.
   always_comb begin
     bar_o = 1'b0;
-    bar_warps_o = '0;
-    lowest = '0;
+    bar_id_o = 'x;
+    bar_count_o = 'x;
+    bar_warps_o = 'x;
     if ((arrived_q & global_q) != '0) begin
+      automatic logic [WarpWidth-1:0] lowest;
+      lowest = '0;
       for (int w = int'(Warps) - 1; w >= 0; w--) if (arrived_q[w]) lowest = WarpWidth'(w);
+      bar_id_o = id_q[lowest];
+      bar_count_o = count_q[lowest];
       bar_o = arrived_q == active_i;
+      bar_warps_o = '0;
       for (int w = 0; w < int'(Warps); w++) begin
         bar_warps_o += 5'(arrived_q[w]);
-        if (arrived_q[w] && (!global_q[w] || id_q[w] != id_q[lowest])) bar_o = 1'b0;
+        if (arrived_q[w] && (!global_q[w] || id_q[w] != bar_id_o)) bar_o = 1'b0;
       end
     end
   end
 
-  assign bar_id_o = id_q[lowest];
-  assign bar_count_o = count_q[lowest];
   assign arrived_o = arrived_q;
   assign open_o = (release_local ? at_same : '0) | (release_i ? arrived_q & global_q : '0);
 

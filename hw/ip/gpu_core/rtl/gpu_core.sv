@@ -48,6 +48,8 @@ module gpu_core
   output logic [31:0]              fault_value_o,
 
   input  logic                     snapshot_i,
+  /// The word of this number is looked at.
+  input  logic                     counter_read_i,
   input  logic [5:0]               counter_index_i,
   output logic [63:0]              counter_o,
 
@@ -244,6 +246,7 @@ module gpu_core
   logic stack_base, stack_bytes, overflow;
   logic [31:0] stack_operand [Threads];
   logic [31:0] stack_size;
+  logic csr_counts;
   logic [5:0] csr_counter_index;
   logic [63:0] csr_counter;
   logic fpu_take;
@@ -255,7 +258,8 @@ module gpu_core
     .valid_i(execute_valid), .execute_i(execute), .rs1_i(rs1), .rs2_i(rs2),
     .memory_ready_i(memory_ready), .muldiv_ready_i(muldiv_ready), .fpu_ready_i(fpu_ready),
     .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
-    .core_id_i, .num_cores_i, .cap_i, .counter_index_o(csr_counter_index), .counter_i(csr_counter),
+    .core_id_i, .num_cores_i, .cap_i, .counter_o(csr_counts), .counter_index_o(csr_counter_index),
+    .counter_i(csr_counter),
     .fflags_i(fpu_take), .fflags_warp_i(done_warp), .fflags_value_i(fpu_flags),
     .retire_o(retire), .sets_o(sets), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
     .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
@@ -334,7 +338,7 @@ module gpu_core
 
   always_ff @(posedge clk_i) begin
     if (clear) stack_pc_q <= '0;
-    else if (sets && execute.op.rd == reg_t'(2)) stack_pc_q <= execute.from.pc;
+    else if (sets && execute.op.rd == reg_t'(2)) stack_pc_q <= execute.pc;
   end
 
   gpu_stack_guard #(.Warps(Warps), .Threads(Threads)) u_stack_guard (
@@ -348,7 +352,7 @@ module gpu_core
 
 `ifdef EDDY_GPU_TRACE
   gpu_trace #(.Threads(Threads), .RowWidth(RowWidth), .RegWidth(RegWidth)) u_trace (
-    .clk_i, .core_i(core_id_i), .warp_i(32'(execute.from.warp)), .pc_i(execute.from.pc), .instr_i(execute.instr),
+    .clk_i, .core_i(core_id_i), .warp_i(32'(execute.from.warp)), .pc_i(execute.pc), .instr_i(execute.instr),
     .rd_i(execute.op.rd_we ? 8'(execute.op.rd) : '1),
     .retire_i(retire ? mask_t'(execute.from.mask) : '0), .trap_i(mask_t'(trap)), .trap_warp_i(32'(flow_warp)),
     .trap_pc_i(flow_pc), .trap_instr_i(flow_instr), .trap_cause_i(trap_cause), .trap_value_i(trap_value),
@@ -397,7 +401,8 @@ module gpu_core
   gpu_counters #(.Threads(Threads)) u_counters (
     .clk_i, .rst_ni, .clear_i(clear_counters), .running_i(counting), .event_i(events),
     .executed_i(executed), .lanes_i(executed_lanes), .snapshot_i(snapshot),
-    .shadow_index_i(counter_index_i), .shadow_o(counter_o), .live_index_i(csr_counter_index), .live_o(csr_counter)
+    .shadow_i(counter_read_i), .shadow_index_i(counter_index_i), .shadow_o(counter_o),
+    .live_i(csr_counts), .live_index_i(csr_counter_index), .live_o(csr_counter)
   );
 
 endmodule

@@ -25,10 +25,12 @@ module gpu_counters
   /// So many.
   input  logic [$clog2(Threads+1)-1:0] lanes_i,
   input  logic               snapshot_i,
-  /// Word of the shadow.
+  /// Word of the shadow. Where it is not looked at it means nothing.
+  input  logic               shadow_i,
   input  logic [5:0]         shadow_index_i,
   output logic [63:0]        shadow_o,
-  /// A counter as it is now.
+  /// A counter as it is now, likewise.
+  input  logic               live_i,
   input  logic [5:0]         live_index_i,
   output logic [63:0]        live_o
 );
@@ -41,7 +43,12 @@ module gpu_counters
   typedef logic [63-LowWidth:0] high_t;
   typedef logic [Count-1:0] notes_t;
 
-  notes_t up, wrap;
+  // The note of one counter, without a question whether there is such a one.
+  function automatic logic at(notes_t notes, index_t index);
+    return 1'((2**IndexWidth)'(notes) >> index);
+  endfunction
+
+  notes_t up;
 
   always_comb begin
     up = '0;
@@ -50,7 +57,7 @@ module gpu_counters
     if (executed_i) begin
       up[CntInstret] = 1'b1;
       up[CntActive] = 1'b1;
-      for (int t = 1; t <= int'(Threads); t++) if (32'(lanes_i) == 32'(t)) up[int'(CntActive) + t] = 1'b1;
+      up |= notes_t'(1) << (CntActive + 32'(lanes_i));
     end
   end
 
@@ -58,25 +65,23 @@ module gpu_counters
 
   notes_t low_q [LowWidth];
   notes_t shadow_low_q [LowWidth];
-  notes_t low_d [LowWidth];
+  notes_t wrap;
 
   always_comb begin
     wrap = up;
+    for (int b = 0; b < int'(LowWidth); b++) wrap &= low_q[b];
+  end
+
+  always_ff @(posedge clk_i) begin
+    automatic logic none;
+    automatic notes_t carries;
+    none = !rst_ni || clear_i;
+    carries = up;
     for (int b = 0; b < int'(LowWidth); b++) begin
-      low_d[b] = low_q[b] ^ wrap;
-      wrap &= low_q[b];
+      low_q[b] <= none ? '0 : low_q[b] ^ carries;
+      carries &= low_q[b];
     end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear_i) for (int b = 0; b < int'(LowWidth); b++) low_q[b] <= '0;
-    else for (int b = 0; b < int'(LowWidth); b++) low_q[b] <= low_d[b];
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || snapshot_i) begin
-      for (int b = 0; b < int'(LowWidth); b++) shadow_low_q[b] <= !rst_ni ? '0 : low_q[b];
-    end
+    if (!rst_ni || snapshot_i) for (int b = 0; b < int'(LowWidth); b++) shadow_low_q[b] <= !rst_ni ? '0 : low_q[b];
   end
 
   // ---- High bits: `zero_q`, they count as zero; `carry_q`, one is to be added; of the snapshot, until it has them, too.
@@ -89,14 +94,20 @@ module gpu_counters
   logic copy, zero, carry;
   high_t high;
 
-  assign copy = copy_q[turn_q];
-  assign zero = copy ? copy_zero_q[turn_q] : zero_q[turn_q];
-  assign carry = copy ? copy_carry_q[turn_q] : carry_q[turn_q];
-
+  // In most cycles it is the turn of one without a note.
   always_comb begin
-    turn = notes_t'(1) << turn_q;
-    zero_left = zero ? zero_q & ~turn : zero_q;
-    carry_left = carry ? carry_q & ~turn : carry_q;
+    {copy, zero, carry} = '0;
+    turn = 'x;
+    zero_left = zero_q;
+    carry_left = carry_q;
+    if (at(copy_q | zero_q | carry_q, turn_q)) begin
+      turn = notes_t'(1) << turn_q;
+      copy = at(copy_q, turn_q);
+      zero = at(copy ? copy_zero_q : zero_q, turn_q);
+      carry = at(copy ? copy_carry_q : carry_q, turn_q);
+      if (zero) zero_left = zero_q & ~turn;
+      if (carry) carry_left = carry_q & ~turn;
+    end
   end
 
   function automatic high_t counted(logic from_zero, high_t from, logic one_more);
@@ -137,7 +148,7 @@ module gpu_counters
       copy_q <= '1;
       copy_zero_q <= zero_left;
       copy_carry_q <= carry_left;
-    end else begin
+    end else if (copy) begin
       copy_q <= copy_q & ~turn;
     end
   end
@@ -146,39 +157,45 @@ module gpu_counters
 
   // Of a number that there is not everything is zero: before the sum, where it takes no gates of its own.
   always_comb begin
-    automatic index_t index;
-    automatic logic from_zero, one_more;
-    automatic high_t from;
-    index = index_t'(shadow_index_i);
-    shadow_o = '0;
-    from_zero = 1'b1;
-    one_more = 1'b0;
-    from = 'x;
-    if (shadow_index_i < 6'(Count)) begin
-      from_zero = copy_q[index] && copy_zero_q[index];
-      one_more = copy_q[index] && copy_carry_q[index];
-      from = copy_q[index] ? count_ram[index] : shadow_ram[index];
-      for (int b = 0; b < int'(LowWidth); b++) shadow_o[b] = shadow_low_q[b][index];
+    shadow_o = 'x;
+    if (shadow_i) begin
+      automatic index_t index;
+      automatic logic from_zero, one_more;
+      automatic high_t from;
+      index = index_t'(shadow_index_i);
+      shadow_o = '0;
+      from_zero = 1'b1;
+      one_more = 1'b0;
+      from = 'x;
+      if (shadow_index_i < 6'(Count)) begin
+        from_zero = at(copy_q, index) && at(copy_zero_q, index);
+        one_more = at(copy_q, index) && at(copy_carry_q, index);
+        from = at(copy_q, index) ? count_ram[index] : shadow_ram[index];
+        for (int b = 0; b < int'(LowWidth); b++) shadow_o[b] = at(shadow_low_q[b], index);
+      end
+      shadow_o[63:LowWidth] = counted(from_zero, from, one_more);
     end
-    shadow_o[63:LowWidth] = counted(from_zero, from, one_more);
   end
 
   always_comb begin
-    automatic index_t index;
-    automatic logic from_zero, one_more;
-    automatic high_t from;
-    index = index_t'(live_index_i);
-    live_o = '0;
-    from_zero = 1'b1;
-    one_more = 1'b0;
-    from = 'x;
-    if (live_index_i < 6'(Count)) begin
-      from_zero = zero_q[index];
-      one_more = carry_q[index];
-      from = count_ram[index];
-      for (int b = 0; b < int'(LowWidth); b++) live_o[b] = low_q[b][index];
+    live_o = 'x;
+    if (live_i) begin
+      automatic index_t index;
+      automatic logic from_zero, one_more;
+      automatic high_t from;
+      index = index_t'(live_index_i);
+      live_o = '0;
+      from_zero = 1'b1;
+      one_more = 1'b0;
+      from = 'x;
+      if (live_index_i < 6'(Count)) begin
+        from_zero = at(zero_q, index);
+        one_more = at(carry_q, index);
+        from = count_ram[index];
+        for (int b = 0; b < int'(LowWidth); b++) live_o[b] = at(low_q[b], index);
+      end
+      live_o[63:LowWidth] = counted(from_zero, from, one_more);
     end
-    live_o[63:LowWidth] = counted(from_zero, from, one_more);
   end
 
 `ifndef SYNTHESIS

@@ -21,6 +21,8 @@ module gpu_csr
   input  logic                 start_i,
   input  logic [31:0]          start_arg_i,
 
+  /// There is an instruction, of `warp_i`. Without one nothing is read or written, and what is shown means nothing.
+  input  logic                 valid_i,
   /// What was asked for in the cycle before takes place.
   input  logic                 access_i,
   input  logic [WarpWidth-1:0] warp_i,
@@ -29,7 +31,7 @@ module gpu_csr
   input  logic [1:0]           op_i,
   /// Of the highest executing lane, for the registers of the warp; each lane's own, for those of the lanes.
   input  logic [31:0]          operand_i,
-  input  logic [31:0]          lane_operand_i [Threads],
+  input  logic [Threads-1:0][31:0] lane_operand_i,
   /// What all lanes read, and each beside it; zero where it is the other, or nothing is read.
   output logic [31:0]          common_o,
   output logic [31:0]          lane_o [Threads],
@@ -75,7 +77,10 @@ module gpu_csr
 
   // Of the warps.
   logic [Warps-1:0][31:0] mscratch_q, mtvec_q;
-  logic [Warps-1:0][7:0] fcsr_q;
+  logic [Warps-1:0][4:0] flags_q;
+  logic [Warps-1:0][2:0] frm_q;
+  // Those whose rounding mode is none.
+  logic [Warps-1:0] frm_bad_q;
   // Of the lanes: one row a warp, written whole.
   logic [Threads-1:0][31:0] mepc_q [Warps];
   logic [Threads-1:0][31:0] mtval_q [Warps];
@@ -89,9 +94,6 @@ module gpu_csr
   } which_e;
 
   which_e which_q;
-  logic [31:0] common;
-  logic [5:0] window_index;
-  logic [4:0] window;
 
   function automatic which_e which(logic [11:0] addr);
     unique case (addr)
@@ -126,57 +128,62 @@ module gpu_csr
 
   always_ff @(posedge clk_i) if (ask_i) which_q <= which(ask_addr_i);
 
-  assign mtvec_o = mtvec_q[warp_i];
-  assign frm_o = fcsr_q[ask_warp_i][7:5];
+  assign frm_o = frm_q[ask_warp_i];
+  assign frm_bad_o = frm_bad_q[ask_warp_i];
 
-  // Of each warp, before the one is known.
-  logic [Warps-1:0] frm_bad;
-  always_comb for (int w = 0; w < int'(Warps); w++) frm_bad[w] = fcsr_q[w][7:5] > 3'd4;
-  assign frm_bad_o = frm_bad[ask_warp_i];
-
+  // Of what a trap left.
   always_comb begin
+    mtvec_o = 'x;
     for (int t = 0; t < int'(Threads); t++) begin
-      mepc_o[t] = mepc_q[warp_i][t];
-      mdepth_o[t] = mdepth_q[warp_i][t];
+      mepc_o[t] = 'x;
+      mdepth_o[t] = 'x;
+    end
+    if (valid_i) begin
+      mtvec_o = mtvec_q[warp_i];
+      for (int t = 0; t < int'(Threads); t++) begin
+        mepc_o[t] = mepc_q[warp_i][t];
+        mdepth_o[t] = mdepth_q[warp_i][t];
+      end
     end
   end
 
   // Counter window: 0xB03 to 0xB1F show a class's counters from the first on.
   always_comb begin
-    window = ask_addr_i[4:0];
-    window_index = 6'h3f;
-    if (window == 5'd0) window_index = 6'(CntCycles);
-    else if (window == 5'd2) window_index = 6'(CntInstret);
-    else if (class_q == 8'd1 && window - 5'd1 < 5'(CntActive)) window_index = {1'b0, window - 5'd1};
-    else if (class_q == 8'd3) window_index = 6'(CntActive) + {1'b0, window} - 6'd3;
+    ask_counter_o = 'x;
+    if (ask_i) begin
+      automatic logic [4:0] window;
+      window = ask_addr_i[4:0];
+      ask_counter_o = 6'h3f;
+      if (window == 5'd0) ask_counter_o = 6'(CntCycles);
+      else if (window == 5'd2) ask_counter_o = 6'(CntInstret);
+      else if (class_q == 8'd1 && window - 5'd1 < 5'(CntActive)) ask_counter_o = {1'b0, window - 5'd1};
+      else if (class_q == 8'd3) ask_counter_o = 6'(CntActive) + {1'b0, window} - 6'd3;
+    end
   end
-  assign ask_counter_o = window_index;
-
-  assign common_o = common;
 
   always_comb begin
-    common = '0;
+    common_o = '0;
     if (access_i) begin
       unique case (which_q)
-        Flags:            common = {27'd0, fcsr_q[warp_i][4:0]};
-        Rounding:         common = {29'd0, fcsr_q[warp_i][7:5]};
-        FlagsAndRounding: common = {24'd0, fcsr_q[warp_i]};
-        Status:           common = Fpu ? 32'h8000_7800 : 32'h0000_1800;
-        Isa:              common = 32'h4000_1100 | (Fpu ? 32'h20 : 32'h0);
-        Vector:           common = mtvec_q[warp_i];
-        Scratch:          common = mscratch_q[warp_i];
-        Class:            common = {24'd0, class_q};
-        Warp:             common = 32'(warp_i);
-        Core:             common = {24'd0, core_id_i};
-        Active:           common = 32'(active_i);
-        Executing:        common = 32'(mask_i);
-        Lanes:            common = Threads;
-        WarpCount:        common = Warps;
-        Cores:            common = {24'd0, num_cores_i};
-        Local:            common = LocalBase;
-        Cap:              common = cap_i;
-        CountLow:         common = counter_i[31:0];
-        CountHigh:        common = counter_i[63:32];
+        Flags:            common_o = {27'd0, flags_q[warp_i]};
+        Rounding:         common_o = {29'd0, frm_q[warp_i]};
+        FlagsAndRounding: common_o = {24'd0, frm_q[warp_i], flags_q[warp_i]};
+        Status:           common_o = Fpu ? 32'h8000_7800 : 32'h0000_1800;
+        Isa:              common_o = 32'h4000_1100 | (Fpu ? 32'h20 : 32'h0);
+        Vector:           common_o = mtvec_q[warp_i];
+        Scratch:          common_o = mscratch_q[warp_i];
+        Class:            common_o = {24'd0, class_q};
+        Warp:             common_o = 32'(warp_i);
+        Core:             common_o = {24'd0, core_id_i};
+        Active:           common_o = 32'(active_i);
+        Executing:        common_o = 32'(mask_i);
+        Lanes:            common_o = Threads;
+        WarpCount:        common_o = Warps;
+        Cores:            common_o = {24'd0, num_cores_i};
+        Local:            common_o = LocalBase;
+        Cap:              common_o = cap_i;
+        CountLow:         common_o = counter_i[31:0];
+        CountHigh:        common_o = counter_i[63:32];
         default: ;
       endcase
     end
@@ -198,8 +205,16 @@ module gpu_csr
     end
   end
 
-  assign stack_base_o = access_i && writes_i && which_q == StackBase;
-  assign stack_bytes_o = access_i && writes_i && which_q == StackBytes;
+  always_comb begin
+    stack_base_o = 1'b0;
+    stack_bytes_o = 1'b0;
+    if (valid_i) begin
+      if (access_i && writes_i) begin
+        stack_base_o = which_q == StackBase;
+        stack_bytes_o = which_q == StackBytes;
+      end
+    end
+  end
 
   // What an access makes of a word.
   function automatic logic [31:0] merged(logic [31:0] word);
@@ -211,91 +226,92 @@ module gpu_csr
   endfunction
 
   // Of flags and class, which are short.
-  logic [7:0] flags, written;
+  function automatic logic [7:0] short_written();
+    unique case (which_q)
+      Class:    return 8'(merged(32'(class_q)));
+      Rounding: return 8'(merged(32'(frm_q[warp_i])));
+      default:  return 8'(merged(32'({frm_q[warp_i], flags_q[warp_i]})));
+    endcase
+  endfunction
 
-  assign flags = fcsr_q[warp_i];
-
-  always_comb begin
-    written = 'x;
-    if (access_i) begin
-      unique case (which_q)
-        Class:    written = 8'(merged(32'(class_q)));
-        Rounding: written = 8'(merged(32'(flags[7:5])));
-        default:  written = 8'(merged(32'(flags)));
-      endcase
-    end
-  end
+  function automatic logic is_bad(logic [2:0] mode);
+    return mode > 3'd4;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
       class_q <= 8'd1;
-      fcsr_q <= '0;
+      flags_q <= '0;
+      frm_q <= '0;
+      frm_bad_q <= '0;
     end else begin
-      if (spawn_i) for (int w = 0; w < int'(Warps); w++) if (spawn_mask_i[w]) fcsr_q[w] <= '0;
-      if (fflags_i) fcsr_q[fflags_warp_i][4:0] <= fcsr_q[fflags_warp_i][4:0] | fflags_value_i;
-      if (access_i && writes_i) begin
-        unique case (which_q)
-          Flags:            fcsr_q[warp_i][4:0] <= written[4:0];
-          Rounding:         fcsr_q[warp_i][7:5] <= written[2:0];
-          FlagsAndRounding: fcsr_q[warp_i] <= written;
-          Class:            class_q <= written;
-          default: ;
-        endcase
+      automatic logic [Warps-1:0][4:0] flags;
+      flags = flags_q;
+      if (spawn_i) for (int w = 0; w < int'(Warps); w++) if (spawn_mask_i[w]) flags[w] = '0;
+      if (fflags_i) begin
+        for (int w = 0; w < int'(Warps); w++) if (fflags_warp_i == WarpWidth'(w)) flags[w] = flags_q[w] | fflags_value_i;
       end
+      if (access_i && writes_i) begin
+        automatic logic [7:0] short_word;
+        short_word = short_written();
+        for (int w = 0; w < int'(Warps); w++) begin
+          if (warp_i == WarpWidth'(w)) begin
+            if (which_q == Flags || which_q == FlagsAndRounding) flags[w] = short_word[4:0];
+            if (which_q == Rounding || which_q == FlagsAndRounding) begin
+              frm_q[w] <= (which_q == Rounding) ? short_word[2:0] : short_word[7:5];
+              frm_bad_q[w] <= is_bad((which_q == Rounding) ? short_word[2:0] : short_word[7:5]);
+            end
+          end
+        end
+        if (which_q == Class) class_q <= short_word;
+      end else if (spawn_i) begin
+        for (int w = 0; w < int'(Warps); w++) begin
+          if (spawn_mask_i[w]) begin
+            frm_q[w] <= '0;
+            frm_bad_q[w] <= 1'b0;
+          end
+        end
+      end
+      flags_q <= flags;
     end
   end
 
   // A warp that begins has these of the warp that spawns it. All warps take them from one place, which tells them apart from the
   // first warp's argument and from what is written.
-  logic [Warps-1:0] vector_write, scratch_write;
-  logic [31:0] vector_d, scratch_d;
-
-  always_comb begin
-    vector_write = '0;
-    scratch_write = '0;
-    vector_d = 'x;
-    scratch_d = 'x;
-    if (start_i) begin
-      scratch_write = Warps'(1);
-      scratch_d = start_arg_i;
-    end else if (spawn_i) begin
-      vector_write = spawn_mask_i;
-      scratch_write = spawn_mask_i;
-      vector_d = mtvec_q[warp_i];
-      scratch_d = mscratch_q[warp_i];
-    end else if (access_i && writes_i) begin
-      if (which_q == Vector) vector_write = Warps'(1) << warp_i;
-      if (which_q == Scratch) scratch_write = Warps'(1) << warp_i;
-      vector_d = merged(mtvec_q[warp_i]) & ~32'd3;
-      scratch_d = merged(mscratch_q[warp_i]);
-    end
-  end
-
   always_ff @(posedge clk_i) begin
     if (clear_i && !start_i) begin
       mtvec_q <= '0;
       mscratch_q <= '0;
-    end else if (start_i || spawn_i || access_i) begin
+    end else if (start_i || valid_i) begin
+      automatic logic [Warps-1:0] vector_write, scratch_write;
+      automatic logic [31:0] vector, scratch;
+      vector_write = '0;
+      scratch_write = '0;
+      vector = 'x;
+      scratch = 'x;
+      if (start_i) begin
+        scratch_write = Warps'(1);
+        scratch = start_arg_i;
+      end else if (spawn_i) begin
+        vector_write = spawn_mask_i;
+        scratch_write = spawn_mask_i;
+        vector = mtvec_q[warp_i];
+        scratch = mscratch_q[warp_i];
+      end else if (access_i && writes_i) begin
+        if (which_q == Vector) vector_write = Warps'(1) << warp_i;
+        if (which_q == Scratch) scratch_write = Warps'(1) << warp_i;
+        vector = merged(mtvec_q[warp_i]) & ~32'd3;
+        scratch = merged(mscratch_q[warp_i]);
+      end
       for (int w = 0; w < int'(Warps); w++) begin
-        if (vector_write[w]) mtvec_q[w] <= vector_d;
-        if (scratch_write[w]) mscratch_q[w] <= scratch_d;
+        if (vector_write[w]) mtvec_q[w] <= vector;
+        if (scratch_write[w]) mscratch_q[w] <= scratch;
       end
     end
   end
 
   // What a trap leaves, or a write to it. What becomes of each is told by a number, so that one gate makes a bit.
   typedef enum logic [2:0] { Stays, Clears, Traps, Puts, Sets, Unsets } change_e;
-
-  change_e access;
-  change_e epc_change [Threads];
-  change_e cause_change [Threads];
-  change_e value_change [Threads];
-  change_e depth_change [Threads];
-  logic trap_number, trap_write;
-  logic [WarpWidth-1:0] trap_row;
-  logic [Threads-1:0][31:0] mepc_d, mtval_d;
-  logic [Threads-1:0][4:0] mcause_d;
-  logic [Threads-1:0][5:0] mdepth_d;
 
   function automatic logic [31:0] changed(change_e change, logic [31:0] old, logic [31:0] trapped, logic [31:0] operand);
     unique case (change)
@@ -308,52 +324,56 @@ module gpu_csr
     endcase
   endfunction
 
-  assign trap_number = access_i && writes_i && (which_q inside {Epc, Cause, Value});
-  assign trap_write = clear_i || trap_i != '0 || trap_number;
-  assign trap_row = clear_i ? clear_warp_i : warp_i;
-
-  always_comb begin
+  // Of a register of the lanes, where an access writes this one.
+  function automatic change_e change_of(change_e trapped, logic is_written);
+    if (trapped != Stays || !is_written) return trapped;
     unique case (op_i)
-      2'd1:    access = Puts;
-      2'd2:    access = Sets;
-      default: access = Unsets;
+      2'd1:    return Puts;
+      2'd2:    return Sets;
+      default: return Unsets;
     endcase
-    for (int t = 0; t < int'(Threads); t++) begin
-      epc_change[t] = Stays;
-      cause_change[t] = Stays;
-      value_change[t] = Stays;
-      depth_change[t] = Stays;
-      if (trap_write) begin
-        depth_change[t] = clear_i ? Clears : trap_i[t] ? Traps : Stays;
-        epc_change[t] = (depth_change[t] == Stays && trap_number && mask_i[t] && which_q == Epc) ? access : depth_change[t];
-        cause_change[t] = (depth_change[t] == Stays && trap_number && mask_i[t] && which_q == Cause) ? access : depth_change[t];
-        value_change[t] = (depth_change[t] == Stays && trap_number && mask_i[t] && which_q == Value) ? access : depth_change[t];
-      end
+  endfunction
+
+  logic trap_number, trap_write;
+  logic [WarpWidth-1:0] trap_row;
+
+  always_comb begin
+    trap_number = 1'b0;
+    trap_write = clear_i;
+    if (valid_i) begin
+      if (access_i && writes_i) trap_number = which_q inside {Epc, Cause, Value};
+      if (trap_i != '0 || trap_number) trap_write = 1'b1;
     end
   end
 
-  always_comb begin
-    mepc_d = 'x;
-    mtval_d = 'x;
-    mcause_d = 'x;
-    mdepth_d = 'x;
-    if (trap_write) begin
-      for (int t = 0; t < int'(Threads); t++) begin
-        mepc_d[t] = changed(epc_change[t], mepc_q[warp_i][t], trap_pc_i, {lane_operand_i[t][31:2], 2'b00});
-        mcause_d[t] = 5'(changed(cause_change[t], 32'(mcause_q[warp_i][t]), 32'(trap_cause_i), lane_operand_i[t]));
-        mtval_d[t] = changed(value_change[t], mtval_q[warp_i][t], trap_value_i[t], lane_operand_i[t]);
-        mdepth_d[t] = 6'(changed(depth_change[t], 32'(mdepth_q[warp_i][t]), 32'(trap_depth_i), '0));
-      end
-    end
-  end
+  assign trap_row = clear_i ? clear_warp_i : warp_i;
 
   always_ff @(posedge clk_i) begin
     if (trap_write) begin
-      mepc_q[trap_row] <= mepc_d;
-      mtval_q[trap_row] <= mtval_d;
-      mcause_q[trap_row] <= mcause_d;
-      mdepth_q[trap_row] <= mdepth_d;
+      automatic logic [Threads-1:0][31:0] epcs, values;
+      automatic logic [Threads-1:0][4:0] causes;
+      automatic logic [Threads-1:0][5:0] depths;
+      for (int t = 0; t < int'(Threads); t++) begin
+        automatic change_e change;
+        automatic logic writes;
+        change = clear_i ? Clears : trap_i[t] ? Traps : Stays;
+        writes = trap_number && mask_i[t];
+        epcs[t] = changed(
+          change_of(change, writes && which_q == Epc), mepc_q[warp_i][t], trap_pc_i, {lane_operand_i[t][31:2], 2'b00});
+        causes[t] = 5'(changed(
+          change_of(change, writes && which_q == Cause), 32'(mcause_q[warp_i][t]), 32'(trap_cause_i), lane_operand_i[t]));
+        values[t] = changed(change_of(change, writes && which_q == Value), mtval_q[warp_i][t], trap_value_i[t], lane_operand_i[t]);
+        depths[t] = 6'(changed(change, 32'(mdepth_q[warp_i][t]), 32'(trap_depth_i), '0));
+      end
+      mepc_q[trap_row] <= epcs;
+      mcause_q[trap_row] <= causes;
+      mtval_q[trap_row] <= values;
+      mdepth_q[trap_row] <= depths;
     end
   end
+
+`ifndef SYNTHESIS
+  OfAnInstruction_A : assert property (@(posedge clk_i) access_i || spawn_i || trap_i != '0 |-> valid_i);
+`endif
 
 endmodule

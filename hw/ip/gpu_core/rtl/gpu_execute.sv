@@ -49,6 +49,8 @@ module gpu_execute
   input  logic [7:0]         core_id_i,
   input  logic [7:0]         num_cores_i,
   input  logic [31:0]        cap_i,
+  /// A counter is looked at, this one.
+  output logic               counter_o,
   output logic [5:0]         counter_index_o,
   input  logic [63:0]        counter_i,
   // Flags of an operation that ends
@@ -125,7 +127,7 @@ module gpu_execute
   assign unit = execute_i.op.unit;
   assign sub = execute_i.op.sub;
   assign mask = mask_t'(execute_i.from.mask);
-  assign pc = execute_i.from.pc;
+  assign pc = execute_i.pc;
   assign warp = WarpWidth'(execute_i.from.warp);
   assign go = valid_i && !halt_i;
 
@@ -145,10 +147,12 @@ module gpu_execute
   logic [LaneWidth-1:0] top_lane;
   logic [31:0] scalar1, scalar2;
 
+  localparam units_t ScalarUnits = only(UnitWarp) | only(UnitCsr) | only(UnitJalr);
+
   always_comb begin
     top_lane = '0;
-    if (go && (unit inside {UnitWarp, UnitCsr, UnitJalr})) begin
-      for (int t = 0; t < int'(Threads); t++) if (mask[t]) top_lane = LaneWidth'(t);
+    if (go) begin
+      if (ScalarUnits[unit]) for (int t = 0; t < int'(Threads); t++) if (mask[t]) top_lane = LaneWidth'(t);
     end
   end
   assign scalar1 = rs1_i[top_lane];
@@ -180,16 +184,18 @@ module gpu_execute
 
   always_comb begin
     spawn_wanted = '0;
-    if (go && unit == UnitWarp && sub == WarpWspawn) begin
-      for (int w = 1; w < int'(Warps); w++) spawn_wanted[w] = 32'(w) < scalar1 && WarpWidth'(w) != warp;
+    if (go) begin
+      if (unit == UnitWarp && sub == WarpWspawn) begin
+        for (int w = 1; w < int'(Warps); w++) spawn_wanted[w] = 32'(w) < scalar1 && WarpWidth'(w) != warp;
+      end
     end
   end
 
-  assign to_memory_o = go && trap == '0 && (unit inside {UnitLoad, UnitStore, UnitFence, UnitAmo});
+  assign to_memory_o = go && trap == '0 && MemoryUnits[unit];
   assign to_muldiv_o = go && unit == UnitMulDiv;
   assign to_fpu_o = go && !rm_bad && unit == UnitFpu;
   assign tag_o = '{
-    fence: unit inside {UnitFence, UnitAmo}, fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
+    fence: FenceUnits[unit], fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
     rd: execute_i.op.rd, warp: execute_i.from.warp
   };
   assign replay_memory = to_memory_o && !memory_ready_i;
@@ -201,7 +207,9 @@ module gpu_execute
   assign retire_o = passes && !replay_spawn && !(odd_branch && taken != '0);
   assign sets_o = passes && execute_i.op.rd_we;
 
-  assign push_o = passes && (unit inside {UnitLoad, UnitMulDiv, UnitFpu});
+  localparam units_t AnsweringUnits = only(UnitLoad) | only(UnitMulDiv) | only(UnitFpu);
+
+  assign push_o = passes && AnsweringUnits[unit];
 
   logic linked;
 
@@ -229,36 +237,43 @@ module gpu_execute
 
   // ---- Where the lanes go
 
+  // They go on at the place that is said.
+  localparam units_t MovingUnits = only(UnitJalr) | FenceUnits;
+
   typedef struct packed {
-    logic                     go;
-    logic                     retire;
-    logic                     replay_memory;
-    logic                     replay_unit;
-    logic                     replay_spawn;
-    logic                     spawn;
-    unit_e                    unit;
-    logic [2:0]               sub;
-    logic [31:0]              instr;
-    logic                     rd_we;
-    logic [5:0]               counter;
-    logic [LaneWidth-1:0]     top_lane;
-    issued_t                  from;
-    mask_t                    taken;
-    mask_t                    trap;
-    mask_t                    odd;
-    logic [Warps-1:0]         spawn_wanted;
-    logic [31:0]              target;
-    logic [31:0]              scalar1;
-    logic [31:0]              scalar2;
-    logic [Threads-1:0][31:0] address;
+    logic                 go;
+    logic                 retire;
+    logic                 replay_memory;
+    logic                 replay_unit;
+    logic                 replay_spawn;
+    logic                 spawn;
+    unit_e                unit;
+    logic [2:0]           sub;
+    logic [31:0]          instr;
+    logic                 rd_we;
+    logic [5:0]           counter;
+    logic [LaneWidth-1:0] top_lane;
+    depth_t               depth;
+    warp_t                warp;
+    lanes_t               mask;
+    logic [31:0]          pc;
+    mask_t                taken;
+    mask_t                trap;
+    mask_t                odd;
+    logic [Warps-1:0]     spawn_wanted;
+    logic [31:0]          target;
+    logic [31:0]          scalar1;
+    logic [31:0]          scalar2;
   } flow_t;
 
   logic [31:0] mtvec;
   logic [5:0] counter_index;
   logic [31:0] mepc [Threads];
-  logic [31:0] flow_address [Threads];
+  // Sums of the lanes: addresses, targets, operands of CSR accesses.
+  logic [Threads-1:0][31:0] sum_q;
   depth_t mdepth [Threads];
-  flow_t flow_q;
+  // In simulation each of its members is a variable of its own.
+  flow_t flow_q  /*verilator split_var*/;
   logic flow_valid_q;
   logic uniform, next_sequential, bar_write;
   depth_t next_depth;
@@ -272,6 +287,8 @@ module gpu_execute
   always_ff @(posedge clk_i) begin
     // A branch always: whether it ends is known late.
     if (valid_i && (!end_o || unit == UnitBranch)) begin
+      automatic mask_t odd;
+      for (int t = 0; t < int'(Threads); t++) odd[t] = rs1_i[t][0];
       flow_q.go <= go;
       flow_q.retire <= retire_o;
       flow_q.replay_memory <= replay_memory;
@@ -284,31 +301,33 @@ module gpu_execute
       flow_q.rd_we <= execute_i.op.rd_we;
       flow_q.counter <= counter_index;
       flow_q.top_lane <= top_lane;
-      flow_q.from <= execute_i.from;
+      flow_q.depth <= execute_i.from.depth;
+      flow_q.warp <= execute_i.from.warp;
+      flow_q.mask <= execute_i.from.mask;
+      flow_q.pc <= pc;
       flow_q.taken <= taken;
       flow_q.trap <= odd_branch ? taken : trap;
-      for (int t = 0; t < int'(Threads); t++) flow_q.odd[t] <= rs1_i[t][0];
+      flow_q.odd <= odd;
       flow_q.spawn_wanted <= spawn_wanted;
       flow_q.target <= target;
       flow_q.scalar1 <= scalar1;
       flow_q.scalar2 <= scalar2;
-      for (int t = 0; t < int'(Threads); t++) flow_q.address[t] <= address_o[t];
+      for (int t = 0; t < int'(Threads); t++) sum_q[t] <= address_o[t];
     end
   end
 
   assign flow_valid_o = flow_valid_q;
-  assign flow_warp_o = flow_q.from.warp;
-  assign flow_pc_o = flow_q.from.pc;
+  assign flow_warp_o = flow_q.warp;
+  assign flow_pc_o = flow_q.pc;
   assign flow_instr_o = flow_q.instr;
-  assign flow_mask_o = mask_t'(flow_q.from.mask);
-  always_comb for (int t = 0; t < int'(Threads); t++) flow_address[t] = flow_q.address[t];
+  assign flow_mask_o = mask_t'(flow_q.mask);
 
   gpu_flow #(.Threads(Threads)) u_flow (
     .go_i(flow_valid_q && flow_q.go), .retire_i(flow_valid_q && flow_q.retire),
     .replay_i(flow_q.replay_memory || flow_q.replay_unit || flow_q.replay_spawn), .alone_i(flow_alone_i),
-    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.from.pc), .rd_i(flow_q.instr[11:7]), .rs1_number_i(flow_q.instr[19:15]),
-    .depth_i(flow_q.from.depth), .mask_i(mask_t'(flow_q.from.mask)), .taken_i(flow_q.taken), .target_i(flow_q.target),
-    .address_i(flow_address), .top_lane_i(flow_q.top_lane), .odd_i(flow_q.odd),
+    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.pc), .rd_i(flow_q.instr[11:7]), .rs1_number_i(flow_q.instr[19:15]),
+    .depth_i(flow_q.depth), .mask_i(mask_t'(flow_q.mask)), .taken_i(flow_q.taken), .target_i(flow_q.target),
+    .address_i(sum_q), .top_lane_i(flow_q.top_lane), .odd_i(flow_q.odd),
     .scalar1_i(mask_t'(flow_q.scalar1)), .scalar2_i(mask_t'(flow_q.scalar2)), .live_i(mask_t'(state_i.live)),
     .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(flow_q.trap),
     .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
@@ -317,17 +336,25 @@ module gpu_execute
     .bar_write_o(bar_write)
   );
 
-  assign outcome_o = '{
-    replay_memory: flow_q.replay_memory, replay_unit: flow_q.replay_unit, replay_spawn: flow_q.replay_spawn,
-    fence: flow_q.retire && (flow_q.unit inside {UnitFence, UnitAmo}),
-    uniform: uniform, sequential: next_sequential, depth: next_depth,
-    moves: flow_q.unit inside {UnitJalr, UnitFence, UnitAmo},
-    bar_write: bar_write, bar_global: flow_q.scalar1[31], bar_id: flow_q.scalar1[4:0],
-    bar_count: (flow_q.scalar2[31:8] != '0) ? 8'hff : flow_q.scalar2[7:0],
-    write: lanes_t'(lane_write),
-    state: '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)},
-    spawn: flow_valid_q && flow_q.spawn ? 16'(flow_q.spawn_wanted) : '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}
-  };
+  // Without an instruction it means nothing, but that none begins.
+  always_comb begin
+    outcome_o = 'x;
+    outcome_o.spawn = '0;
+    if (flow_valid_q) begin
+      outcome_o = '{
+        replay_memory: flow_q.replay_memory, replay_unit: flow_q.replay_unit, replay_spawn: flow_q.replay_spawn,
+        fence: flow_q.retire && FenceUnits[flow_q.unit],
+        uniform: uniform, sequential: next_sequential, depth: next_depth,
+        moves: MovingUnits[flow_q.unit],
+        bar_write: bar_write, bar_global: flow_q.scalar1[31], bar_id: flow_q.scalar1[4:0],
+        bar_count: (flow_q.scalar2[31:8] != '0) ? 8'hff : flow_q.scalar2[7:0],
+        write: lanes_t'(lane_write),
+        state: '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)},
+        spawn: '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}
+      };
+      if (flow_q.spawn) outcome_o.spawn = 16'(flow_q.spawn_wanted);
+    end
+  end
 
   // ---- CSRs, and what traps leave: of the instruction that `gpu_flow` has
 
@@ -338,36 +365,52 @@ module gpu_execute
   mask_t flow_trap;
 
   assign csr = flow_valid_q && flow_q.retire && flow_q.unit == UnitCsr;
-  assign csr_writes = flow_q.sub[1:0] == 2'd1 || flow_q.instr[19:15] != '0;
-  // Of a CSR access the address is the operand.
-  assign csr_operand = flow_q.address[flow_q.top_lane];
   assign flow_trap = flow_valid_q && flow_q.go ? flow_q.trap : '0;
+
+  // Of a CSR access the sum is the operand.
+  always_comb begin
+    csr_writes = 1'b0;
+    csr_operand = 'x;
+    if (flow_valid_q) begin
+      if (csr) csr_writes = flow_q.sub[1:0] == 2'd1 || flow_q.instr[19:15] != '0;
+      csr_operand = sum_q[flow_q.top_lane];
+    end
+  end
 
   gpu_trap_value #(.Threads(Threads)) u_trap_value (
     .unit_i(flow_q.unit), .sub_i(flow_q.sub), .instr_i(flow_q.instr), .trap_i(flow_trap), .target_i(flow_q.target),
-    .address_i(flow_address), .cause_o(trap_cause_o), .value_o(trap_value_o), .top_o(fatal_value_o)
+    .address_i(sum_q), .cause_o(trap_cause_o), .value_o(trap_value_o), .top_o(fatal_value_o)
   );
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
     .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
-    .access_i(csr), .warp_i(WarpWidth'(flow_q.from.warp)), .writes_i(csr_writes),
-    .op_i(flow_q.sub[1:0]), .operand_i(csr_operand), .lane_operand_i(flow_address), .common_o(csr_word), .lane_o(csr_value),
-    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask_t'(flow_q.from.mask)),
+    .valid_i(flow_valid_q), .access_i(csr), .warp_i(WarpWidth'(flow_q.warp)), .writes_i(csr_writes),
+    .op_i(flow_q.sub[1:0]), .operand_i(csr_operand), .lane_operand_i(sum_q), .common_o(csr_word), .lane_o(csr_value),
+    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask_t'(flow_q.mask)),
     .ask_i(valid_i && unit == UnitCsr), .ask_addr_i(execute_i.instr[31:20]), .ask_counter_o(counter_index), .counter_i,
-    .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.from.pc), .trap_cause_i(trap_cause_o),
-    .trap_value_i(trap_value_o), .trap_depth_i(flow_q.from.depth),
+    .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.pc), .trap_cause_i(trap_cause_o),
+    .trap_value_i(trap_value_o), .trap_depth_i(flow_q.depth),
     .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
     .spawn_i(flow_valid_q && flow_q.spawn), .spawn_mask_i(flow_q.spawn_wanted),
     .stack_base_o, .stack_bytes_o, .ask_warp_i(warp), .frm_o(frm), .frm_bad_o(frm_bad), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)),
     .fflags_value_i
   );
 
+  assign counter_o = csr;
   assign counter_index_o = flow_q.counter;
 
   // Both registers read zero, so clearing bits leaves zero.
-  assign stack_size_o = (flow_q.sub[1:0] == 2'd3) ? '0 : csr_operand;
-  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (flow_q.sub[1:0] == 2'd3) ? '0 : flow_q.address[t];
+  always_comb begin
+    stack_size_o = 'x;
+    for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = 'x;
+    if (flow_valid_q) begin
+      automatic logic clears;
+      clears = flow_q.sub[1:0] == 2'd3;
+      stack_size_o = clears ? '0 : csr_operand;
+      for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = clears ? '0 : sum_q[t];
+    end
+  end
 
   assign trap_o = lanes_t'(flow_trap);
   assign fatal_o = flow_trap != '0 && mtvec == '0;
@@ -379,10 +422,12 @@ module gpu_execute
   logic [31:0] word;
 
   assign csr_o = valid_i && unit == UnitCsr;
-  assign writes = sets_o && (unit inside {UnitAlu, UnitJal, UnitJalr, UnitLane, UnitWarp});
+  localparam units_t WritingUnits = only(UnitAlu) | only(UnitJal) | only(UnitJalr) | only(UnitLane) | only(UnitWarp);
+
+  assign writes = sets_o && WritingUnits[unit];
   assign write_o = writes || (csr && flow_q.rd_we);
-  assign write_warp_o = csr ? flow_q.from.warp : execute_i.from.warp;
-  assign write_mask_o = csr ? flow_q.from.mask : execute_i.from.mask;
+  assign write_warp_o = csr ? flow_q.warp : execute_i.from.warp;
+  assign write_mask_o = csr ? flow_q.mask : execute_i.from.mask;
   assign write_rd_o = csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd;
 
   // Each of them is zero where it does not count; of what writes nothing the result means nothing.
@@ -396,17 +441,17 @@ module gpu_execute
         default: ;
       endcase
     end
-    word |= csr_word;
-    for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t] | word | csr_value[t];
+    for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t] | word;
+    if (csr) for (int t = 0; t < int'(Threads); t++) result_o[t] |= csr_word | csr_value[t];
   end
 
 `ifndef SYNTHESIS
   EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay_memory, replay_unit, replay_spawn, trap != '0}));
   NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
-    flow_valid_q |-> (mask_t'(flow_q.from.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
+    flow_valid_q |-> (mask_t'(flow_q.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
   NothingBehindACsrAccess_A : assert property (@(posedge clk_i) disable iff (!rst_ni) csr |-> !valid_i);
   OneOfAWarp_A : assert property (@(posedge clk_i) disable iff (clear_i)
-    valid_i && flow_valid_q |-> execute_i.from.warp != flow_q.from.warp);
+    valid_i && flow_valid_q |-> execute_i.from.warp != flow_q.warp);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
     go |-> execute_i.from.mask == lanes_t'(mask) && execute_i.from.warp == warp_t'(warp));
   FlagsOfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)

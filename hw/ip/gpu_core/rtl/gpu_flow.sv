@@ -22,7 +22,7 @@ module gpu_flow
   input  logic [Threads-1:0]      mask_i,
   input  logic [Threads-1:0]      taken_i,
   input  logic [31:0]             target_i,
-  input  logic [31:0]             address_i [Threads],
+  input  logic [Threads-1:0][31:0] address_i,
   input  logic [LaneWidth-1:0]    top_lane_i,
   /// Bit 0 of the first operand.
   input  logic [Threads-1:0]      odd_i,

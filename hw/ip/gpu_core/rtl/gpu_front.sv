@@ -180,7 +180,7 @@ module gpu_front
   needs_t needs;
   ready_t first;
 
-  gpu_decode #(.Fpu(Fpu)) u_decode (.instr_i(instr), .op_o(op), .needs_o(needs));
+  gpu_decode #(.Fpu(Fpu)) u_decode (.valid_i(push), .instr_i(instr), .op_o(op), .needs_o(needs));
 
   gpu_buffers #(.Warps(Warps)) u_buffers (
     .clk_i, .rst_ni(buffers_rst_ni),
@@ -205,8 +205,8 @@ module gpu_front
   always_ff @(posedge clk_i) begin
     if (issue_i) begin
       execute_o <= '{
-        op: first.op, instr: first.instr,
-        from: '{depth: issue_depth_i, warp: issue_warp_i, mask: issue_mask_i, pc: first.pc}
+        from: '{depth: issue_depth_i, warp: issue_warp_i, mask: issue_mask_i},
+        op: first.op, pc: first.pc, instr: first.instr
       };
     end
   end

@@ -47,6 +47,10 @@ module gpu_lanes
     return to_right ? wide[31:0] : mirrored(wide[31:0]);
   endfunction
 
+  function automatic logic [31:0] operand(logic [31:0] other);
+    return b_is_imm_i ? imm_i : other;
+  endfunction
+
   // The upper bit is the comparison's.
   function automatic logic [32:0] added(logic [31:0] a, logic [31:0] b);
     return {is_signed_i && a[31], a} + ({is_signed_i && b[31], b} ^ {33{subtracts_i}}) + 33'(subtracts_i);
@@ -77,21 +81,17 @@ module gpu_lanes
     endcase
   endfunction
 
-  logic [Threads-1:0] vote;
-  logic [31:0] vote_result;
-
   // Which result counts: told by the operation alone, so that the long ways meet in one gate.
-  logic adds, compares, shifts, takes;
+  typedef logic [15:0] operations_t;
 
-  always_comb begin
-    {adds, compares, shifts, takes} = '0;
-    if (valid_i && unit_i == UnitAlu) begin
-      adds = alu_i inside {AluAdd, AluSub};
-      compares = alu_i inside {AluSlt, AluSltu};
-      shifts = alu_i inside {AluSll, AluSrl, AluSra};
-      takes = alu_i inside {AluXor, AluOr, AluAnd, AluA};
-    end
-  end
+  function automatic operations_t one(alu_e alu);
+    return operations_t'(1) << alu;
+  endfunction
+
+  localparam operations_t Adds = one(AluAdd) | one(AluSub);
+  localparam operations_t Compares = one(AluSlt) | one(AluSltu);
+  localparam operations_t Shifts = one(AluSll) | one(AluSrl) | one(AluSra);
+  localparam operations_t Takes = one(AluXor) | one(AluOr) | one(AluAnd) | one(AluA);
 
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin
@@ -99,25 +99,27 @@ module gpu_lanes
       address_o[t] = 'x;
     end
     taken_o = '0;
-    vote = '0;
-    vote_result = '0;
     if (valid_i) begin
       unique case (unit_i)
-        UnitAlu, UnitBranch, UnitJalr, UnitLoad, UnitStore, UnitAmo, UnitCsr: begin
+        UnitAlu: begin
+          if (Adds[alu_i]) for (int t = 0; t < int'(Threads); t++) result_o[t] |= 32'(added(rs1_i[t], operand(rs2_i[t])));
+          if (Compares[alu_i]) for (int t = 0; t < int'(Threads); t++) result_o[t][0] |= 1'(added(rs1_i[t], operand(rs2_i[t])) >> 32);
+          if (Shifts[alu_i]) for (int t = 0; t < int'(Threads); t++) result_o[t] |= shifted(rs1_i[t], 5'(operand(rs2_i[t])));
+          if (Takes[alu_i]) for (int t = 0; t < int'(Threads); t++) result_o[t] |= logical(rs1_i[t], operand(rs2_i[t]));
+        end
+        UnitBranch: begin
           for (int t = 0; t < int'(Threads); t++) begin
-            automatic logic [31:0] b;
-            automatic logic [32:0] total;
-            b = b_is_imm_i ? imm_i : rs2_i[t];
-            total = added(rs1_i[t], b);
-            address_o[t] = total[31:0];
-            if (adds) result_o[t] |= total[31:0];
-            if (compares) result_o[t][0] |= total[32];
-            if (shifts) result_o[t] |= shifted(rs1_i[t], b[4:0]);
-            if (takes) result_o[t] |= logical(rs1_i[t], b);
-            taken_o[t] = unit_i == UnitBranch && mask_i[t] && (((sub_i[2]) ? total[32] : rs1_i[t] == rs2_i[t]) ^ sub_i[0]);
+            automatic logic holds;
+            holds = sub_i[2] ? 1'(added(rs1_i[t], operand(rs2_i[t])) >> 32) : rs1_i[t] == rs2_i[t];
+            taken_o[t] = mask_i[t] && (holds ^ sub_i[0]);
           end
         end
+        UnitJalr, UnitLoad, UnitStore, UnitAmo, UnitCsr: begin
+          for (int t = 0; t < int'(Threads); t++) address_o[t] = 32'(added(rs1_i[t], operand(rs2_i[t])));
+        end
         UnitLane: begin
+          automatic logic [Threads-1:0] vote;
+          automatic logic [31:0] vote_result;
           for (int t = 0; t < int'(Threads); t++) vote[t] = mask_i[t] && rs1_i[t][0];
           unique case (sub_i[1:0])
             2'd0:    vote_result = {31'd0, vote == mask_i};

@@ -61,8 +61,12 @@ module gpu_muldiv #(
   assign rsp_mask_o = mask_q;
   assign rsp_tag_o = tag_q;
 
+  // Of other lanes it means nothing.
   always_comb begin
-    for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = a_q[t];
+    for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = 'x;
+    if (state_q == Done) begin
+      for (int t = 0; t < int'(Threads); t++) if (mask_q[t]) rsp_data_o[t] = a_q[t];
+    end
   end
 
   // ---- Division, of the lowest lane that is left
@@ -139,55 +143,50 @@ module gpu_muldiv #(
   end
 
   always_ff @(posedge clk_i) begin
-    unique case (state_q)
-      Load: begin
-        number_q <= aligned;
-        rest_q <= '0;
-        divisor_q <= b;
-        below_q <= !op_q[0] && b[31];
-        steps_q <= {~spare, 2'b11};
-        // The remainder has the dividend's sign; dividing by zero gives all ones, whatever the signs.
-        negate_q <= op_q[1] ? negate_a : negate_a != (!op_q[0] && b[31]) && b != '0;
-      end
-      Divide: begin
-        number_q <= {number_q[29:0], first.digit, second.digit};
-        rest_q <= second.rest;
-        steps_q <= steps_q - 4'd1;
-      end
-      default: ;
-    endcase
-  end
-
-  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= Idle;
-    end else begin
+    end else if (state_q != Idle || req_valid_i) begin
+      automatic logic [Threads-1:0][31:0] next;
+      for (int t = 0; t < int'(Threads); t++) next[t] = req_a_i[t];
       unique case (state_q)
         Idle: begin
-          if (req_valid_i) begin
-            state_q <= req_op_i[2] ? Load : Multiply;
-            op_q <= req_op_i[1:0];
-            mask_q <= req_mask_i;
-            left_q <= req_mask_i;
-            tag_q <= req_tag_i;
-            for (int t = 0; t < int'(Threads); t++) begin
-              a_q[t] <= req_a_i[t];
-              b_q[t] <= req_b_i[t];
-              a_below_q[t] <= req_a_i[t][31] && req_op_i[1:0] != 2'd3;
-              b_below_q[t] <= req_b_i[t][31] && !req_op_i[1];
-            end
+          state_q <= req_op_i[2] ? Load : Multiply;
+          op_q <= req_op_i[1:0];
+          mask_q <= req_mask_i;
+          left_q <= req_mask_i;
+          tag_q <= req_tag_i;
+          a_q <= next;
+          for (int t = 0; t < int'(Threads); t++) begin
+            b_q[t] <= req_b_i[t];
+            a_below_q[t] <= req_a_i[t][31] && req_op_i[1:0] != 2'd3;
+            b_below_q[t] <= req_b_i[t][31] && !req_op_i[1];
           end
         end
         Multiply: begin
           state_q <= Done;
-          for (int t = 0; t < int'(Threads); t++) a_q[t] <= product(op_q, a_q[t], b_q[t], a_below_q[t], b_below_q[t]);
+          for (int t = 0; t < int'(Threads); t++) next[t] = product(op_q, a_q[t], b_q[t], a_below_q[t], b_below_q[t]);
+          a_q <= next;
         end
-        Load: state_q <= Divide;
-        Divide: if (steps_q == '0) state_q <= Store;
+        Load: begin
+          state_q <= Divide;
+          number_q <= aligned;
+          rest_q <= '0;
+          divisor_q <= b;
+          below_q <= !op_q[0] && b[31];
+          steps_q <= {~spare, 2'b11};
+          // The remainder has the dividend's sign; dividing by zero gives all ones, whatever the signs.
+          negate_q <= op_q[1] ? negate_a : negate_a != (!op_q[0] && b[31]) && b != '0;
+        end
+        Divide: begin
+          if (steps_q == '0) state_q <= Store;
+          number_q <= {number_q[29:0], first.digit, second.digit};
+          rest_q <= second.rest;
+          steps_q <= steps_q - 4'd1;
+        end
         Store: begin
+          state_q <= ((left_q & (left_q - 1'b1)) == '0) ? Done : Load;
           left_q[lane] <= 1'b0;
           a_q[lane] <= signed_as_told;
-          state_q <= ((left_q & (left_q - 1'b1)) == '0) ? Done : Load;
         end
         default: if (rsp_ready_i) state_q <= Idle;
       endcase

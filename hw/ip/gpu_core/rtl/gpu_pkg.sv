@@ -32,6 +32,17 @@ package gpu_pkg;
     UnitAmo     = 4'd14
   } unit_e;
 
+  /// A set of units: whether one is in it is one look, where a comparison with each is one for each.
+  typedef logic [15:0] units_t;
+
+  function automatic units_t only(unit_e unit);
+    return units_t'(1) << unit;
+  endfunction
+
+  /// Who makes accesses of the data cache; whose warp waits for it there.
+  parameter units_t MemoryUnits = only(UnitLoad) | only(UnitStore) | only(UnitFence) | only(UnitAmo);
+  parameter units_t FenceUnits = only(UnitFence) | only(UnitAmo);
+
   typedef enum logic [3:0] {
     AluAdd  = 4'd0,
     AluSll  = 4'd1,
@@ -96,7 +107,7 @@ package gpu_pkg;
   parameter int unsigned CntFixed       = 16;
 
   // ---- What the stages of a core hand over. Warps and lanes have the widths of the largest core; a smaller one leaves the
-  // upper bits zero. Words come first, so that they lie on word borders.
+  // upper bits zero. Words come last, so that they lie on word borders.
 
   parameter int unsigned MaxWarps = 16;
   parameter int unsigned MaxThreads = 16;
@@ -109,12 +120,11 @@ package gpu_pkg;
   /// Number of a register; bit 5 set: a floating-point register.
   typedef logic [5:0] reg_t;
 
-  /// A group of lanes and where it is.
+  /// A group of lanes.
   typedef struct packed {
-    depth_t      depth;
-    warp_t       warp;
-    lanes_t      mask;
-    logic [31:0] pc;
+    depth_t depth;
+    warp_t  warp;
+    lanes_t mask;
   } issued_t;
 
   /// What the decoder finds in an instruction.
@@ -156,14 +166,15 @@ package gpu_pkg;
   /// An instruction that waits for its turn.
   typedef struct packed {
     decoded_t    op;
-    logic [31:0] instr;
     logic [31:0] pc;
+    logic [31:0] instr;
   } ready_t;
 
   /// Issue to execute.
   typedef struct packed {
-    decoded_t    op;
     issued_t     from;
+    decoded_t    op;
+    logic [31:0] pc;
     logic [31:0] instr;
   } execute_t;
 

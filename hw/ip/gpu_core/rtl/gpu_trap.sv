@@ -16,16 +16,15 @@ module gpu_trap
   output logic [Threads-1:0]      trap_o
 );
 
-  // Of addresses, bits 1:0; and which accesses do not lie as they have to.
-  logic [Threads-1:0][1:0] low;
-  logic [Threads-1:0] misaligned;
+  // Of a lane's address, bits 1:0.
+  function automatic logic [1:0] low(logic [1:0] base);
+    return base + imm_i;
+  endfunction
 
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) begin
-      low[t] = rs1_i[t][1:0] + imm_i;
-      misaligned[t] = (sub_i[0] && low[t][0]) || (sub_i[1] && low[t] != '0);
-    end
-  end
+  // Whether an access there does not lie as it has to.
+  function automatic logic misaligned(logic [1:0] bits);
+    return (sub_i[0] && bits[0]) || (sub_i[1] && bits != '0);
+  endfunction
 
   always_comb begin
     trap_o = '0;
@@ -34,8 +33,9 @@ module gpu_trap
         UnitIllegal:                   trap_o = mask_i;
         UnitFpu:                       if (rm_bad_i) trap_o = mask_i;
         UnitJal:                       if (imm_i[1]) trap_o = mask_i;
-        UnitJalr:                      for (int t = 0; t < int'(Threads); t++) trap_o[t] = mask_i[t] && low[t][1];
-        UnitLoad, UnitStore, UnitAmo:  trap_o = mask_i & misaligned;
+        UnitJalr:                      for (int t = 0; t < int'(Threads); t++) trap_o[t] = mask_i[t] && (low(rs1_i[t][1:0]) & 2'd2) != '0;
+        UnitLoad, UnitStore, UnitAmo:
+          for (int t = 0; t < int'(Threads); t++) trap_o[t] = mask_i[t] && misaligned(low(rs1_i[t][1:0]));
         UnitSystem:                    if (sub_i == SysEcall || sub_i == SysEbreak) trap_o = mask_i;
         default: ;
       endcase

@@ -9,23 +9,23 @@ module gpu_trap_value
   input  logic [31:0]             instr_i,
   input  logic [Threads-1:0]      trap_i,
   input  logic [31:0]             target_i,
-  input  logic [31:0]             address_i [Threads],
+  input  logic [Threads-1:0][31:0] address_i,
   output logic [4:0]              cause_o,
   output logic [31:0]             value_o [Threads],
   /// That of the highest lane.
   output logic [31:0]             top_o
 );
 
-  logic [31:0] common;
-  logic own;
-
   always_comb begin
     cause_o = CauseIllegal;
-    // Without a trap it means nothing.
-    common = 'x;
-    own = 1'b0;
+    // Without a trap they mean nothing.
+    top_o = 'x;
+    for (int t = 0; t < int'(Threads); t++) value_o[t] = 'x;
     if (trap_i != '0) begin
+      automatic logic [31:0] common;
+      automatic logic own;
       common = '0;
+      own = 1'b0;
       unique case (unit_i)
         UnitIllegal, UnitFpu: common = instr_i;
         UnitBranch, UnitJal: begin
@@ -43,17 +43,14 @@ module gpu_trap_value
         UnitSystem: cause_o = (sub_i == SysEcall) ? CauseEcall : CauseBreakpoint;
         default: ;
       endcase
-    end
-  end
-
-  // Where the lanes' own addresses are at fault, each has its own value.
-  always_comb begin
-    top_o = common;
-    for (int t = 0; t < int'(Threads); t++) begin
-      value_o[t] = common;
-      if (own) begin
-        value_o[t] = {address_i[t][31:1], address_i[t][0] && unit_i != UnitJalr};
-        if (trap_i[t]) top_o = value_o[t];
+      // Where the lanes' own addresses are at fault, each has its own value.
+      top_o = common;
+      for (int t = 0; t < int'(Threads); t++) begin
+        value_o[t] = common;
+        if (own) begin
+          value_o[t] = {address_i[t][31:1], address_i[t][0] && unit_i != UnitJalr};
+          if (trap_i[t]) top_o = value_o[t];
+        end
       end
     end
   end
