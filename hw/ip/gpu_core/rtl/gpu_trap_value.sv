@@ -16,16 +16,16 @@ module gpu_trap_value
   output logic [31:0]             top_o
 );
 
+  logic [31:0] common;
+  logic own;
+
   always_comb begin
     cause_o = CauseIllegal;
-    // Without a trap they mean nothing.
-    top_o = 'x;
-    for (int t = 0; t < int'(Threads); t++) value_o[t] = 'x;
+    // Without a trap it means nothing.
+    common = 'x;
+    own = 1'b0;
     if (trap_i != '0) begin
-      automatic logic [31:0] common;
-      automatic logic own;
       common = '0;
-      own = 1'b0;
       unique case (unit_i)
         UnitIllegal, UnitFpu: common = instr_i;
         UnitBranch, UnitJal: begin
@@ -43,7 +43,14 @@ module gpu_trap_value
         UnitSystem: cause_o = (sub_i == SysEcall) ? CauseEcall : CauseBreakpoint;
         default: ;
       endcase
-      // Where the lanes' own addresses are at fault, each has its own value.
+    end
+  end
+
+  // Where the lanes' own addresses are at fault, each has its own value.
+  always_comb begin
+    top_o = 'x;
+    for (int t = 0; t < int'(Threads); t++) value_o[t] = 'x;
+    if (trap_i != '0) begin
       top_o = common;
       for (int t = 0; t < int'(Threads); t++) begin
         value_o[t] = common;
