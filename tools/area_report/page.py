@@ -10,7 +10,7 @@ from eddy.board.profile import load_profile
 from area_report import clocks
 from area_report.clusters import TEXT as CLUSTERS
 from area_report.clusters import VORTEX, configurations
-from area_report.tops import RECIPE, Device, Top
+from area_report.tops import RECIPE, WIRE, Device, Top
 
 KINDS = {"lut": "LUT", "ff": "FF", "bram": "BRAM", "dsp": "DSP"}
 FILL = 0.7
@@ -46,6 +46,7 @@ distributed RAM (a RAM32M16 is 8); BRAM counts blocks of 36 Kb; carry chains and
 Levels are those of the longest path between registers or ports: a LUT, a read of distributed RAM and a whole carry
 chain are one each, a multiplier without registers is four (`tools/area_report/levels.py`); rows without were
 synthesized before levels were counted. At 0.45 ns a level, 11 levels are about 200 MHz.
+Where a GPU cluster is concerned, `{WIRE.format(ps=500)}` goes before: [why](../decisions/0430-what-a-wire-weighs.md).
 What is synthesized is listed in `hw/area.yaml`. Figures carry a hash of what they were made from:
 `make area ARGS=--check` names the rows whose sources have changed since, and `make area` renews those alone.
 """

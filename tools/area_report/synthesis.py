@@ -16,7 +16,7 @@ from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 
 from area_report.levels import Path as Way
 from area_report.levels import deepest
-from area_report.tops import ROOT, Top, header
+from area_report.tops import ROOT, WIRE, Top, header
 
 FLIP_FLOPS = ("FDRE", "FDSE", "FDCE", "FDPE")
 LUTS = {**{f"LUT{n}": 1 for n in range(1, 7)}, "SRL16E": 1, "SRLC32E": 1}
@@ -103,6 +103,7 @@ def _script(top: Top, folder: Path) -> str:
         [
             f"read_slang --threads 1{boxes} {' '.join(files)} --top {top.top}{parameters}",
             *unset,
+            *[WIRE.format(ps=top.wire_ps)] * bool(top.wire_ps),
             f"synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top.top}",
             "tee -q -o stat.part stat -tech xilinx -json",
             "write_json netlist.json",

@@ -19,6 +19,8 @@ RECIPE = (
     "synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top}; stat -tech xilinx"
 )
 """The commands, as the page shows them."""
+WIRE = "scratchpad -set synth_xilinx.abc9.W {ps}"
+"""What is said before them where a top has a `wire_ps`."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Top:
         parameters: Of the top.
         boxes: Blocks whose insides are left out.
         levels: Most levels of logic between registers; 0: as many as it takes.
+        wire_ps: What synthesis takes the wire behind each LUT to need, in ps; 0: what it takes it to be by itself, 300.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Top:
     parameters: Mapping[str, int] = field(default_factory=dict)
     boxes: tuple[str, ...] = ()
     levels: int = 0
+    wire_ps: int = 0
 
     def key(self) -> str:
         """Changes when its figures may: with what the sources say, whatever their comments and their checks.
@@ -49,6 +53,7 @@ class Top:
         Sources that nothing names count for nothing: those of a box, for one.
         """
         parts = [RECIPE, self.top, repr(sorted(self.parameters.items())), repr(self.boxes)]
+        parts += [WIRE.format(ps=self.wire_ps)] * bool(self.wire_ps)
         files = read_filelist(self.filelist)
         texts = []
         for path in sources_of(files):
@@ -114,6 +119,7 @@ def read_tops() -> list[Top]:
             entry.get("parameters", {}),
             tuple(entry.get("boxes", ())),
             entry.get("levels", 0),
+            entry.get("wire_ps", 0),
         )
         for entry in entries
     ]
