@@ -1,3 +1,4 @@
+../gpu_core/rtl/clock_when.svh
 ../gpu_core/rtl/gpu_pkg.sv
 rtl/gpu_lines_pkg.sv
 rtl/gpu_icache.sv

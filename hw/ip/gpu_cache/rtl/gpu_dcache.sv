@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// Memory accesses of a core: coalesces the lanes of a warp, first-level data cache, local memory.
 ///
 /// Two ways, write-through, no allocation on stores. All lanes that touch one row (as many bytes as the lanes have words)
@@ -430,11 +432,7 @@ module gpu_dcache
   assign mark_fresh = whole && good;
   assign victim_write = ask || ask_ahead || (serve_load && !local_hit);
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake)) begin
     if (ask || ask_ahead) begin
       if (way) tag1_ram[set] <= line[LineAddrWidth-1-:AddrTag];
       else tag0_ram[set] <= line[LineAddrWidth-1-:AddrTag];
@@ -444,11 +442,7 @@ module gpu_dcache
     if (victim_write) victim_ram[set] <= serve_load ? hit0 : !way;
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake)) begin
     row_q <= row_d;
     whole_q <= whole;
     wrote_q <= serve_store || amo_push;
@@ -456,11 +450,7 @@ module gpu_dcache
     flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake)) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
       fence_q <= 1'b0;

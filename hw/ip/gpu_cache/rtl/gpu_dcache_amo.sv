@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// Atomic read-modify-write of a data cache: what happens to the lanes of an AMO, one after the other.
 ///
 /// Lines of memory: wait until nothing of the line is on its way in or out, take the line's lock, forget the copy here, read
@@ -192,19 +194,13 @@ module gpu_dcache_amo #(
 
   assign finish_drop_o = finish_o && acquire_q;
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) state_q <= Rest;
     else state_q <= state_d;
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
+`ifndef SYNTHESIS
     // Looked at behind the cycles of an access alone.
     if (state_q != Rest)
 `endif
@@ -215,11 +211,7 @@ module gpu_dcache_amo #(
     end
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (take_i) begin
       op_q <= op_i;
       acquire_q <= acquire_i;

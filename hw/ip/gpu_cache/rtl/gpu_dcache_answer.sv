@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// The answer of a data cache, until it is taken: data of the lanes of the access under way, as they are served.
 ///
 /// A load is answered when it has ended, or in part when it is parked; an atomic access and a fence at their ends. What is put into
@@ -72,11 +74,7 @@ module gpu_dcache_answer #(
 
   always_comb for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = data_q[t];
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) begin
       rsp_valid_o <= 1'b0;
       served_q <= '0;
@@ -88,11 +86,7 @@ module gpu_dcache_answer #(
     end
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (answers) begin
       rsp_last_o <= !park_i;
       rsp_mask_o <= served;

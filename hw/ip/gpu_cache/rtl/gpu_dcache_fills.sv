@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// The lines that a data cache has asked memory for: a ring, answered in the order in which they were asked for.
 ///
 /// A line is here from `begin_i` until its last beat has come and nobody waits for it any more (`held_i`); until then the
@@ -105,11 +107,7 @@ module gpu_dcache_fills
   assign kept_o = !bad || wanted_q[head_q];
   assign error_o = whole_o && bad && wanted_q[head_q];
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) begin
       busy_q <= '0;
       wanted_q <= '0;

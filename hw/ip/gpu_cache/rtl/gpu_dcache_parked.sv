@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// Loads that missed and wait beside the cache: for a line on its way, or for room to ask for one.
 ///
 /// What is ready comes back in turns, so that none waits for ever. What is ready is known from the cycle before: that a
@@ -67,19 +69,11 @@ module gpu_dcache_parked #(
   assign full_o = &used_q;
   assign any_o = used_q != '0;
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (park_i) ram[free] <= load_i;
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) begin
       used_q <= '0;
       wait_q <= '0;

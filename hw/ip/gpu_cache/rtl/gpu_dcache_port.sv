@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// The port of a data cache: the request that is there, and one that waits, so that whether one is accepted comes from a register.
 ///
 /// The one that waits is offered first. Atomic accesses always wait first: what only they carry is kept here until they end.
@@ -103,20 +105,12 @@ module gpu_dcache_port #(
     end
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) waits_q <= 1'b0;
     else if (waits_q ? take_i : req_valid_i) waits_q <= !waits_q && !take_i;
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (req_valid_i && !waits_q && !take_i) waiting_q <= offered;
     if (req_valid_i && !waits_q && req_amo_i) begin
       amo_op_o <= req_amo_op_i;

@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// What a data cache keeps, and local memory: two ways of rows, and the rows of local memory by their place in a line.
 ///
 /// A read is of the row at `next_i` and shows in the cycle after, without what is written meanwhile. One write a cycle into
@@ -108,11 +110,7 @@ module gpu_dcache_rows
     assign write0 = fill_i ? !fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && !way_i;
     assign write1 = fill_i ? fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && way_i;
 
-`ifdef SYNTHESIS
-    always_ff @(posedge clk_i) begin
-`else
-    always_ff @(posedge clk_i iff awake_i) begin
-`endif
+    always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
       if (next_read_i) begin
         way0_q <= way0_ram[next_index];
         way1_q <= way1_ram[next_index];
@@ -131,11 +129,7 @@ module gpu_dcache_rows
       assign local_rows[r][64*b+:64] = data_q;
       assign write_line = clear_i ? clear_line_i : local_line;
 
-`ifdef SYNTHESIS
-      always_ff @(posedge clk_i) begin
-`else
-      always_ff @(posedge clk_i iff awake_i) begin
-`endif
+      always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
         if (next_read_i) data_q <= ram[next_local];
         if (clear_i || (store_i && local_i && part == part_t'(r))) begin
           ram[write_line] <= merged(ram[write_line], clear_i ? '0 : store_data_i[64*b+:64], clear_i ? '1 : store_strb_i[8*b+:8]);

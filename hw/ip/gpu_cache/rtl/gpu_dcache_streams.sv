@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// Which line comes next: looks at the lines that are loaded from for the first time, page by page.
 ///
 /// A page of 4 KiB that is walked in equal steps gets the line two steps further, if that is in the page too, or in the next
@@ -101,11 +103,7 @@ module gpu_dcache_streams
   assign next_valid_o = known_q && now.believed && (!ahead[PlaceWidth] || followed);
   assign next_line_o = {ahead[PlaceWidth] ? following : page, ahead[PlaceWidth-1:0]};
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni || clear_i) begin
       touch_q <= 1'b0;
       known_q <= 1'b0;

@@ -1,3 +1,5 @@
+`include "clock_when.svh"
+
 /// Gathers stores by line and sends each line out as one write.
 ///
 /// Up to `Gather` lines take stores at once; one more, and the oldest leaves. A line leaves too when the oldest is
@@ -161,11 +163,7 @@ module gpu_store_buffer
     return now;
   endfunction
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (push_i) begin
       if (!joins) line_ram[tail_q] <= probe_line_i;
       data_ram[place] <= merged(data_ram[place]);
@@ -190,11 +188,7 @@ module gpu_store_buffer
     end
   end
 
-`ifdef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-`else
-  always_ff @(posedge clk_i iff awake_i) begin
-`endif
+  always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) begin
       used_q <= '0;
       sent_q <= '0;
