@@ -30,10 +30,10 @@ GOAL = 1.0
 
 def float_loop() -> float:
     """Lane instructions a second of one core of 4 warps and 4 threads: the best of several runs."""
-    from eddy_sim.gpu import cluster as clusters  # noqa: PLC0415
-    from eddy_sim.gpu.assemble import program  # noqa: PLC0415
-    from eddy_sim.gpu.cluster_build import Shape  # noqa: PLC0415
-    from eddy_sim.gpu.programs import FLOAT_LOOP  # noqa: PLC0415
+    from eddy_sim.gpu import cluster as clusters
+    from eddy_sim.gpu.assemble import program
+    from eddy_sim.gpu.cluster_build import Shape
+    from eddy_sim.gpu.programs import FLOAT_LOOP
 
     kind: Any = getattr(clusters, "SimulatedCluster", None) or vars(clusters)["Cluster"]
     cluster, elf = kind(Shape()), program(FLOAT_LOOP)
@@ -66,9 +66,9 @@ class _Timed:
 
 def workload_seconds() -> dict[str, float]:
     """Processor time of each workload's simulation."""
-    from eddy.gpu import workloads  # noqa: PLC0415
-    from eddy.gpu.compiler import Compiler  # noqa: PLC0415
-    from eddy_sim.gpu.executors import RtlExecutor  # noqa: PLC0415
+    from eddy.gpu import workloads
+    from eddy.gpu.compiler import Compiler
+    from eddy_sim.gpu.executors import RtlExecutor
 
     executor, compiler, found = _Timed(RtlExecutor()), Compiler(), {}
     warm: Any = executor
@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        import eddy  # noqa: PLC0415
+        import eddy
 
         print(json.dumps({"eddy": eddy.__file__, "float": float_loop(), "work": workload_seconds()}))
         return 0
