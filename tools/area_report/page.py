@@ -22,7 +22,7 @@ def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[De
     """The whole page, as Markdown."""
     have: Figures = {name: {kind: entry[kind] for kind in KINDS} for name, entry in figures["tops"].items()}
     groups = {group: [top for top in tops if top.group == group and top.name in have] for group in GROUPS}
-    sections = [_head(str(figures["tool"]))]
+    sections = [_head(str(figures["tool"]), max((top.wire_ps for top in tops), default=0))]
     paths = {name: entry["path"] for name, entry in figures["tops"].items() if "path" in entry}
     sections += [_section(text, groups[group], have, paths) for group, text in GROUPS.items() if groups[group]]
     if "slot_path" in have and groups["module"] and groups["shell"]:
@@ -33,7 +33,7 @@ def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[De
     return "\n".join(sections)
 
 
-def _head(tool: str) -> str:
+def _head(tool: str, wire_ps: int) -> str:
     return f"""# Area
 
 Written by `make area` (`tools/area.py`), which synthesizes what changed. Each row is one run of
@@ -46,7 +46,8 @@ distributed RAM (a RAM32M16 is 8); BRAM counts blocks of 36 Kb; carry chains and
 Levels are those of the longest path between registers or ports: a LUT, a read of distributed RAM and a whole carry
 chain are one each, a multiplier without registers is four (`tools/area_report/levels.py`); rows without were
 synthesized before levels were counted. At 0.45 ns a level, 11 levels are about 200 MHz.
-Where a GPU cluster is concerned, `{WIRE.format(ps=500)}` goes before: [why](../decisions/0430-what-a-wire-weighs.md).
+Where a GPU cluster is concerned, `{WIRE.format(ps=wire_ps)}` goes before:
+[why](../decisions/0430-what-a-wire-weighs.md).
 What is synthesized is listed in `hw/area.yaml`. Figures carry a hash of what they were made from:
 `make area ARGS=--check` names the rows whose sources have changed since, and `make area` renews those alone.
 """
