@@ -8,8 +8,8 @@ from eddy.cli import simulate
 from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge import figures as f
-from eddy.studies.judge.run import Goal
-from eddy.studies.judge.sequences import ARRIVALS, EVENTS, drawn, recorded, workload
+from eddy.studies.judge.run import Goal, _sets
+from eddy.studies.judge.sequences import ARRIVALS, DRAWS, EVENTS, FRESH, PUBLISHED, drawn, recorded, workload
 from eddy.studies.judge.trial import CONTENDERS, MACHINES, RIVALS, Trial, hold, strongest
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import run
@@ -58,15 +58,34 @@ def test_a_goal_says_whether_it_is_met() -> None:
     assert goal.note("standard", f.Value(1.0, 1.0, 1.0)) == ""
 
 
+@pytest.mark.parametrize("draw", sorted(DRAWS))
 @pytest.mark.parametrize("arrivals", sorted(ARRIVALS))
-def test_drawn_sequences_keep_to_their_kind(arrivals: str) -> None:
-    events = drawn(arrivals, 7)
-    assert events == drawn(arrivals, 7)
-    assert events != drawn(arrivals, 8)
+def test_drawn_sequences_keep_to_their_kind(arrivals: str, draw: str) -> None:
+    events = drawn(arrivals, 7, draw)
+    assert events == drawn(arrivals, 7, draw)
+    assert events != drawn(arrivals, 8, draw)
     assert len(events) == EVENTS
     low, high = ARRIVALS[arrivals]
     gaps_ms = np.diff([event.arrival_s for event in events]) * 1e3
     assert all(low - 1e-6 <= gap <= high + 1e-6 for gap in gaps_ms)
+
+
+def test_the_published_draw_has_the_long_applications_once_and_the_uniform_one_as_often_as_others() -> None:
+    published = [[event.app for event in drawn("stress", seed, PUBLISHED)] for seed in range(300)]
+    assert {apps.count("alexnet") for apps in published} == {0, 1}
+    assert {apps.count("digit_recognition") for apps in published} == {0, 1}
+    assert all("digit_recognition" not in apps[apps.index("alexnet") :] for apps in published if "alexnet" in apps)
+    # The first of the two to come is either alike often, at which a digit recognition leaves the AlexNet possible.
+    assert 0.4 < np.mean(["digit_recognition" in apps for apps in published]) < 0.6
+    uniform = [event.app for seed in range(300) for event in drawn("stress", seed)]
+    assert all(0.9 < 6 * uniform.count(app) / len(uniform) < 1.1 for app in set(uniform))
+
+
+def test_the_trial_is_held_on_both_draws_of_every_kind_of_arrivals() -> None:
+    sets = {name: sequences for name, _, sequences in _sets(0, 2)}
+    assert set(sets) == {"recorded"} | {f"{draw} draw, {arrivals}" for draw in DRAWS for arrivals in ARRIVALS}
+    assert sets["published draw, stress"] == [drawn("stress", FRESH + i, PUBLISHED) for i in range(2)]
+    assert sets["published draw, stress"] != sets["uniform draw, stress"]
 
 
 def test_one_recorded_sequence_under_every_contender() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 from eddy.studies.judge import figures as f
 from eddy.studies.judge.limits import Left, left
-from eddy.studies.judge.sequences import ARRIVALS, FRESH, drawn, recorded, workload
+from eddy.studies.judge.sequences import ARRIVALS, DRAWS, FRESH, drawn, recorded, workload
 from eddy.studies.judge.trial import CONTENDERS, OURS, Trial, hold, strongest
 from eddy.studies.nimblock.workload import Arrival
 from eddy.studies.report import Row, write_csv
 
 SEQUENCES = 40
-"""Fresh sequences of each kind of arrivals."""
+"""Fresh sequences of each draw and kind of arrivals."""
 QUICK = 2
 """The same, and of those recorded, where few will do."""
 LOADS_MS: tuple[float | None, ...] = (None, 5.3)
@@ -136,8 +137,8 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
 def _sets(seed: int, count: int) -> Iterator[tuple[str, str, Sequence[Sequence[Arrival]]]]:
     """What the trial is held on: name, kind of arrivals, sequences."""
     yield "recorded", "realtime", recorded()[:count]
-    for arrivals in ARRIVALS:
-        yield f"fresh {arrivals}", arrivals, [drawn(arrivals, FRESH + seed + i) for i in range(count)]
+    for draw, arrivals in product(DRAWS, ARRIVALS):
+        yield f"{draw} draw, {arrivals}", arrivals, [drawn(arrivals, FRESH + seed + i, draw) for i in range(count)]
 
 
 def _records(trial: Trial) -> list[dict[str, object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,21 @@ ARRIVALS: Mapping[str, tuple[float, float]] = {"realtime": (50, 50), "stress": (
 FRESH = 4000
 """The first seed of the trial. Constants were chosen on seeds below 1000; those between were seen on the way: earlier
 constants were judged on them."""
+
+
+def _published(before: Sequence[str]) -> Collection[str]:
+    """The rule of the generator in Nimblock's artefact (`data_gen/data_gen.py`): at most one digit recognition and one
+    AlexNet, and neither after an AlexNet."""
+    if "alexnet" in before:
+        return ("alexnet", "digit_recognition")
+    return ("digit_recognition",) if "digit_recognition" in before else ()
+
+
+UNIFORM, PUBLISHED = "uniform", "published"
+DRAWS: Mapping[str, Callable[[Sequence[str]], Collection[str]]] = {UNIFORM: lambda before: (), PUBLISHED: _published}
+"""How applications are drawn: which may not come after those before. [004] says "randomly selected", which `uniform`
+is: 3.3 digit recognitions and 3.3 AlexNets in a sequence on average. Its artefact draws by `published`. The recorded
+sequences, of an earlier generator, have at most one digit recognition and at most two AlexNets."""
 
 
 @cache
@@ -42,19 +57,20 @@ def recorded() -> list[tuple[Arrival, ...]]:
     return [parse_events(events, workload()) for events in document()["recorded"]]
 
 
-def drawn(arrivals: str, seed: int) -> tuple[Arrival, ...]:
-    """A sequence of the same kind: applications, batches up to each one's largest, priorities, all alike likely.
+def drawn(arrivals: str, seed: int, draw: str = UNIFORM) -> tuple[Arrival, ...]:
+    """A sequence of the same kind: applications by a draw, batches up to each one's largest, any priority.
 
     Args:
         arrivals: A key of `ARRIVALS`.
         seed: Of everything random.
+        draw: A key of `DRAWS`.
     """
-    rng = random.Random(f"{arrivals} {seed}")
-    apps: Mapping[str, Any] = document()["apps"]
-    names: Sequence[str] = sorted(apps)
-    events, at_ms = [], 0.0
+    rng = random.Random(f"{arrivals} {seed}" if draw == UNIFORM else f"{draw} {arrivals} {seed}")
+    largest: Mapping[str, int] = {name: app["max_batch"] for name, app in sorted(document()["apps"].items())}
+    events: list[Arrival] = []
+    at_ms = 0.0
     for _ in range(EVENTS):
-        app = rng.choice(names)
-        events.append(Arrival(app, rng.randint(1, apps[app]["max_batch"]), rng.choice(PRIORITIES), at_ms * 1e-3))
+        app = rng.choice([name for name in largest if name not in DRAWS[draw]([event.app for event in events])])
+        events.append(Arrival(app, rng.randint(1, largest[app]), rng.choice(PRIORITIES), at_ms * 1e-3))
         at_ms += rng.uniform(*ARRIVALS[arrivals])
     return tuple(events)
