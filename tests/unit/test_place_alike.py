@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from eddy.model.highs import make_solver
 from eddy.model.placement.instance import Floats, Ints
 from eddy.policy.place import price_and_pack
 from eddy.policy.place.alike import Kinds, kinds_of, pack_alike
 from eddy.policy.place.dual_prices import search
 from eddy.policy.place.schedule import makespan_of
-from highspy import Highs
 
 
 def drawn(rng: np.random.Generator, jobs: int, accelerators: int, kinds: int) -> tuple[Floats, Floats, Ints]:
@@ -45,8 +45,7 @@ def least_divided(time_s: Floats, ready_s: Floats) -> float:
     low, high = 0.0, float(ready_s.max() + np.nanmax(np.where(np.isfinite(time_s), time_s, np.nan)) * jobs)
     while high - low > 1e-7 * high:
         middle = (low + high) / 2
-        solver = Highs()
-        solver.setOptionValue("output_flag", False)
+        solver = make_solver()
         share = [
             [solver.addVariable(0, 1 if np.isfinite(time_s[i, j]) else 0) for j in range(accelerators)]
             for i in range(jobs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-import highspy
 import numpy as np
 import pytest
+from eddy.model.highs import make_solver
 from eddy.model.placement.instance import Floats, Instance, Ints, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
@@ -66,8 +66,7 @@ def makespan_of_order(it: Instance, host: Ints, order: tuple[int, ...], known: f
     own = it.time_s[np.arange(n), host]
     if max(own[host == j].sum() for j in set(host.tolist())) >= known:
         return float(np.inf)  # computation alone is no better
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = make_solver()
     start = [solver.addVariable(lb=0.0) for _ in range(n)]
     end = solver.addVariable(lb=0.0)
     sent = {(i, m): solver.addVariable(lb=0.0) for k, i in enumerate(order) for m in range(k + 1)}

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.market.across import bids_across, filled
+from eddy.model.highs import HighsVarType, make_solver
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import Estimates
@@ -17,7 +18,6 @@ from eddy.pool.placing import PoolView, decide
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shares import BoardUse, TenantUse, market_over, weights_by_board
 from eddy.pool.turns import by_weight
-from highspy import Highs, HighsVarType
 
 INF = math.inf
 Wants = Mapping[tuple[str, str], float]
@@ -79,8 +79,7 @@ def _level(
     world: World, tenants: list[str], fixed: Mapping[str, float], more: Mapping[str, float], least: float = 0.0
 ) -> float:
     """The highest level of those not fixed, where one of them has `more` beyond a level of `least`; -1 for none."""
-    lp = Highs()
-    lp.setOptionValue("output_flag", False)
+    lp = make_solver()
     level = lp.addVariable(lb=least, ub=1e9, type=HighsVarType.kContinuous)
     has = {
         (name, board): lp.addVariable(lb=0, ub=min(want, 1e9), type=HighsVarType.kContinuous)

@@ -22,7 +22,7 @@ from eddy.board.model_modules import Behaviour
 from eddy.board.paced import PacedModelBoard
 from eddy.board.profile import load_profile
 from eddy.cli.installed import bitstreams_folder
-from eddy.cli.output import print_json
+from eddy.cli.output import say
 from eddy.packages.catalogue import Catalogue, load_catalogue
 from eddy.packages.modules import ModuleManifest
 from eddy.pool.agent import AgentSettings
@@ -105,7 +105,7 @@ def main() -> None:
     agent = agent_beside(AgentSettings(given.pool, given.name, given.width))
     with signals.caught():
         server = Server(settings, board=board, beside=[agent])
-        server.run(ready=partial(print_json, {"url": server.url}))
+        server.run(ready=partial(say, server.url))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from eddy.cli.job_filters import (
 from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, usual
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
-from eddy.cli.output import errors_in_one_line, print_json, say, seconds, table_width
+from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say, seconds, table_width
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ def jobs(
 ) -> None:
     """List your jobs. Ages are wall time, all other times the board's."""
     with errors_in_one_line(as_json), connect(url, key) as client:
+        if as_json:
+            refuse_endless("--watch", watch)
         found = client.jobs(
             state=state,
             limit=limit,
@@ -194,7 +196,7 @@ def jobs(
             show_list(found, chosen, form)
         if watch:
             fits = fitting(tenant, application, kernel, labels_of(labels), array)
-            follow_list(client, found, chosen, "json" if as_json else form, state, fits)
+            follow_list(client, found, chosen, form, state, fits)
 
 
 def job(

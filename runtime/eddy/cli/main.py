@@ -86,7 +86,8 @@ class _Command(typer.Typer):
                 print(json.dumps(document), file=sys.stderr)
                 sys.exit(mistake.exit_code)
             finally:
-                sys.stdout.flush()
+                if sys.stdout is not None:  # it was closed by whoever started this
+                    sys.stdout.flush()
         except OSError as failure:
             # What is still to be written must not fail again when the interpreter ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

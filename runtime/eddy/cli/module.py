@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from eddy.cli.module_templates import skeleton
+from eddy.cli.options import AsJson
+from eddy.cli.output import print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
 
 def _fail(error: EddyError, as_json: bool) -> typer.Exit:
     if as_json:
-        print(json.dumps({"code": error.code, "message": error.message, **error.details}, default=str))
+        print(json.dumps({"code": error.code, "detail": error.message, **error.details}, default=str), file=sys.stderr)
     else:
         typer.echo(f"eddy: {error.message}", err=True)
         if "allowed" in error.details:
@@ -85,7 +87,7 @@ def _fail(error: EddyError, as_json: bool) -> typer.Exit:
 def new(
     name: Annotated[str, typer.Argument(help="Name of the module and of its top.")],
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a module that compiles and passes the check: RTL, file list, manifest, bench, README."""
     try:
@@ -95,7 +97,7 @@ def new(
     except EddyError as error:
         raise _fail(error, as_json) from error
     if as_json:
-        print(json.dumps({"module": name, "files": [str(path) for path in files]}))
+        print_json({"module": name, "files": [str(path) for path in files]})
         return
     for path in files:
         typer.echo(f"  {path.relative_to(folder)}")
@@ -111,7 +113,7 @@ def fuse(
         typer.Option(help="NAME=EXPRESSION: a scalar that is no argument, as an expression over the others."),
     ] = None,
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build one module of several, each streaming into the next: RTL, file list, manifest, README."""
     from eddy.packages.fuse import fuse as fused_files
@@ -131,7 +133,7 @@ def fuse(
     except EddyError as error:
         raise _fail(error, as_json) from error
     if as_json:
-        print(json.dumps({"module": name, "files": [str(path) for path in written]}))
+        print_json({"module": name, "files": [str(path) for path in written]})
         return
     for path in written:
         typer.echo(f"  {path}")
@@ -160,7 +162,7 @@ def check(
     only_scrub: Annotated[
         bool, typer.Option("--only-scrub", help="Check only what a reset leaves behind for the next tenant.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build a module and check it against the slot contract; exit 1 where it fails a check."""
     try:
@@ -170,7 +172,7 @@ def check(
         raise _fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)
     if as_json:
-        print(json.dumps({"module": module, "passed": passed, "checks": [asdict(f) for f in findings]}))
+        print_json({"module": module, "passed": passed, "checks": findings})
     else:
         table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
         for finding in findings:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli import configuration
+from eddy.cli import configuration, output
 from eddy.settings import SETTINGS, Setting
 
 
@@ -106,8 +106,19 @@ def default(name: str) -> Any:
     return SETTINGS[name].default
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output.")]
-AsJsonReady = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output once it serves.")]
+def _json_alone(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> bool:
+    """Keep standard output for the value, from here to the command's end."""
+    if value and not context.resilient_parsing:
+        context.with_resource(output.json_alone())
+    return value
+
+
+def _as_json(help_text: str) -> Any:
+    return typer.Option("--json", help=help_text, callback=_json_alone, is_eager=True)
+
+
+AsJson = Annotated[bool, _as_json("Print one JSON value on standard output.")]
+AsJsonReady = Annotated[bool, _as_json("Print one JSON value on standard output once it serves.")]
 Url = Annotated[str, option("url")]
 Key = Annotated[str, option("key")]
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -84,9 +84,103 @@ def plain(value: Any) -> Any:
     return value
 
 
+class _JsonOutput:
+    """Standard output as it was before libraries' words went to standard error; takes one value."""
+
+    def __init__(self, stream: TextIO, descriptor: int | None) -> None:
+        self._stream, self._descriptor, self._used = stream, descriptor, False
+
+    def write(self, text: str) -> None:
+        """Write the value, at once."""
+        if self._used:
+            raise RuntimeError("a command prints one JSON value")
+        self._used = True
+        if self._descriptor is None:
+            self._stream.write(text)
+            self._stream.flush()
+            return
+        left = text.encode()
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+
+_json_output: _JsonOutput | None = None
+
+
+@contextmanager
+def json_alone() -> Iterator[None]:
+    """Standard output is for `print_json` alone; whatever else is written to it goes to standard error.
+
+    Libraries print from C as well, past `sys.stdout`: so it is the descriptor that is turned. Standard output of the
+    process itself is not turned back: a library may print as late as in the interpreter's end.
+    """
+    global _json_output
+    stream = sys.stdout
+    if stream is None or _json_output is not None:  # it was closed by whoever started this; a command within a command
+        yield
+        return
+    stream.flush()
+    is_the_process_own = _descriptor_of(stream) == STDOUT
+    with _turned(to_stay=is_the_process_own) as saved:
+        _json_output, sys.stdout = _JsonOutput(stream, saved if is_the_process_own else None), sys.stderr
+        try:
+            yield
+        finally:
+            _json_output, sys.stdout = None, stream
+
+
+STDOUT, STDERR = 1, 2
+"""Descriptors."""
+
+
+def _descriptor_of(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except OSError:  # a stream in memory
+        return None
+
+
+@contextmanager
+def _turned(to_stay: bool) -> Iterator[int]:
+    """Descriptor 1 leads where 2 does; yields one that leads where 1 did."""
+    saved = os.dup(STDOUT)
+    try:
+        os.dup2(STDERR, STDOUT)
+    except OSError:  # standard error is closed
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, STDOUT)
+        os.close(nowhere)
+    try:
+        yield saved
+    finally:
+        if not to_stay:
+            import ctypes
+
+            ctypes.CDLL(None).fflush(None)  # what C's library holds of what was printed meanwhile
+            os.dup2(saved, STDOUT)
+        os.close(saved)
+
+
 def print_json(value: Any) -> None:
     """Exactly one JSON value on standard output, at once: whoever reads it need not wait for the command's end."""
-    print(json.dumps(plain(value), indent=2, allow_nan=False), flush=True)
+    text = json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
+    if _json_output is not None:
+        _json_output.write(text)
+    elif sys.stdout is not None:
+        raise RuntimeError("standard output is not for JSON alone: the command's --json is not of eddy.cli.options")
+
+
+def refuse_endless(option: str, given: bool) -> None:
+    """Refuse an option that prints on and on beside --json.
+
+    Raises:
+        InvalidRequest: It was given.
+    """
+    if given:
+        message = (
+            f"--json prints one value, and {option} has no end: take `--format json`, which prints a value a line."
+        )
+        raise InvalidRequest(message, field="json")
 
 
 @contextmanager

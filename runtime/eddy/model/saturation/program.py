@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import highspy
-
+from eddy.model.highs import HighsModelStatus, SolutionStatus, make_solver
 from eddy.model.saturation.graph import LoadedGraph, list_schedule_s, lower_bound_s
 
 CLOSE = 1e-4
@@ -60,9 +59,9 @@ def solve(graph: LoadedGraph, batch: int, slots: int, limit_s: float, known_s: f
     solver.setOptionValue("mip_rel_gap", CLOSE)
     solver.minimize(makespan)
     info = solver.getInfo()
-    if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+    if info.primal_solution_status == SolutionStatus.kSolutionStatusFeasible:
         best_s = min(best_s, float(solver.val(makespan)))
-    elif solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+    elif solver.getModelStatus() == HighsModelStatus.kInfeasible:
         # Nothing is strictly below what is known.
         bound_s = best_s
     if info.mip_dual_bound > bound_s:
@@ -72,8 +71,7 @@ def solve(graph: LoadedGraph, batch: int, slots: int, limit_s: float, known_s: f
 
 def _program(graph: LoadedGraph, batch: int, slots: int, bound_s: float, best_s: float) -> tuple[Any, Any]:
     """The program and its objective; schedules longer than `best_s` are left out."""
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = make_solver()
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
     tasks, load_s, horizon_s = range(len(graph.latency_s)), graph.load_s, best_s

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
+from eddy.model.highs import HighsLp, HighsModelStatus, MatrixFormat, kHighsInf, make_solver
 from eddy.model.placement.bounds import single_job
 from eddy.model.placement.instance import Floats, Ints
 from eddy.policy.place.dual_prices import search
@@ -116,28 +116,27 @@ def _solve(
     jobs, accelerators = time_s.shape
     scale = limit_s
     pairs = len(job)
-    model = highspy.HighsLp()
+    model = HighsLp()
     model.num_col_, model.num_row_ = pairs + 1, accelerators + jobs
     model.col_cost_ = np.r_[np.zeros(pairs), 1.0]
     model.col_lower_ = np.zeros(pairs + 1)
-    model.col_upper_ = np.full(pairs + 1, highspy.kHighsInf)
+    model.col_upper_ = np.full(pairs + 1, kHighsInf)
     open_ = ready_s < limit_s
     ready = np.where(open_, ready_s, 0.0) / scale
-    model.row_lower_ = np.r_[np.full(accelerators, -highspy.kHighsInf), np.ones(jobs)]
+    model.row_lower_ = np.r_[np.full(accelerators, -kHighsInf), np.ones(jobs)]
     model.row_upper_ = np.r_[-ready, np.ones(jobs)]
     values = time_s[job, accelerator].astype(np.float64) / scale
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.format_ = MatrixFormat.kColwise
     model.a_matrix_.start_ = np.r_[np.arange(pairs + 1) * 2, 2 * pairs + accelerators].astype(np.int32)
     model.a_matrix_.index_ = np.r_[
         np.column_stack([accelerator, accelerators + job]).ravel(), np.arange(accelerators)
     ].astype(np.int32)
     model.a_matrix_.value_ = np.r_[np.column_stack([values, np.ones(pairs)]).ravel(), np.where(open_, -1.0, 0.0)]
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = make_solver()
     solver.setOptionValue("solver", "simplex")  # a vertex is needed: Algorithm 2 rounds pseudo-trees
     solver.passModel(model)
     solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if solver.getModelStatus() != HighsModelStatus.kOptimal:
         raise RuntimeError(f"HiGHS ended with {solver.getModelStatus()} on a problem that has a solution")
     answer = solver.getSolution()
     duals = np.asarray(answer.row_dual)

@@ -87,14 +87,13 @@ def improvement(utilities: Floats, owner: Ints) -> Ints | None:
     Returns:
         The owner of each accelerator in the allocation that gains most, -1 where nobody has a use for it.
     """
-    import highspy
+    from eddy.model.highs import make_solver
 
     agents, accelerators = utilities.shape
     held = np.zeros(agents)
     owned = np.flatnonzero(owner >= 0)
     np.add.at(held, owner[owned], utilities[owner[owned], owned])
-    model = highspy.Highs()
-    model.setOptionValue("output_flag", False)
+    model = make_solver()
     given = [[model.addBinary() for _ in range(accelerators)] for _ in range(agents)]
     gains = [sum(float(utilities[a, c]) * given[a][c] for c in range(accelerators)) for a in range(agents)]
     for c in range(accelerators):
