@@ -20,13 +20,14 @@ from pathlib import Path
 
 from arm64 import wheels
 from arm64.system import System, missing
+from eddy.distribution import NAME
 
 HOME = wheels.ROOT / "build" / "board-chroot"
 BOARD_PYTHON, CHROOT_PYTHON = "3.10", "3.11"
 PYNQ = "4.0.0"
 MB = 1_000_000
 SERVE_CEILING_BYTES, BOARD_CEILING_BYTES = 130 * MB, 280 * MB
-"""What `eddy[serve]` and `eddy[serve,board]` may take on disk, pip's own files and Eddy included: an upgrade keeps two
+"""What Eddy with the extra `serve`, and with `board` too, may take on disk, with pip's own files: an upgrade keeps two
 environments."""
 VENV = "/opt/eddy/1"
 _JOB = """\
@@ -75,7 +76,7 @@ class Report:
 def resolve(report: Report, folder: Path) -> None:
     """Which wheels a board takes."""
     for extras, ceiling in ((("serve",), SERVE_CEILING_BYTES), (("serve", "board"), BOARD_CEILING_BYTES)):
-        name = f"eddy[{','.join(extras)}] for Python {BOARD_PYTHON}, aarch64"
+        name = f"{NAME}[{','.join(extras)}] for Python {BOARD_PYTHON}, aarch64"
 
         def step(extras: tuple[str, ...] = extras, ceiling: int = ceiling) -> str:
             found = wheels.download(extras, BOARD_PYTHON, folder / "-".join(extras))
@@ -106,7 +107,7 @@ def installed(system: System, extras: str, ceiling: int) -> str:
     system.run(f"test -d {VENV} || python3 -m venv {VENV}")
     if "board" in extras:
         system.run(f"PYNQ_BUILD_ARCH=x86_64 {pip} --no-deps pynq=={PYNQ}")
-    system.run(f"{pip} --only-binary=:all: 'eddy[{extras}]'")
+    system.run(f"{pip} --only-binary=:all: '{NAME}[{extras}]'")
     taken = system.bytes_below(VENV)
     if taken > ceiling:
         raise Failed(f"{taken / MB:.0f} MB on disk, the ceiling is {ceiling / MB:.0f}")
@@ -183,9 +184,9 @@ def main() -> int:
 
 
 def _try_out(report: Report, system: System) -> None:
-    if report.attempt("install eddy[serve]", lambda: installed(system, "serve", SERVE_CEILING_BYTES)):
+    if report.attempt(f"install {NAME}[serve]", lambda: installed(system, "serve", SERVE_CEILING_BYTES)):
         report.attempt("serve --board model", lambda: job(system))
-    if report.attempt("install eddy[serve,board]", lambda: installed(system, "serve,board", BOARD_CEILING_BYTES)):
+    if report.attempt(f"install {NAME}[serve,board]", lambda: installed(system, "serve,board", BOARD_CEILING_BYTES)):
         report.attempt("eddy boardd --board pynq", lambda: boardd(system))
         report.attempt("eddy install, then --remove --purge", lambda: untouched(system))
 

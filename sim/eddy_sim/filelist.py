@@ -19,6 +19,8 @@ from eddy.core.errors import EddyError
 
 SOURCE_SUFFIXES = (".sv", ".v")
 HEADER_SUFFIX = ".svh"
+HARDWARE = Path(__file__).resolve().parents[2] / "hw"
+"""Our own sources, in a clone."""
 
 
 class FilelistInvalid(EddyError):
@@ -71,6 +73,8 @@ def _sources(path: Path, above: tuple[Path, ...]) -> Iterator[Path]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
+        if not HARDWARE.is_dir():
+            raise FilelistInvalid(f"simulated RTL needs a clone of Eddy: a wheel has no {HARDWARE.name}/") from error
         raise FilelistInvalid(f"cannot read the file list {path}: {error.strerror}") from error
     for number, line in enumerate(text.splitlines(), start=1):
         yield from _entry(path, f"{path}:{number}", line, above)

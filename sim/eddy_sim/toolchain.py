@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
+from eddy.distribution import install_hint
 
 from eddy_sim.filelist import tool_arguments
 
@@ -45,7 +46,7 @@ def versions() -> tuple[tuple[str, str], ...]:
         try:
             found.append((package, metadata.version(package)))
         except metadata.PackageNotFoundError as error:
-            message = f"the Python package {package} is missing; install it with: pip install 'eddy[sim]'"
+            message = f"the Python package {package} is missing; install it with: {install_hint('sim')}"
             raise BuildFailed(message, package=package) from error
     return tuple(found)
 

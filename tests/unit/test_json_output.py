@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_tree import commands, root_command, takes_json
 from eddy.cli import output
@@ -39,11 +40,13 @@ def test_a_solver_is_made_and_solves_in_silence(capfd: pytest.CaptureFixture[str
 
 def test_a_placed_batch_is_json_past_the_solver(tmp_path: Path) -> None:
     """HiGHS 1.16 printed a banner before it could be told not to."""
-    (tmp_path / "batch.json").write_text(json.dumps({"time_s": [[1, 2], [2, 1], [3, 3.5]]}))
+    time_s = np.random.default_rng(0).uniform(1, 10, (30, 4)).tolist()
+    (tmp_path / "batch.json").write_text(json.dumps({"time_s": time_s}))
     command = [sys.executable, "-m", "eddy", "place", str(tmp_path / "batch.json"), "--method", "computation", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["makespan_s"] == 3.0
+    assert json.loads(done.stdout)["makespan_s"] > 0
+    assert "HiGHS" not in done.stderr
 
 
 def test_a_second_value_and_one_without_json_alone_are_mistakes(capfd: pytest.CaptureFixture[str]) -> None:

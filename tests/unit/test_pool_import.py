@@ -21,7 +21,7 @@ def test_commands_say_what_to_install() -> None:
     for command in (["pool", "up"], ["pool", "serve"], ["serve", "--board", "model", "--pool", "nats://127.0.0.1:1"]):
         found = subprocess.run([sys.executable, "-c", HIDDEN, *command], capture_output=True, text=True)
         assert found.returncode == 2
-        assert "pip install 'eddy[pool]'" in found.stderr
+        assert "pip install 'eddy-fpga[pool]'" in found.stderr
 
 
 def test_a_pool_that_is_not_there_is_said_in_one_line() -> None:

@@ -1,4 +1,4 @@
-"""What `pip install 'eddy[serve,board]'` takes on a board: resolved for its Python, wheels alone, with their sizes."""
+"""What Eddy with extras takes on a board: resolved for the board's Python, wheels alone, with their sizes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from eddy.distribution import NAME
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ class Wheels:
 
 def requirements(extras: tuple[str, ...]) -> list[str]:
     """What Eddy with some extras needs, in pip's words, and what the packages without a wheel need in their turn."""
-    wanted = [Requirement(line) for line in metadata.requires("eddy") or ()]
+    wanted = [Requirement(line) for line in metadata.requires(NAME) or ()]
     left = [each for each in wanted if each.marker is None or any(each.marker.evaluate({"extra": e}) for e in extras)]
     found, seen = set(), set()
     while left:
@@ -107,11 +108,11 @@ def own_wheel(folder: Path) -> Path:
             shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, copy / name)
-    _pip("wheel", "-q", "--no-deps", "-w", str(folder), str(copy))
+    _pip("wheel", "-q", "--no-deps", "-w", str(folder), str(copy), EDDY_WHEEL="aarch64")
     shutil.rmtree(copy)
-    return next(folder.glob("eddy-*.whl"))
+    return next(folder.glob("eddy_fpga-*.whl"))
 
 
-def _pip(*arguments: str) -> None:
-    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_WARN_CONFLICTS": "1"}
+def _pip(*arguments: str, **more: str) -> None:
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_WARN_CONFLICTS": "1", **more}
     subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, env=environment)

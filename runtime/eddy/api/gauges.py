@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from eddy import distribution
 from eddy.api.context import Context
 from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
@@ -22,7 +22,7 @@ _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)
 _FINAL = tuple(state.value for state in JobState if state.is_final)
 _PHASES = ("empty", "loading", "idle", "running", "waiting", "faulted", "unknown")
 _SPENT = ("running", "reconfiguring", *(cause.value for cause in WaitCause))
-_VERSION = importlib.metadata.version("eddy")
+_VERSION = distribution.version()
 
 
 class Figures(Collector):

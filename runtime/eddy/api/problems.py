@@ -28,6 +28,7 @@ from eddy.api.forms import IN_WORDS
 from eddy.api.keys import caller_in_use
 from eddy.api.paths import allowed
 from eddy.core.errors import BoardUnreachable, EddyError, StorageFailed
+from eddy.distribution import install_hint
 from eddy.logs import request_id
 from eddy.store.files import DamagedFile
 
@@ -88,7 +89,7 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "configuration-failed": Entry(502, "The configuration port reported an error", "Check the image, then retry."),
         "module-fault": Entry(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
         "memory-exhausted": Entry(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
-        "compiler-missing": Entry(503, "There is no kernel compiler here", "Install `eddy[kernels]` on the server."),
+        "compiler-missing": Entry(503, "There is no kernel compiler here", f"There: {install_hint('kernels')}."),
         "sandbox-unavailable": Entry(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
         "too-many-uploads": Entry(503, "Too many uploads are in progress", "Send it again in a moment."),
         "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),

@@ -1,4 +1,4 @@
-"""A trace of every job that ends, for OpenTelemetry: submit, queue, load, run, collect. Needs `eddy[otel]`.
+"""A trace of every job that ends, for OpenTelemetry: submit, queue, load, run, collect. Needs the extra `otel`.
 
 Spans are made of the job's event log once it has ended, so nothing is measured twice and the engine knows nothing of
 them. Their length is board time; they begin at the job's submission by wall time.
@@ -16,6 +16,7 @@ import structlog
 from eddy.api.context import Context
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
+from eddy.distribution import install_hint
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -111,7 +112,7 @@ def open_tracer(endpoint: str) -> tuple[Tracer, Callable[[], None]]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError as missing:
-        message = f"{missing.name} is not installed here; install it with `pip install 'eddy[otel]'`."
+        message = f"{missing.name} is not installed here; install it with `{install_hint('otel')}`."
         raise InvalidRequest(message, field="traces") from missing
     provider = TracerProvider(resource=Resource.create({"service.name": "eddy"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from eddy.cli.installed import not_installed
 from eddy.cli.options import AsJson, default, option
 from eddy.cli.output import Column, errors_in_one_line, print_json, say, table
-from eddy.core.errors import InvalidRequest
 
 
 def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), as_json: AsJson = False) -> None:
@@ -16,8 +16,7 @@ def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), 
         try:
             from eddy_sim.bitstreams import list_or_build
         except ModuleNotFoundError as missing:
-            message = f"{missing.name} is not installed here; install it with `pip install 'eddy[sim]'`."
-            raise InvalidRequest(message) from missing
+            raise not_installed(missing, "sim") from missing
         document = list_or_build(profile, progress=lambda text: say(f"eddy: {text}")).to_json()
     if as_json:
         print_json(document)

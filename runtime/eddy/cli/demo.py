@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from eddy import signals
+from eddy.cli.installed import not_installed
 from eddy.cli.options import PROFILE, AsJson, default, option
 from eddy.cli.output import FAILED, Column, errors_in_one_line, print_json, say, seconds, table
-from eddy.core.errors import InvalidRequest
 
 
 def demo(
@@ -37,8 +37,7 @@ def demo(
         try:
             from eddy.cli import demo_run, demo_slowdown
         except ModuleNotFoundError as missing:
-            message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
-            raise InvalidRequest(message) from missing
+            raise not_installed(missing, "demo") from missing
         folder = Path(out)
         clock = ProgressClock()
         if slowdown:
@@ -71,8 +70,7 @@ def _run_pool(profile: str, folder: Path, clock: ProgressClock, as_json: bool) -
     try:
         from eddy.cli import demo_pool
     except ModuleNotFoundError as missing:
-        message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
-        raise InvalidRequest(message) from missing
+        raise not_installed(missing, "demo") from missing
     with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
         shown = demo_pool.run(profile, Path(data), folder, clock.say, clock.progress).to_json()
     if as_json:

@@ -21,6 +21,7 @@ from eddy.cli import doctor_operating
 from eddy.cli.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.distribution import install_hint
 from eddy.files import free_bytes
 from eddy.store.folder import findings
 
@@ -80,7 +81,7 @@ def _operating(url: str, key: str, data: Path, served: bool) -> Iterator[tuple[s
     try:
         yield from doctor_operating.certificate(os.environ, now_s)
     except ModuleNotFoundError as missing:
-        yield "certificate", False, f"missing: {missing.name}", "pip install 'eddy[serve]'"
+        yield "certificate", False, f"missing: {missing.name}", install_hint("serve")
     if not served:
         return
     try:
@@ -113,7 +114,7 @@ def _machine() -> Iterator[Diagnosis]:
     for extra, modules in extras.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         found = f"missing: {', '.join(missing)}" if missing else ", ".join(modules)
-        yield Diagnosis(extra, not missing, found, f"pip install 'eddy[{extra}]'")
+        yield Diagnosis(extra, not missing, found, install_hint(extra))
 
 
 def _tools() -> Iterator[Diagnosis]:

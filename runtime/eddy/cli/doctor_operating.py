@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import email.utils
-import importlib.metadata
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from eddy import distribution
 from eddy.core.errors import EddyError
 from eddy.settings import SETTINGS
 
@@ -174,7 +174,7 @@ def server(metrics: str, date: str, now_s: float) -> Iterator[Finding]:
         date: Of that answer.
         now_s: This machine's wall time.
     """
-    ours = importlib.metadata.version("eddy")
+    ours = distribution.version()
     theirs = re.search(r'^eddy_build\{version="([^"]+)"\}', metrics, re.MULTILINE)
     if theirs is not None:
         same = theirs[1] == ours

@@ -97,7 +97,7 @@ def put_in_place(
 
     board = load_profile(profile)
     if not (environment / "bin" / "eddy").is_file():
-        message = f"{environment} has no bin/eddy; pip install 'eddy[serve,board]' in it first"
+        message = f"{environment} has no bin/eddy; install Eddy in it first, from its wheel with [serve,board]"
         raise NotFound(message, field="environment")
     if bitstreams is not None:
         _put_bitstreams(root, profile, bitstreams, board.requires_signature)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.distribution import install_hint
 
 
 def bitstreams_folder(given: str) -> Path:
@@ -25,4 +26,4 @@ def bitstreams_folder(given: str) -> Path:
 
 def not_installed(missing: ModuleNotFoundError, extra: str) -> EddyError:
     """The error for a package that another extra brings."""
-    return InvalidRequest(f"{missing.name} is not installed here; install it with `pip install 'eddy[{extra}]'`.")
+    return InvalidRequest(f"{missing.name} is not installed here; install it with `{install_hint(extra)}`.")

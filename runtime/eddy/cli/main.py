@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import sys
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eddy import distribution
 from eddy.cli import (
     app_packages,
     audit,
@@ -60,7 +60,7 @@ failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the 
 def _version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
-        print(f"eddy {importlib.metadata.version('eddy')}")
+        print(f"eddy {distribution.version()}")
         raise typer.Exit
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import InvalidRequest
+from eddy.distribution import install_hint
 
 SPEEDUPS = {"entitlement": "--", "promised_speedup": "-", "modelled_speedup": ":", "measured_speedup": "-"}
 """What is drawn of one's own numbers, and how."""
@@ -26,7 +27,7 @@ def history(path: Path, epochs: Sequence[Mapping[str, Any]]) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as missing:
-        message = "Pictures need matplotlib: pip install 'eddy[studies]'. --json has the numbers."
+        message = f"Pictures need matplotlib: {install_hint('studies')}. --json has the numbers."
         raise InvalidRequest(message, field="out") from missing
     figure = Figure(figsize=(7.0, 6.6), layout="constrained")
     FigureCanvasAgg(figure)

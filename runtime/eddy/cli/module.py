@@ -18,6 +18,7 @@ from eddy.cli.module_templates import skeleton
 from eddy.cli.options import AsJson
 from eddy.cli.output import print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.distribution import install_hint
 
 if TYPE_CHECKING:
     from eddy_sim.modcheck.finding import Finding
@@ -188,7 +189,7 @@ def _run_checks(manifest: Path, record: bool, only_scrub: bool, quiet: bool) -> 
         from eddy_sim.modcheck.runner import check_module
     except ImportError as error:
         raise InvalidRequest(
-            f"checking a module needs the simulator ({error.name} is missing): pip install -e '.[dev]'", field="extra"
+            f"checking a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
         ) from error
     if not quiet:
         typer.echo(

@@ -21,7 +21,9 @@ from typing import Any, TextIO
 
 import typer
 
+from eddy.cli.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.distribution import extra_of
 from eddy.signals import Stopped
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD, STORAGE = 0, 1, 2, 3, 4, 5, 6
@@ -188,13 +190,13 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     """Turn an error of Eddy into one line on standard error (one JSON object with `as_json`) and an exit code."""
     try:
         yield
+    except ModuleNotFoundError as missing:
+        extra = extra_of(missing.name)
+        if extra is None:
+            raise
+        raise _ended(not_installed(missing, extra), as_json) from None
     except EddyError as error:
-        if as_json:
-            document = {"code": error.code, "detail": error.message, **plain(error.details)}
-            print(json.dumps(document, default=str), file=sys.stderr)
-        else:
-            say(f"eddy: {error.message}{_allowed(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
-        raise typer.Exit(exit_code(error)) from None
+        raise _ended(error, as_json) from None
     except KeyboardInterrupt as stop:
         say("eddy: interrupted")
         raise typer.Exit(128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)) from None
@@ -203,6 +205,16 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     except OSError as failure:
         say(unwritable(failure))
         raise typer.Exit(USAGE) from None
+
+
+def _ended(error: EddyError, as_json: bool) -> typer.Exit:
+    """Say an error; answers what ends the command."""
+    if as_json:
+        document = {"code": error.code, "detail": error.message, **plain(error.details)}
+        print(json.dumps(document, default=str), file=sys.stderr)
+    else:
+        say(f"eddy: {error.message}{_allowed(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
+    return typer.Exit(exit_code(error))
 
 
 def _key_hint() -> str:

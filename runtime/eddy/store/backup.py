@@ -17,7 +17,6 @@ that is still missing then, or is not what its row says, is damaged. The backup 
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import shutil
@@ -26,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eddy import distribution
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
 from eddy.files import (
     free_bytes,
@@ -230,7 +230,7 @@ def _finish(into: Path, schema: int, jobs: int, copy: _Copy) -> BackupNote:
     note = BackupNote(
         FORMAT,
         schema,
-        importlib.metadata.version("eddy"),
+        distribution.version(),
         time.time(),
         len(copy.sums),
         size,

@@ -14,6 +14,7 @@ from eddy.cli.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.output import USAGE, errors_in_one_line, print_json, say
 from eddy.cli.top.frame import COLUMNS, LINES, frame
 from eddy.cli.top.look import look
+from eddy.distribution import install_hint
 
 
 def top(
@@ -34,7 +35,7 @@ def top(
             print("\n".join(line.text for line in frame(seen, size.columns, size.lines)))
             return
         if importlib.util.find_spec("textual") is None:
-            say("eddy: the moving screen needs Textual: pip install 'eddy[serve]'; --once prints a frame without it")
+            say(f"eddy: the moving screen needs Textual: {install_hint('serve')}; --once prints a frame without it")
             raise typer.Exit(USAGE)
         look(client, client.transport.url, fails=True)
         from eddy.cli.top.screen import Screen
