@@ -24,6 +24,9 @@ def main() -> int:
     except ImageRefused as refused:
         print(f"{source}: {refused.message}", file=sys.stderr)
         return 1
+    except OSError as failure:
+        print(f"{failure.filename}: {failure.strerror}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -214,6 +214,13 @@ def identity_of(body: bytes) -> Identity:
         raise InvalidRequest("the payload carries no identity record; was it made for another board?", field="file")
     try:
         (length,) = struct.unpack_from(">I", body, at + 4)
-        return Identity(**json.loads(body[at + 8 : at + 8 + length]))
-    except (ValueError, TypeError, struct.error) as error:
+        found = Identity(**json.loads(body[at + 8 : at + 8 + length]))
+        int(found.build, 16)
+        sound = isinstance(found.slot, int) and all(
+            type(text) is str for text in (found.module, found.shell, found.part)
+        )
+        if not sound:
+            raise ValueError("a field is of another type")
+        return found
+    except (ValueError, TypeError, RecursionError, struct.error) as error:
         raise InvalidRequest(f"the payload's identity record is damaged ({error})", field="file") from error

@@ -6,6 +6,7 @@ copy, and `flush` and `invalidate` move them. Either way `device_address` is a p
 
 from __future__ import annotations
 
+import operator
 import weakref
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from eddy.board.profile import Profile
 from eddy.core.errors import InvalidRequest, MemoryExhausted
+from pynq import MMIO
 from pynq.buffer import PynqBuffer
 
 from eddy_sim.board import SimBoard
@@ -111,6 +113,21 @@ class SimBuffer(PynqBuffer):  # type: ignore[misc]
         self.freed = True
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape as numbers.
+
+    Raises:
+        InvalidRequest: It is none.
+    """
+    try:
+        sizes = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0:
+        raise InvalidRequest(f"{shape!r} is no shape: a number, or a tuple of numbers, from 0", field="shape")
+    return sizes
+
+
 class MemoryDevice(Protocol):
     """What a memory needs of the device it belongs to."""
 
@@ -140,39 +157,51 @@ class SimMemory:
         self.device, self.desc = device, desc
         self.idx, self.size, self.base_address = desc["idx"], desc["size"], desc["base_address"]
 
-    def allocate(self, shape: Any, dtype: Any, **options: Any) -> SimBuffer:
+    def allocate(self, shape: Any, dtype: Any, cacheable: bool | None = None, **options: Any) -> SimBuffer:
         """A zeroed buffer of that shape.
 
         Args:
             shape: As numpy.
-            dtype: As numpy.
-            options: `cacheable`, as PYNQ's XRT memories take it; makes no difference here.
+            dtype: As numpy; no Python objects.
+            cacheable: False for memory that the CPU does not cache: `flush` and `invalidate` have nothing to do. None
+                is as True: a missing flush shows.
+            options: None that PYNQ has beside these is supported.
 
         Raises:
             MemoryExhausted: No room.
-            InvalidRequest: An option that is not known.
+            InvalidRequest: An option that is not supported, or a shape or type no buffer has.
         """
-        unknown = set(options) - {"cacheable", "pointer", "cache"}
-        if unknown:
-            raise InvalidRequest(f"allocate takes no option {sorted(unknown)}", field=sorted(unknown)[0])
+        if options:
+            names = ", ".join(sorted(options))
+            raise InvalidRequest(
+                f"the simulated board's allocate has no {names}; it takes shape, dtype, target and cacheable",
+                field=min(options),
+                allowed=["shape", "dtype", "target", "cacheable"],
+            )
         kind = np.dtype(dtype)
-        sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        size = int(np.prod(sizes, dtype=np.int64)) * kind.itemsize
+        if kind.hasobject:
+            raise InvalidRequest(f"a buffer holds numbers, not Python objects ({kind})", field="dtype")
+        sizes = _sizes(shape)
+        size = int(np.prod(sizes, dtype=object)) * kind.itemsize
         allocation = Allocation(self.device.pages, size)
+        uncached = cacheable is not None and not cacheable
         buffer = SimBuffer(
             sizes,
             kind,
-            buffer=self._scrubbed(allocation.address, size),
+            buffer=self._scrubbed(allocation.address, size, uncached),
             device=self.device,
             device_address=allocation.address,
-            coherent=False,
+            coherent=uncached,
         )
         buffer.memory = self
         buffer.allocation = allocation
         return buffer
 
-    def _scrubbed(self, address: int, size: int) -> npt.NDArray[np.uint8]:
-        """The bytes of a range, zeroed in the cache and in memory; where they are zero already they are not touched."""
+    def _scrubbed(self, address: int, size: int, uncached: bool) -> npt.NDArray[np.uint8]:
+        """The bytes of a range, as the CPU sees them or as memory has them, zeroed in the cache and in memory.
+
+        Where they are zero already they are not touched.
+        """
         sim, start = self.device.sim, address - self.device.profile.dram.base
         for at in range(start, start + size, _SCRUB_BYTES):
             part = slice(at, min(at + _SCRUB_BYTES, start + size))
@@ -183,7 +212,7 @@ class SimMemory:
             sim.invalidate(place, length)
             sim.dram[part] = 0
             sim.flush(place, length)
-        return sim.dram[start : start + size]
+        return (sim.device_dram if uncached else sim.dram)[start : start + size]
 
     def read(self, address: int) -> int:
         """Read the 32-bit word at a byte offset of this memory, uncached."""
@@ -192,6 +221,11 @@ class SimMemory:
     def write(self, address: int, value: int) -> None:
         """Write the 32-bit word at a byte offset of this memory, uncached."""
         self._words[address >> 2] = value
+
+    @property
+    def mmio(self) -> Any:
+        """Accesses of 32-bit words, uncached, as `pynq.MMIO` has them."""
+        return MMIO(self.base_address, self.size, device=self.device)
 
     @property
     def _words(self) -> npt.NDArray[np.uint32]:

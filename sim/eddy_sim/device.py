@@ -28,10 +28,12 @@ from typing import Any
 import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
+from eddy.board.handoff import handoff_of
 from eddy.board.profile import Profile, load_profile
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import InvalidRequest, NotFound
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
+from pynq.pl_server.embedded_device import EmbeddedDevice
 from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
@@ -177,6 +179,41 @@ class SimDevice(OverlayTables):
         """The memory an entry of an overlay's `mem_dict` describes."""
         return SimMemory(self, description)
 
+    def get_memory_by_idx(self, idx: int) -> SimMemory:
+        """The memory of an index, as PYNQ's XRT devices have it.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self._memory("idx", idx)
+
+    def get_memory_by_name(self, name: str) -> SimMemory:
+        """The memory of a name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self._memory("tag", name)
+
+    def _memory(self, key: str, wanted: Any) -> SimMemory:
+        description = self._memory_description()
+        if description[key] != wanted:
+            raise NotFound(f"no memory {wanted!r}", field=key, allowed=[description[key]])
+        return SimMemory(self, description)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of what PYNQ's devices have through XRT that there is none here.
+
+        Raises:
+            AttributeError: Always.
+        """
+        if hasattr(EmbeddedDevice, name):
+            raise AttributeError(
+                f"the simulated board has no {name}, which pynq.Device has on a board through XRT and the FPGA manager;"
+                " docs/how-to/use-stock-pynq.md has the calls that work"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def _memory_description(self) -> dict[str, Any]:
         return {
             "raw_type": 1,
@@ -258,16 +295,18 @@ class SimDevice(OverlayTables):
 
         Raises:
             RuntimeError: There is none, as on a board.
+            ImageRefused: It is damaged, or not a whole design's.
         """
         path = Path(bitfile_name).with_suffix(".hwh")
         if not path.is_file():
             raise RuntimeError(f"Unable to find metadata for bitstream: {path} does not exist")
-        if partial:
-            return _HWHUltrascale(hwh_name=str(path))
-        parser = RuntimeMetadataParser(Metadata(input=str(path)))
-        parser.mem_dict["PSDDR"] = self._memory_description()
-        parser.refresh_hierarchy_dict()
-        return parser
+        with handoff_of(path, partial):
+            if partial:
+                return _HWHUltrascale(hwh_name=str(path))
+            parser = RuntimeMetadataParser(Metadata(input=str(path)))
+            parser.mem_dict["PSDDR"] = self._memory_description()
+            parser.refresh_hierarchy_dict()
+            return parser
 
     def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
         """Nothing: the simulated board keeps no state between processes."""

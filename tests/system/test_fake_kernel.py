@@ -159,15 +159,18 @@ def test_an_overlay_that_the_device_tree_does_not_take(rig: KernelRig) -> None:
     assert refusal(rig) == ("board-not-ready", "device-tree-overlay")
 
 
-def test_dfx_mgr_is_to_be_stopped_and_its_design_unloaded(rig: KernelRig) -> None:
-    rig.machine.call("run_dfx_mgr", runs=True)
+def test_another_loader_is_to_be_stopped_and_its_design_unloaded(rig: KernelRig) -> None:
+    rig.machine.call("run_loader", process="fpgad", runs=True)
+    assert refusal(rig) == ("board-not-ready", "fpgad")
+    rig.machine.call("run_loader", process="fpgad", runs=False)
+    rig.machine.call("run_loader", process="dfx-mgrd", runs=True)
     assert refusal(rig) == ("board-not-ready", "dfx-mgr")
     rig.machine.call("load_foreign", name="k26_starter_kits.bit.bin")
     put_overlay(rig, "k26-starter-kits_image_0", b"firmware-name", b"k26_starter_kits.bit.bin")
     assert refusal(rig, "--take-fabric") == ("foreign-design", "foreign-overlay")
     assert rig.machine.call("counts")["loads"] == []
     assert rig.machine.run(["rmdir", f"{OVERLAYS}/k26-starter-kits_image_0"]).returncode == 0  # xmutil unloadapp
-    rig.machine.call("run_dfx_mgr", runs=False)  # systemctl stop dfx-mgr
+    rig.machine.call("run_loader", process="dfx-mgrd", runs=False)  # systemctl stop dfx-mgr
     put_overlay(rig, "pmod", b"i2c@0")
     rig.start("--take-fabric")
     assert rig.machine.call("counts")["design"] == "eddy", "an overlay without a design is in nobody's way"
@@ -404,3 +407,13 @@ print(step.outcome.value, step.measured, step.found)
     done = rig.machine.run([sys.executable, "-c", program])
     assert done.stdout.startswith("PASS {'prerror': 0.0}"), (done.stdout, done.stderr)
     assert "PRERROR did not show, identity-mismatch did" in done.stdout
+
+
+def test_a_handoff_that_pynq_cannot_read_is_named(rig: KernelRig) -> None:
+    whole = (rig.images / "eddy.hwh").read_bytes()
+    for damaged in (whole[:1000], whole.replace(b"zynq_ultra_ps_e", b"other_ps")):
+        (rig.images / "eddy.hwh").write_bytes(damaged)
+        assert refusal(rig) == ("image-refused", "")
+    assert rig.machine.call("counts")["loads"] == [], "it is read before anything is loaded"
+    (rig.images / "eddy.hwh").write_bytes(whole)
+    rig.start()

@@ -55,8 +55,9 @@ def test_removal_leaves_the_file_system_as_it_was(root: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     new = set(tree(root)) - set(before)
     assert {Path(name).name for name in new} >= {*UNITS, "eddy.conf", "70-eddy.rules", "current"}
-    keeps_out = (root / "etc/systemd/system/dfx-mgr.service.d/eddy.conf").read_text()
-    assert "ConditionPathExists=!/opt/eddy/current" in keeps_out
+    for unit in ("dfx-mgr.service", "snap.fpgad.daemon.service", "fpgad.service"):
+        keeps_out = (root / f"etc/systemd/system/{unit}.d/eddy.conf").read_text()
+        assert "ConditionPathExists=!/opt/eddy/current" in keeps_out
     assert "--profile kv260" in (root / "etc/systemd/system/eddy-serve.service").read_text()
     (root / "var/lib/eddy").mkdir()
     (root / "var/lib/eddy/eddy.db").write_text("jobs")

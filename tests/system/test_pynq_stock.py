@@ -17,6 +17,7 @@ from eddy_sim.bitstreams import list_or_build
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]
 SCRIPT = Path(__file__).parent / "stock_script.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(profile: str, folder: Path, coherent: bool = False) -> dict[str, Any]:
@@ -70,3 +71,50 @@ def test_the_same_script_takes_the_same_cycles(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["damaged.bit"]
     state = Path(pynq.pl_server.__file__).parent
     assert not [*state.glob("*.pkl"), *state.glob("global_pl_state_*")]
+
+
+def test_the_script_of_the_docs_runs_as_it_stands_and_again_in_its_loop(tmp_path: Path) -> None:
+    """As a notebook's cells are run again: the last part alone, and all of it."""
+    page = (ROOT / "docs" / "how-to" / "use-stock-pynq.md").read_text(encoding="utf-8")
+    script = page.partition("```python\n")[2].partition("```")[0]
+    listed = list_or_build("kv260")
+    script = script.replace("build/bitstreams/kv260", str(Path(listed.overlay).parent))
+    again = "\nfor _ in range(2):\n    loop.run_until_complete(run())\nprint('again')\n"
+    (tmp_path / "script.py").write_text(script + again + script)
+    environment = {**os.environ, "EDDY_PROFILE": "kv260"}
+    command = [sys.executable, "-W", "error::RuntimeWarning", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, said, last = done.stdout.splitlines()
+    assert (said, first.split()[0]) == ("again", last.split()[0])
+    assert int(first.split()[0]) != 0
+
+
+def test_pynq_watches_an_interrupt_in_the_loop_that_was_current_when_it_was_made(tmp_path: Path) -> None:
+    """What the page says of a board: with PYNQ's own controller, on a file that becomes readable as a UIO file does."""
+    os.mkfifo(tmp_path / "uio0")
+    script = """
+import asyncio, os, sys
+from pynq.uio import UioController
+
+async def wait(controller):
+    came = asyncio.Event()
+    controller.wait_events.append(came)
+    os.write(controller.uio.fileno(), bytes(4))
+    await asyncio.wait_for(came.wait(), 2)
+
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
+controller = UioController(sys.argv[1])
+for _ in range(2):
+    loop.run_until_complete(wait(controller))
+try:
+    asyncio.run(wait(controller))
+except asyncio.TimeoutError:
+    print("no interrupt in another loop", flush=True)
+os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "uio0")], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "no interrupt in another loop\n", done.stderr

@@ -106,9 +106,10 @@ def test_a_release_of_pynq_that_is_not_tested_and_no_xrt(root: Path, monkeypatch
     assert list(wrong(root)) == ["xrt", "pynq"]
 
 
-def test_dfx_mgr_and_the_designs_it_loaded(root: Path) -> None:
+def test_other_loaders_and_the_designs_they_loaded(root: Path) -> None:
     overlay = "sys/kernel/config/device-tree/overlays/k26-starter-kits_image_0/dtbo"
     write(root, overlay, "firmware-name k26_starter_kits.bit.bin")
     assert wrong(root) == {"other loaders": "device-tree overlays of other designs: k26-starter-kits_image_0"}
-    write(root, "proc/512/comm", "dfx-mgrd\n")
-    assert wrong(root) == {"other loaders": "dfx-mgrd runs"}
+    for process in ("fpgad", "dfx-mgrd"):
+        write(root, "proc/512/comm", f"{process}\n")
+        assert wrong(root) == {"other loaders": f"{process} runs"}

@@ -8,6 +8,8 @@ import pytest
 from eddy.board import neighbours, real_board
 from eddy.core.errors import BoardNotReady, ForeignDesign
 
+DFX_MGR, FPGAD = neighbours.LOADERS
+
 
 def put(folder: Path, name: str, dtbo: bytes = b"", status: str = "applied\n") -> None:
     (folder / name).mkdir(parents=True)
@@ -19,10 +21,11 @@ def test_a_daemon_is_found_by_the_name_of_its_process(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "17").mkdir()
     (tmp_path / "17/comm").write_text("bash\n")
-    assert not neighbours.loader_runs(tmp_path)
-    (tmp_path / "18").mkdir()
-    (tmp_path / "18/comm").write_text("dfx-mgrd\n")
-    assert neighbours.loader_runs(tmp_path)
+    assert neighbours.running_loaders(tmp_path) == ()
+    for number, process in ((18, "fpgad"), (19, "dfx-mgrd"), (20, "fpgad_cli")):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}/comm").write_text(f"{process}\n")
+    assert neighbours.running_loaders(tmp_path) == (DFX_MGR, FPGAD)
 
 
 def test_overlays_that_came_with_a_design(tmp_path: Path) -> None:
@@ -56,7 +59,7 @@ def test_what_may_be_taken_over(
     monkeypatch: pytest.MonkeyPatch, overlays: tuple[str, ...], take: bool, cause: str, said: str
 ) -> None:
     monkeypatch.setattr(neighbours, "designs_with_drivers", lambda: overlays)
-    monkeypatch.setattr(neighbours, "loader_runs", lambda: True)
+    monkeypatch.setattr(neighbours, "running_loaders", lambda: (FPGAD, DFX_MGR))
     if not cause:
         real_board.check_take_over("why", take)
         return
@@ -66,8 +69,10 @@ def test_what_may_be_taken_over(
 
 
 def test_nothing_is_configured_beside_another_loader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "loader_runs", lambda: False)
+    monkeypatch.setattr(neighbours, "running_loaders", tuple)
     real_board.check_alone()
-    monkeypatch.setattr(neighbours, "loader_runs", lambda: True)
-    with pytest.raises(BoardNotReady, match="systemctl stop dfx-mgr"):
-        real_board.check_alone()
+    for loader, stop in ((DFX_MGR, "systemctl stop dfx-mgr"), (FPGAD, "snap stop --disable fpgad")):
+        monkeypatch.setattr(neighbours, "running_loaders", lambda loader=loader: (loader,))
+        with pytest.raises(BoardNotReady, match=stop) as refused:
+            real_board.check_alone()
+        assert refused.value.details["cause"] == loader.name

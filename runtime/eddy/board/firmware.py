@@ -75,7 +75,7 @@ def import_package(base: Path, images: Path) -> tuple[Brought, ...]:
         InvalidRequest: There is no package, or no shell's manifest; or the package is for another shell altogether.
         StorageFailed: The folder cannot be written.
     """
-    shell = read_manifest(images / "eddy.json")
+    shell = _shell_of(images)
     _check_shell(base, shell)
     taken: dict[tuple[str, int], Path] = {}
     found = tuple(_outcome(folder, shell, images, taken) for folder in _accelerators(base))
@@ -98,7 +98,7 @@ def export_package(images: Path, base: Path) -> tuple[Brought, ...]:
         ImageRefused: A `.bit` file is damaged.
         StorageFailed: The package cannot be written.
     """
-    shell = read_manifest(images / "eddy.json")
+    shell = _shell_of(images)
     if base.exists():
         raise InvalidRequest(f"{base} exists; export to a folder that is not there yet", field="package")
     with os_errors(base):
@@ -110,6 +110,27 @@ def export_package(images: Path, base: Path) -> tuple[Brought, ...]:
         if (images / "eddy.dtbo").is_file():
             shutil.copyfile(images / "eddy.dtbo", base / f"{base.name}.dtbo")
         return tuple(_exported(path, base) for path in sorted(images.glob("*__slot*.json")))
+
+
+def _shell_of(images: Path) -> dict[str, Any]:
+    """What the shell's manifest says of the board.
+
+    Raises:
+        InvalidRequest: There is none, or it does not say what it should.
+    """
+    path = images / "eddy.json"
+    said = read_manifest(path)
+    slots = said.get("slots")
+    sound = isinstance(slots, list) and all(
+        isinstance(slot, dict)
+        and all(
+            isinstance(slot.get(name), kind) for name, kind in (("index", int), ("image_bytes", int), ("region", str))
+        )
+        for slot in slots
+    )
+    if not sound or not all(isinstance(said.get(name), str) for name in ("shell", "part")):
+        raise InvalidRequest(f"{path} is no shell's manifest: build the board's images again", field="manifest")
+    return said
 
 
 def _exported(path: Path, base: Path) -> Brought:

@@ -23,7 +23,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidRequest(f"manifest {path} cannot be read: {error}", field="manifest") from error
     if not isinstance(data, dict):
         raise InvalidRequest(f"manifest {path} is not a JSON object", field="manifest")

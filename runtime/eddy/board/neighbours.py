@@ -1,19 +1,20 @@
-"""Who else loads designs on the same board: AMD's dfx-mgr, and device-tree overlays of designs that were loaded.
+"""Who else loads designs on the same board: daemons, and device-tree overlays of designs that were loaded.
 
-On Kria, `dfx-mgrd` loads a default design when it starts, and any other that `xmutil loadapp` asks for. Two loaders of
-one fabric cannot be made safe from one side, so Eddy configures the fabric only while that daemon does not run. And a
-design that came with an overlay has kernel drivers at its registers: replacing it under them would hang the processor.
+On Kria, AMD's `dfx-mgrd` loads a default design when it starts, and any other that `xmutil loadapp` asks for. On
+Ubuntu, Canonical's `fpgad` loads what a program asks for over D-Bus, which starts it, too. Two loaders of one fabric
+cannot be made safe from one side, so Eddy configures the fabric only while none of them runs. And a design that came
+with an overlay has kernel drivers at its registers: replacing it under them would hang the processor.
 
-Ref: Xilinx/dfx-mgr, README.md ("Usage guidelines"); UG1630, "dfx-mgrd".
+Ref: Xilinx/dfx-mgr, README.md ("Usage guidelines"); UG1630, "dfx-mgrd"; canonical/fpgad, README.md and snapcraft.yaml.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.board.fabric_record import OVERLAYS
 
-DAEMON = "dfx-mgrd"
 OURS = "eddy"
 """The name of our own overlay: that of the bitstream's file."""
 _LOADS_A_DESIGN = b"firmware-name"
@@ -21,9 +22,48 @@ _LOADS_A_DESIGN = b"firmware-name"
 PROC = Path("/proc")
 
 
-def loader_runs(proc: Path = PROC) -> bool:
-    """Whether dfx-mgr's daemon runs."""
-    return any(_said(path) == DAEMON.encode() for path in proc.glob("[0-9]*/comm"))
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """A daemon that loads designs.
+
+    Attributes:
+        name: What people call it.
+        process: Name of its process.
+        units: What starts it, as systemd names that; which of them there are depends on how it was installed.
+        stop: The command that ends it, until the next boot or the next who asks for it.
+        unload: The command that takes away what it loaded, with its drivers; "" where that is done by hand.
+    """
+
+    name: str
+    process: str
+    units: tuple[str, ...]
+    stop: str
+    unload: str = ""
+
+
+LOADERS = (
+    # The second one has it load a design at boot (Kria; Ref: Xilinx/meta-xilinx, recipe dfx-mgr).
+    Loader(
+        "dfx-mgr",
+        "dfx-mgrd",
+        ("dfx-mgr.service", "dfx-mgr-fw-load.service"),
+        "sudo systemctl stop dfx-mgr",
+        "sudo xmutil unloadapp",
+    ),
+    # The snap's unit, and those of its sources.
+    Loader(
+        "fpgad",
+        "fpgad",
+        ("snap.fpgad.daemon.service", "fpgad.service", "fpgad-load-defaults.service"),
+        "sudo snap stop --disable fpgad",
+    ),
+)
+
+
+def running_loaders(proc: Path = PROC) -> tuple[Loader, ...]:
+    """The daemons that run."""
+    processes = {_said(path).decode(errors="replace") for path in proc.glob("[0-9]*/comm")}
+    return tuple(loader for loader in LOADERS if loader.process in processes)
 
 
 def designs_with_drivers(overlays: Path = OVERLAYS) -> tuple[str, ...]:

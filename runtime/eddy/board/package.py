@@ -102,7 +102,7 @@ def _read(path: Path) -> dict[str, Any]:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = said["files"]
         sound = isinstance(said["profile"], str) and isinstance(files, dict) and "eddy.bit" in files
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidRequest(f"{path.parent} is no package of bitstreams: {error}", field="bitstreams") from None
     if not sound or not all(_PLAIN.fullmatch(name) and isinstance(value, str) for name, value in files.items()):
         raise InvalidRequest(f"{path} does not list a package's files: build it again", field="bitstreams")

@@ -17,6 +17,7 @@ from eddy.board import neighbours
 from eddy.board.clock import Clock, WallClock
 from eddy.board.fabric_record import OVERLAYS, DesignStanding, FabricRecord, evidence, sha256_of, standing
 from eddy.board.fpga_manager import FpgaManager
+from eddy.board.handoff import handoff_of
 from eddy.board.image_files import refuse_boot_image
 from eddy.board.profile import Profile
 from eddy.core.errors import BoardNotReady, ConfigurationFailed, ForeignDesign
@@ -82,10 +83,10 @@ def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: 
 
     Raises:
         ForeignDesign: Somebody else's design is on the fabric.
-        BoardNotReady: XRT or the interrupt is missing, memory lies elsewhere, dfx-mgr runs, or the device tree does not
-            take our overlay.
+        BoardNotReady: XRT or the interrupt is missing, memory lies elsewhere, another loader runs, or the device tree
+            does not take our overlay.
         ConfigurationFailed: The kernel refused the overlay.
-        ImageRefused: The overlay's file is a boot image.
+        ImageRefused: The overlay's file is a boot image, or there is no whole `.hwh` beside it.
     """
     manager, record, wanted = FpgaManager(), FabricRecord(record_file), sha256_of(file)
     found, why = standing(record.kept, evidence(manager.state()), wanted)
@@ -119,7 +120,8 @@ def check_take_over(why: str, take_fabric: bool) -> None:
         ForeignDesign: It may not; `cause` is ``foreign-design`` or ``foreign-overlay``.
     """
     overlays = neighbours.designs_with_drivers()
-    unload = "sudo xmutil unloadapp" if neighbours.loader_runs() else f"sudo rmdir {OVERLAYS}/NAME"
+    by_hand = f"sudo rmdir {OVERLAYS}/NAME"
+    unload = next((loader.unload for loader in neighbours.running_loaders() if loader.unload), by_hand)
     if overlays and take_fabric:
         raise ForeignDesign(
             f"the design on the fabric has kernel drivers at its registers, by the device-tree overlays"
@@ -130,8 +132,8 @@ def check_take_over(why: str, take_fabric: bool) -> None:
     if not take_fabric:
         first = f"unload it ({unload}), then " if overlays else ""
         raise ForeignDesign(
-            f"a design is on the fabric that is not Eddy's: {why}; reboot without it (eddy install keeps dfx-mgr from"
-            f" loading one), or {first}let Eddy replace it: eddy boardd --take-fabric",
+            f"a design is on the fabric that is not Eddy's: {why}; reboot without it (eddy install keeps dfx-mgr"
+            f" and fpgad from loading one), or {first}let Eddy replace it: eddy boardd --take-fabric",
             cause="foreign-design",
         )
 
@@ -140,13 +142,14 @@ def check_alone() -> None:
     """Check that nobody else loads designs while Eddy does.
 
     Raises:
-        BoardNotReady: dfx-mgr's daemon runs.
+        BoardNotReady: A daemon that does runs; `cause` is its name.
     """
-    if neighbours.loader_runs():
+    if running := neighbours.running_loaders():
+        loader = running[0]
         raise BoardNotReady(
-            f"{neighbours.DAEMON} runs and may load a design of its own at any time, under tenants' work; stop it: sudo"
-            " systemctl stop dfx-mgr (eddy install keeps it from starting at boot)",
-            cause="dfx-mgr",
+            f"{loader.process} runs and may load a design of its own at any time, under tenants' work; stop it:"
+            f" {loader.stop} (eddy install keeps it from starting again)",
+            cause=loader.name,
         )
 
 
@@ -169,7 +172,8 @@ def _overlay(file: Path, device: Any, download: bool = False) -> Any:
     # Named here, so that overlays bind the drivers.
     import eddy.board.overlay  # noqa: F401
 
-    return pynq.Overlay(str(file), download=download, device=device)
+    with handoff_of(file.with_suffix(".hwh")):
+        return pynq.Overlay(str(file), download=download, device=device)
 
 
 def _configured(file: Path, device: Any, manager: FpgaManager, record: FabricRecord, wanted: str) -> Any:

@@ -61,8 +61,8 @@ def _design(profile: Profile, root: Path) -> Finding:
 
 def _loaders(root: Path) -> Finding:
     designs = neighbours.designs_with_drivers(root / OVERLAYS.relative_to("/"))
-    if neighbours.loader_runs(root / "proc"):
-        return "other loaders", False, f"{neighbours.DAEMON} runs", "sudo systemctl stop dfx-mgr"
+    if running := neighbours.running_loaders(root / "proc"):
+        return "other loaders", False, f"{running[0].process} runs", running[0].stop
     helps = f"unload them: sudo rmdir {OVERLAYS}/NAME, or reboot"
     found = f"device-tree overlays of other designs: {', '.join(designs)}" if designs else "none"
     return "other loaders", not designs, found, helps

@@ -12,14 +12,15 @@ from typing import Annotated
 
 import typer
 
+from eddy.board.neighbours import running_loaders
 from eddy.cli.install_files import (
     CURRENT,
     GATEWAY,
     GATEWAY_FILES,
     GROUP,
-    OTHER_LOADERS,
     PREVIOUS,
     SYSTEM_UNITS,
+    UNIT_FOLDERS,
     UNITS,
     USER,
     below,
@@ -149,12 +150,13 @@ def _gateway_there(root: Path) -> tuple[str, ...]:
 
 
 def _stop_other_loaders(live: bool) -> None:
-    """End AMD's daemon that loads designs; the files keep it from starting again."""
-    from eddy.board.neighbours import loader_runs
-
-    if live and loader_runs():
-        _manage(live, ["systemctl", "stop", *OTHER_LOADERS])
-        say("eddy: dfx-mgr was stopped, and stays out while Eddy is installed; what it loaded goes with a reboot")
+    """End daemons that load designs; the files keep them from starting again."""
+    for loader in running_loaders() if live else ():
+        there = [unit for unit in loader.units if any(Path(folder, unit).exists() for folder in UNIT_FOLDERS)]
+        _manage(live, ["systemctl", "stop", *there])
+        say(
+            f"eddy: {loader.name} was stopped, and stays out while Eddy is installed; what it loaded goes with a reboot"
+        )
 
 
 def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from eddy.board.neighbours import LOADERS
+
 CURRENT, PREVIOUS = PurePosixPath("opt/eddy/current"), PurePosixPath("opt/eddy/previous")
 """Links to the environment in use and to the one before it."""
 USER, GROUP = "eddy", "eddy-board"
@@ -191,8 +193,10 @@ UNITS = ("eddy-boardd.service", "eddy-serve.service")
 GATEWAY = "eddy-gateway.service"
 """Not started by itself, nor at boot."""
 SYSTEM_UNITS = PurePosixPath("etc/systemd/system")
-OTHER_LOADERS = ("dfx-mgr.service", "dfx-mgr-fw-load.service")
-"""AMD's daemon that loads designs, and what has it load one at boot (Kria; Ref: Xilinx/meta-xilinx, recipe dfx-mgr)."""
+OTHER_LOADERS = tuple(unit for loader in LOADERS for unit in loader.units)
+"""Units of daemons that load designs, and of what has them load one at boot."""
+UNIT_FOLDERS = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+"""Where systemd looks for them."""
 
 
 @dataclass(frozen=True)

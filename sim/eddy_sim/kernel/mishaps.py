@@ -14,7 +14,7 @@ from eddy_sim.kernel.interrupt_file import InterruptFile
 from eddy_sim.kernel.overlays import Overlays
 from eddy_sim.kernel.xrt import Calls
 
-DFX_MGR_PID = 1 << 22
+LOADER_PID = 1 << 22
 """No process of this machine has it: the kernel's own are below."""
 PORT_FAULTS = {
     "fails": faults.FAILED_LOAD,
@@ -49,7 +49,7 @@ class Mishaps:
             "ring_in_vain": self._ring_in_vain,
             "without_uio": self._remove_node,
             "without_symbols": self._remove_symbols,
-            "run_dfx_mgr": self._run_dfx_mgr,
+            "run_loader": self._run_loader,
             "cut_power": self._cut_power,
         }
 
@@ -96,14 +96,14 @@ class Mishaps:
 
     # The rest of the machine
 
-    def _run_dfx_mgr(self, _: socket.socket, runs: bool) -> None:
-        """Start, or end, AMD's daemon that loads designs; it is seen in the list of processes alone."""
-        process = Path("/proc") / str(DFX_MGR_PID)
+    def _run_loader(self, _: socket.socket, process: str, runs: bool) -> None:
+        """Start, or end, a daemon that loads designs; it is seen in the list of processes alone."""
+        folder = Path("/proc") / str(LOADER_PID)
         if runs:
-            process.mkdir()
-            (process / "comm").write_text("dfx-mgrd\n")
+            folder.mkdir()
+            (folder / "comm").write_text(f"{process}\n")
         else:
-            shutil.rmtree(process)
+            shutil.rmtree(folder)
 
     def _cut_power(self, _: socket.socket) -> None:
         """Cut the power and boot again."""
