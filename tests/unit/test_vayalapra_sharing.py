@@ -15,7 +15,16 @@ from eddy.policy.price import POLICIES
 from eddy.studies.report import Row
 from eddy.studies.vayalapra import live_figures, sharing, slicing
 from eddy.studies.vayalapra import run as study
-from eddy.studies.vayalapra.clusters import CONFIGURATIONS, SIZES, counts, runs, shapes, warps
+from eddy.studies.vayalapra.clusters import (
+    CONFIGURATIONS,
+    SIZES,
+    CoreScaling,
+    core_scaling,
+    counts,
+    runs,
+    shapes,
+    warps,
+)
 from eddy.studies.vayalapra.scaling import point_of
 from eddy.studies.vayalapra.users import MECHANISMS, USER_SETS, outcome, speedups
 from eddy.studies.vayalapra.window import shared, whole_cluster
@@ -41,14 +50,29 @@ def test_every_workload_was_measured_on_every_number_of_cores() -> None:
 
 
 @pytest.mark.rtl
-def test_a_kept_measurement_is_what_the_rtl_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workload", ["k-means", "yolo"])
+def test_a_kept_measurement_is_what_the_rtl_takes(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from eddy_sim.gpu.executors import RtlExecutor
 
     build_quickly(monkeypatch)
     executor = RtlExecutor(ClusterShape(1, warps(4), 4, True), of=2)
-    taken = point_of(SIZES["k-means"](0), executor, Compiler()).profile.time
-    (kept,) = (r for r in runs() if (r.workload, r.of, r.threads, r.fpu, r.cores) == ("k-means", 2, 4, True, 1))
-    assert taken == pytest.approx(kept.cycles, rel=0.1)
+    taken = point_of(SIZES[workload](0), executor, Compiler()).profile.time
+    (kept,) = (r for r in runs() if (r.workload, r.of, r.threads, r.fpu, r.cores) == (workload, 2, 4, True, 1))
+    assert taken == pytest.approx(kept.cycles, rel=0.05)
+
+
+def test_fractions_by_counters_and_by_times_and_what_the_law_says_of_more_cores() -> None:
+    alike = CoreScaling("x", 4, 4, True, (1, 2, 4), (1000, 600, 400), (0.0, 0.8, 0.8), (0.0, 0.8, 0.8))
+    assert alike.error(2, 4) == pytest.approx(0.0)
+    optimist = replace(alike, by_counters=(0.0, 1.0, 1.0))
+    assert optimist.error(2, 4) == pytest.approx(300 / 400 - 1)
+    kept = {(one.workload, one.of, one.threads, one.fpu): one for one in core_scaling()}
+    assert set(kept) == {(w, *shape) for w in SIZES for shape in shapes()}
+    for one in kept.values():
+        assert one.cores == tuple(counts(one.of))
+        for cores, cycles, flatt in zip(one.cores[1:], one.cycles[1:], one.by_times[1:], strict=True):
+            assert one.cycles[0] * ((1 - flatt) + flatt / cores) == pytest.approx(cycles)
+    assert kept["mlp", 8, 4, False].error(4, 8) == pytest.approx(0.0, abs=0.05), "mostly serial, and predicted so"
 
 
 def test_speedups_start_at_nothing_and_one() -> None:

@@ -128,6 +128,52 @@ def runs() -> tuple[Run, ...]:
     return tuple(Run(**record) for record in json.loads(text)["runs"])
 
 
+@dataclass(frozen=True, slots=True)
+class CoreScaling:
+    """What more cores of a cluster bring, next to what counters say of it.
+
+    Attributes:
+        workload: Its name.
+        of, threads, fpu: The cluster.
+        cores: Those that ran it, by number; each of the lists below has a value for each.
+        cycles: What it took.
+        by_counters: F by (4.3), from the counters of that run alone; 0 on one core.
+        by_times: F by (4.1), Karp-Flatt: from that run's time and one core's; 0 on one core.
+    """
+
+    workload: str
+    of: int
+    threads: int
+    fpu: bool
+    cores: tuple[int, ...]
+    cycles: tuple[int, ...]
+    by_counters: tuple[float, ...]
+    by_times: tuple[float, ...]
+
+    def error(self, before: int, cores: int) -> float:
+        """Relative error of the time on `cores` that (3.1) predicts from time and counters on `before`."""
+        at, to = self.cores.index(before), self.cores.index(cores)
+        serial = 1.0 - self.by_counters[at]
+        ratio = (serial + (1.0 - serial) / cores) / (serial + (1.0 - serial) / before)
+        return self.cycles[at] * ratio / self.cycles[to] - 1.0
+
+
+def core_scaling() -> tuple[CoreScaling, ...]:
+    """The measurements that are kept, by workload and cluster."""
+    found = []
+    for of, threads, fpu in shapes():
+        for workload in SIZES:
+            own = [r for r in runs() if (r.workload, r.of, r.threads, r.fpu) == (workload, of, threads, fpu)]
+            own.sort(key=lambda run: run.cores)
+            times = (own[0].cycles / run.cycles for run in own)
+            flatt = [
+                karp_flatt(each, run.cores) if run.cores > 1 else 0.0 for each, run in zip(times, own, strict=True)
+            ]
+            columns = zip(*((run.cores, run.cycles, run.fraction) for run in own), strict=True)
+            found.append(CoreScaling(workload, of, threads, fpu, *columns, tuple(flatt)))
+    return tuple(found)
+
+
 def main(path: Path) -> None:
     """Measure, and keep after every run what there is; goes on where an earlier call ended."""
     before = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []

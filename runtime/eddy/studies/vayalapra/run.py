@@ -18,6 +18,7 @@ from eddy.gpu.executor import Executor
 from eddy.gpu.shape import ClusterShape
 from eddy.studies.report import Row, write_csv
 from eddy.studies.vayalapra import live_figures, pictures, sharing
+from eddy.studies.vayalapra.clusters import core_scaling
 from eddy.studies.vayalapra.scaling import (
     BENCHMARKS,
     CONFIGURATIONS,
@@ -121,7 +122,38 @@ def _figure_5_2(out: Path, points: Sequence[Point]) -> list[Row]:
     for what, some in chosen.items():
         rows += [_claim(f"{what}, one F", [abs(p.error) for p in some])] if some else []
         rows += [_claim(f"{what}, F of cores and of lanes", [abs(p.error_by_level) for p in some])] if some else []
-    return rows
+    return rows + _by_cores(out)
+
+
+def _by_cores(out: Path) -> list[Row]:
+    """F among the cores of one cluster, by counters and by times, from the runs that are kept (small inputs)."""
+    scaling = core_scaling()
+    write_csv(
+        out / "by_cores.csv",
+        [
+            {
+                **{"workload": one.workload, "of": one.of, "threads": one.threads, "fpu": one.fpu, "cores": cores},
+                **{
+                    "cycles": one.cycles[at],
+                    "by_counters": one.by_counters[at],
+                    "by_times": round(one.by_times[at], 5),
+                },
+            }
+            for one in scaling
+            for at, cores in enumerate(one.cores)
+        ],
+    )
+    return [
+        Row(
+            "5.2",
+            f"F of {one.workload} on 2, 4 and 8 of 8 cores (small input): by counters (4.3), by times (4.1)",
+            "",
+            ", ".join(f"{a:.3f} {b:.3f}" for a, b in zip(one.by_counters[1:], one.by_times[1:], strict=True)),
+            f"8 cores from 4: {one.error(4, 8):+.1%}",
+        )
+        for one in scaling
+        if one.of == 8
+    ]
 
 
 def _claim(what: str, errors: Sequence[float]) -> Row:
