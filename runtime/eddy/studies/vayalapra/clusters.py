@@ -165,12 +165,10 @@ def core_scaling() -> tuple[CoreScaling, ...]:
         for workload in SIZES:
             own = [r for r in runs() if (r.workload, r.of, r.threads, r.fpu) == (workload, of, threads, fpu)]
             own.sort(key=lambda run: run.cores)
-            times = (own[0].cycles / run.cycles for run in own)
-            flatt = [
-                karp_flatt(each, run.cores) if run.cores > 1 else 0.0 for each, run in zip(times, own, strict=True)
-            ]
-            columns = zip(*((run.cores, run.cycles, run.fraction) for run in own), strict=True)
-            found.append(CoreScaling(workload, of, threads, fpu, *columns, tuple(flatt)))
+            cores, cycles = tuple(run.cores for run in own), tuple(run.cycles for run in own)
+            times = [karp_flatt(cycles[0] / run.cycles, run.cores) if run.cores > 1 else 0.0 for run in own]
+            counters = tuple(run.fraction for run in own)
+            found.append(CoreScaling(workload, of, threads, fpu, cores, cycles, counters, tuple(times)))
     return tuple(found)
 
 
