@@ -131,7 +131,7 @@ def test_what_one_owner_had_compiled_is_not_found_for_another(tmp_path: Path, mo
     shared, found = Compiler(tmp_path), compiled(SAXPY)
     made: list[bytes] = []
 
-    def count(text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
+    def count(text: bytes, fpu: bool, digest: str, flags: tuple[str, ...]) -> Program:
         made.append(text)
         return found
 

@@ -178,6 +178,12 @@ def test_constants_of_mathematics_have_the_precision_of_literals() -> None:
     assert run(own, "-Werror", includes={})[0] == np.float32(3) + np.float32(np.pi / 2)
 
 
+def test_literals_are_single_beside_double_where_that_is_asked_for() -> None:
+    source = "kernel void f(global float *a) { double x = a[1]; a[0] = sizeof(2.0); a[1] = pow(a[2], 2.0) * x; }"
+    assert run(source, "-cl-single-precision-constant", includes={})[:2] == [4, 4]
+    assert "ambiguous" in refused(source, {}).message
+
+
 def test_options_are_those_of_opencl() -> None:
     text = '-D N=4 -DFAST -D "TEXT=a b" -I inc -Iother/one -cl-mad-enable -cl-std=CL1.2 -w -cl-fast-relaxed-math'
     found = build_options.parse(text)

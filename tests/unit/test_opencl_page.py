@@ -63,7 +63,7 @@ def test_a_source_gets_what_it_names_and_no_more() -> None:
     assert text_for("kernel void f() {}") == ""
     needed = text_for("x = length(v);")
     assert "EDDY_LENGTH" in needed
-    assert "float dot(" in needed
+    assert "EDDY_DOT(float)" in needed
     assert "eddy_most" in needed
     assert "lgamma" not in needed
     assert "eddy_sat_char" in text_for("convert_char4_sat(x)")

@@ -41,13 +41,18 @@ def build(
     asked = build_options.parse(options)
     macros = {**asked.defines, **(defines or {})}
     whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES, macros).expanded(source)
+
+    def compiled(text: str) -> Program:
+        single = asked.single_constants
+        return compiler.compile(text, fpu=fpu, defines=macros, single_constants=single, owner=owner)
+
     try:
-        program = compiler.compile(whole, fpu=fpu, defines=macros, owner=owner)
+        program = compiled(whole)
     except CompilationFailed as error:
         again = moved(whole, error.message)
         if again is None:
             raise
-        program = compiler.compile(again, fpu=fpu, defines=macros, owner=owner)
+        program = compiled(again)
     if asked.warnings == "errors" and program.warnings:
         message = program.warnings.replace(": warning: ", ": error: ")
         raise CompilationFailed(message, diagnostics=diagnostics(message))

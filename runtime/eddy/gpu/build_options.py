@@ -13,7 +13,7 @@ MAX_OPTION_CHARACTERS = 4096
 _FIELD = "options"
 _ALREADY = frozenset(
     {
-        *("-cl-single-precision-constant", "-cl-fp32-correctly-rounded-divide-sqrt", "-cl-kernel-arg-info"),
+        *("-cl-fp32-correctly-rounded-divide-sqrt", "-cl-kernel-arg-info"),
         *("-cl-std=CL1.0", "-cl-std=CL1.1", "-cl-std=CL1.2"),
     }
 )
@@ -27,6 +27,7 @@ _PERMISSIONS = frozenset(
 """What the compiler may do then, and does not: results stay the same bit for bit."""
 _NO_MEANING = re.compile(r"-g|-O[0-3]|-cl-nv-[a-z-]+(?:=\d+)?")
 """What other implementations take beside the specification, and what has no meaning here."""
+_SINGLE_CONSTANTS = "-cl-single-precision-constant"
 _WARNINGS = {"-w": "none", "-Werror": "errors"}
 
 
@@ -38,11 +39,13 @@ class BuildOptions:
         defines: Macros.
         folders: Where headers are looked for besides beside the file that names them; names, of nothing on any disk.
         warnings: What becomes of them: "said", "none" or "errors".
+        single_constants: Whether literals are `float` also in a source that uses `double`.
     """
 
     defines: dict[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     warnings: str = "said"
+    single_constants: bool = False
 
 
 def parse(text: str) -> BuildOptions:
@@ -59,21 +62,24 @@ def parse(text: str) -> BuildOptions:
         raise _refused(f"Build options cannot be read: {error}. Close every quote.") from None
     defines: dict[str, str] = {}
     folders: list[str] = []
-    warnings = "said"
+    warnings, single_constants = "said", False
     for word in words:
         if word.startswith("-D"):
             name, equals, value = _value("-D", word, words).partition("=")
             defines[name] = value if equals else "1"
         elif word.startswith("-I"):
             folders.append(_value("-I", word, words))
+        elif word == _SINGLE_CONSTANTS:
+            single_constants = True
         elif word in _WARNINGS:
             warnings = _WARNINGS[word]
         elif word in _PERMISSIONS:
             defines |= {"__FAST_RELAXED_MATH__": "1"} if word == "-cl-fast-relaxed-math" else {}
         elif word not in _ALREADY and not _NO_MEANING.fullmatch(word):
-            known = sorted(("-D NAME[=TEXT]", "-I FOLDER", "-O0 to -O3", "-g", *_WARNINGS, *_PERMISSIONS, *_ALREADY))
+            plain = (_SINGLE_CONSTANTS, *_WARNINGS, *_PERMISSIONS, *_ALREADY)
+            known = sorted(("-D NAME[=TEXT]", "-I FOLDER", "-O0 to -O3", "-g", *plain))
             raise _refused(f"Build option {word[:64]!r} is not known; there are {', '.join(known)}.", known)
-    return BuildOptions(defines, tuple(folders), warnings)
+    return BuildOptions(defines, tuple(folders), warnings, single_constants)
 
 
 def _value(option: str, word: str, rest: Iterator[str]) -> str:

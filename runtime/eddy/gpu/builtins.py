@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from eddy.gpu.signature import SCALARS
+from eddy.gpu.signature import TYPES
 from eddy.gpu.toolchain import LIBRARY
 
 WIDTHS = ("", "2", "3", "4", "8", "16")
@@ -24,6 +24,7 @@ _PASTES = re.compile(r"##|%:%:|\?\?=\?\?=")
 _OWN = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(M_\w+)", re.M)
 """A constant of mathematics that a source defines itself; defined here too, every compilation would warn of it."""
 _HEAD = "//@"
+_REALS = ("float", "double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +58,18 @@ def sections() -> Mapping[str, Section]:
 
 def conversions() -> Iterator[tuple[str, str]]:
     """Name and text of every `as_T` and `convert_T`, `_sat` and rounding included."""
-    for scalar in SCALARS:
+    for scalar in TYPES:
         for width in WIDTHS:
             kind = scalar + width
             yield f"as_{kind}", f"#define as_{kind}(x) __builtin_astype((x), {kind})\n"
-            for saturates in ("",) if scalar == "float" else ("", "_sat"):
+            for saturates in ("",) if scalar in _REALS else ("", "_sat"):
                 for mode in ("", *MODES):
                     name = f"convert_{kind}{saturates}{mode and '_'}{mode}"
                     yield name, f"#define {name}(x) {_conversion(scalar, width, bool(saturates), mode)}\n"
 
 
 def _conversion(scalar: str, width: str, saturates: bool, mode: str) -> str:
-    plain = (not saturates and not mode) or (scalar == "float" and mode == "rte")
+    plain = (not saturates and not mode) or (scalar in _REALS and mode == "rte")
     if plain:
         return f"__builtin_convertvector((x), {scalar}{width})" if width else f"(({scalar})(x))"
     if not width:
@@ -79,8 +80,8 @@ def _conversion(scalar: str, width: str, saturates: bool, mode: str) -> str:
 
 
 def _element(scalar: str, saturates: bool, mode: str, value: str) -> str:
-    if scalar == "float":
-        return f"eddy_float_{mode}({value})"
+    if scalar in _REALS:
+        return f"eddy_{scalar}_{mode}({value})"
     whole = f"eddy_whole_{mode}({value})" if mode else value
     return f"eddy_sat_{scalar}({whole})" if saturates else f"(({scalar}){whole})"
 

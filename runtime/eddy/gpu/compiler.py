@@ -68,7 +68,13 @@ class Compiler:
         _sweep()
 
     def compile(
-        self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None, owner: str = ""
+        self,
+        source: str,
+        *,
+        fpu: bool = True,
+        defines: Mapping[str, object] | None = None,
+        single_constants: bool = False,
+        owner: str = "",
     ) -> Program:
         """The program of a source.
 
@@ -76,6 +82,7 @@ class Compiler:
             source: OpenCL C 1.2; messages call it `kernel.cl`.
             fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
             defines: Macros.
+            single_constants: Whether literals are `float` also where the source uses `double`.
             owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
                 somebody has this very source.
 
@@ -95,28 +102,29 @@ class Compiler:
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
         for given in (macros, {"cl_khr_fp64": 1, **macros}):
             try:
-                return self._program(complete(source, given), fpu, False, owner)
+                return self._program(complete(source, given), fpu, toolchain.SINGLE, owner)
             except CompilationFailed as error:
                 if _NEEDS_DOUBLE.search(error.message):
                     break
                 if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
                     raise
-        return self._program(complete(source, macros, doubles=True), fpu, True, owner)
+        flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()))
+        return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
 
-    def _program(self, text: bytes, fpu: bool, doubles: bool, owner: str) -> Program:
+    def _program(self, text: bytes, fpu: bool, flags: tuple[str, ...], owner: str) -> Program:
         """A program, compiled where it is not in the cache."""
         made_by = library.digest(fpu)
-        digest = hashlib.sha256(made_by.encode() + text).hexdigest()
+        digest = hashlib.sha256(made_by.encode() + repr(flags).encode() + text).hexdigest()
         kept = self._programs.find(digest, owner)
         if kept is None or kept.made_by != made_by:
             with os_errors(self.cache):
-                kept = self._compile(text, fpu, digest, doubles)
+                kept = self._compile(text, fpu, digest, flags)
             self._programs.keep(kept, owner)
         return kept
 
-    def _compile(self, text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
+    def _compile(self, text: bytes, fpu: bool, digest: str, flags: tuple[str, ...]) -> Program:
         code = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE)
-        asked = (*code, *toolchain.OPENCL, *(toolchain.DOUBLE if doubles else toolchain.SINGLE), *toolchain.READ)
+        asked = (*code, *toolchain.OPENCL, *flags, *toolchain.READ)
         read = self._step(asked, text)
         ir = read.output.decode(errors="replace")
         kernels = read_kernels(ir)

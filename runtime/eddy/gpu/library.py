@@ -17,7 +17,7 @@ from eddy.gpu.prelude import everything
 SOURCES = (
     *("start.S", "fibers.S", "run.c", "print.c", "wide.c"),
     *("math_exp.c", "math_trig.c", "math_pi.c", "math_pow.c", "math_parts.c", "math_special.c", "convert.c"),
-    *("softdouble.c", "math_double.c", "images.c"),
+    *("softdouble.c", "double_exp.c", "double_trig.c", "double_parts.c", "double_special.c", "images.c"),
 )
 SOFT_SOURCES = ("softfloat.c",)
 LINK_SCRIPT = "link.ld"

@@ -15,7 +15,7 @@ _CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(?:v(16|2|3|4|8))?(hh|hl
 _WIDTH, _PRECISION = 3, 4
 """Characters of a width, and of a precision with its point, that are heeded: 999 at most."""
 _PIECE_BYTES = 64
-_INTEGER, _LONG, _FLOAT = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<f")
+_INTEGER, _LONG, _FLOAT, _DOUBLE = (struct.Struct(f"<{letter}") for letter in "iqfd")
 _UNSIGNED, _UNSIGNED_LONG = struct.Struct("<I"), struct.Struct("<Q")
 
 
@@ -56,7 +56,7 @@ class Text:
     def __init__(self, limit: int, pieces: int, string: Callable[[int], bytes]) -> None:
         self._limit, self._pieces, self._string = limit, pieces, string
         self._text = bytearray()
-        self._formats: dict[int, tuple[_Part, ...]] = {}
+        self._formats: dict[tuple[int, bool], tuple[_Part, ...]] = {}
 
     def __str__(self) -> str:
         return self._text.decode(errors="replace")
@@ -65,13 +65,18 @@ class Text:
         """Words behind the text, beyond its bounds."""
         self._text = bytearray(self._text.decode(errors="ignore").encode()) + words.encode()
 
-    def record(self, address: int, arguments: bytes) -> None:
+    def record(self, address: int, arguments: bytes, wide: bool = False) -> None:
         """Put a record behind the text.
+
+        Args:
+            address: Of its format.
+            arguments: As the device left them.
+            wide: Whether numbers are double.
 
         Raises:
             Full: It did not fit; what of it fits is kept.
         """
-        parts = self._formats.get(address) or self._parsed(address)
+        parts = self._formats.get((address, wide)) or self._parsed(address, wide)
         self._work(len(parts))
         at = 0
         for part in parts:
@@ -84,17 +89,17 @@ class Text:
                 self._work(part.count - 1 + len(shown) // _PIECE_BYTES)
                 self._put(shown)
 
-    def _parsed(self, address: int) -> tuple[_Part, ...]:
+    def _parsed(self, address: int, wide: bool) -> tuple[_Part, ...]:
         """The parts of a format; kept, which the work it counts as bounds."""
         template = self._string(address)
         self._work(1 + len(template) // _PIECE_BYTES)
         parts, done = [], 0
         for match in _CONVERSION.finditer(template):
             self._work(1)
-            parts.append(_part(_printable(template[done : match.start()]), match))
+            parts.append(_part(_printable(template[done : match.start()]), match, wide))
             done = match.end()
         parts.append(_Part(_printable(template[done:])))
-        return self._formats.setdefault(address, tuple(parts))
+        return self._formats.setdefault((address, wide), tuple(parts))
 
     def _put(self, part: bytes) -> None:
         room = self._limit - len(self._text)
@@ -129,7 +134,7 @@ def conversions(template: bytes) -> Iterator[tuple[str, str, str]]:
             yield kind, length, vector
 
 
-def _part(before: bytes, match: re.Match[bytes]) -> _Part:
+def _part(before: bytes, match: re.Match[bytes], wide: bool) -> _Part:
     flags, width, precision, vector, length, kind = (part.decode() if part else "" for part in match.groups())
     if kind == "%":
         return _Part(before + b"%")
@@ -145,9 +150,9 @@ def _part(before: bytes, match: re.Match[bytes]) -> _Part:
         size = {"hh": 1, "h": 2, "l": 8}.get(length, 4)
         return _Part(before, kind, spec, _vector(int(vector), size, kind), int(vector), form)
     if kind in "fFeEgGaA":
-        return _Part(before, kind, spec, _FLOAT, form=form)
-    wide = length in ("l", "ll") and kind in "diouxX"
-    signed = (_LONG if wide else _INTEGER) if kind in "di" else _UNSIGNED_LONG if wide else _UNSIGNED
+        return _Part(before, kind, spec, _DOUBLE if wide else _FLOAT, form=form)
+    long = length in ("l", "ll") and kind in "diouxX"
+    signed = (_LONG if long else _INTEGER) if kind in "di" else _UNSIGNED_LONG if long else _UNSIGNED
     return _Part(before, kind, spec, signed, form=form)
 
 
@@ -155,7 +160,8 @@ def _vector(count: int, size: int, kind: str) -> struct.Struct:
     """How a vector is read, of so many elements of so many bytes; three take the room of four."""
     room = max(4, (4 if count == 3 else count) * size)
     letter = "bhiq"[(1, 2, 4, 8).index(size)]
-    letter = "f" if kind in "fFeEgGaA" and size == 4 else letter if kind in "di" else letter.upper()
+    real = kind in "fFeEgGaA" and size >= 4
+    letter = ("d" if size == 8 else "f") if real else letter if kind in "di" else letter.upper()
     return struct.Struct(f"<{count}{letter}{room - count * size}x")
 
 

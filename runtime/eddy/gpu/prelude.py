@@ -13,17 +13,20 @@ from eddy.gpu.toolchain import LIBRARY
 
 _SAMPLER = re.compile(r"^(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(?=[ \t]+\w+[ \t]*=))", re.M)
 """A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
-DOUBLES = "eddy_double"
-"""The section of the library with everything of `double`."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}(?:\([\w, ]{0,128}(?:\.\.\.)?\))?\Z", re.A)
 """A macro, with parameters or without."""
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
 
-@functools.lru_cache(maxsize=1)
-def base() -> str:
-    """What every kernel source has before it."""
-    return c_header() + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
+@functools.lru_cache(maxsize=2)
+def base(doubles: bool = False) -> str:
+    """What every kernel source has before it.
+
+    Args:
+        doubles: Whether the source uses `double`.
+    """
+    uses = "#define EDDY_DOUBLES\n" if doubles else ""
+    return c_header() + uses + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
 
 
 @functools.lru_cache(maxsize=1)
@@ -57,7 +60,7 @@ def complete(source: str, defines: Mapping[str, object], doubles: bool = False) 
         doubles: Whether it uses `double`.
     """
     macros = definitions(defines)
-    functions = builtins.text_for(macros + source + (f"\n{DOUBLES}" if doubles else ""))
+    functions = builtins.text_for(macros + source)
     source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
-    text = f'# 1 "opencl.h"\n{base()}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    text = f'# 1 "opencl.h"\n{base(doubles)}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()

@@ -41,6 +41,8 @@ OPENCL = (
     # In C99 an inline function that is called and not inlined is undefined; programs expect it to be there.
     "-fgnu89-inline",
     *("-cl-kernel-arg-info", "-fno-color-diagnostics", "-ferror-limit=20", "-fno-crash-diagnostics"),
+    # Built-in functions have up to 48 forms; named one by one they would leave no room for the next error.
+    "-fshow-overloads=best",
     *("-Xclang", "-disable-pragma-debug-crash", "-Wno-builtin-macro-redefined", "-Wno-unused-function"),
     # What would tell when and where a kernel was compiled, and make compilations differ.
     *('-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Jan  1 00:00:00 1970"'),
@@ -49,9 +51,10 @@ OPENCL = (
 _ATOMICS = ",".join(
     f"+cl_khr_{space}_int32_{kind}_atomics" for space in ("global", "local") for kind in ("base", "extended")
 )
-SINGLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS}", "-cl-single-precision-constant")
+SINGLE_CONSTANTS = "-cl-single-precision-constant"
+SINGLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS}", SINGLE_CONSTANTS)
 DOUBLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS},+cl_khr_fp64")
-"""Extensions, and what a literal is."""
+"""Extensions, and what a literal is: of sources without `double`, and with it."""
 READ = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", "-S", "-emit-llvm", "-o", "-", "-")
 """A source as LLVM IR, as the front end leaves it."""
 

@@ -4,7 +4,9 @@
 #define EDDY_ELEMENT __typeof_unqual__(eddy_p[0])
 #define EDDY_VLOAD(n, o, p) ({ EDDY_AT(n, o, p); EDDY_ELEMENT __attribute__((ext_vector_type(n))) eddy_r; \
   for (int eddy_i = 0; eddy_i < n; eddy_i++) eddy_r[eddy_i] = eddy_p[eddy_i]; eddy_r; })
-#define EDDY_VSTORE(n, v, o, p) ({ EDDY_AT(n, o, p); const __auto_type eddy_v = (v); \
+#define EDDY_SAME(a, b, name) _Static_assert(__builtin_types_compatible_p(__typeof_unqual__(a), __typeof_unqual__(b)), \
+  name ": its arguments have elements of different types")
+#define EDDY_VSTORE(n, v, o, p) ({ EDDY_AT(n, o, p); const __auto_type eddy_v = (v); EDDY_SAME(eddy_p[0], eddy_v[0], "vstore" #n); \
   for (int eddy_i = 0; eddy_i < n; eddy_i++) eddy_p[eddy_i] = eddy_v[eddy_i]; })
 //@ vload2
 #define vload2(o, p) EDDY_VLOAD(2, o, p)
@@ -39,6 +41,7 @@
 //@ eddy_halves
 float eddy_from_half(uint);
 uint eddy_to_half(float, uint);
+EDDY_ALSO(uint eddy_to_half64(double, uint);)
 // Rounding as eddy_to_half takes it.
 #define EDDY_HALF_ 0
 #define EDDY_HALF_rte 0
@@ -49,13 +52,17 @@ uint eddy_to_half(float, uint);
 #define EDDY_VLOAD_HALF(space, name, n, stride) EDDY_FN float##n name(size_t o, const space half *p) { \
   const space ushort *eddy_p = (const space ushort *)p + stride * o; float##n r; \
   for (int i = 0; i < n; i++) r[i] = eddy_from_half(eddy_p[i]); return r; }
-#define EDDY_VSTORE_HALF(space, name, n, stride, how) EDDY_FN void name(float##n v, size_t o, space half *p) { \
+#define EDDY_VSTORE_HALF_T(space, T, of, name, n, stride, how) EDDY_FN void name(T##n v, size_t o, space half *p) { \
   space ushort *eddy_p = (space ushort *)p + stride * o; \
-  for (int i = 0; i < n; i++) eddy_p[i] = (ushort)eddy_to_half(v[i], how); }
+  for (int i = 0; i < n; i++) eddy_p[i] = (ushort)of(v[i], how); }
+#define EDDY_VSTORE_HALF(space, name, n, stride, how) EDDY_VSTORE_HALF_T(space, float, eddy_to_half, name, n, stride, how) \
+  EDDY_ALSO(EDDY_VSTORE_HALF_T(space, double, eddy_to_half64, name, n, stride, how))
 #define EDDY_VLOAD_HALF_1(space, name) EDDY_FN float name(size_t o, const space half *p) { \
   return eddy_from_half(((const space ushort *)p)[o]); }
-#define EDDY_VSTORE_HALF_1(space, name, how) EDDY_FN void name(float v, size_t o, space half *p) { \
-  ((space ushort *)p)[o] = (ushort)eddy_to_half(v, how); }
+#define EDDY_VSTORE_HALF_1T(space, T, of, name, how) EDDY_FN void name(T v, size_t o, space half *p) { \
+  ((space ushort *)p)[o] = (ushort)of(v, how); }
+#define EDDY_VSTORE_HALF_1(space, name, how) EDDY_VSTORE_HALF_1T(space, float, eddy_to_half, name, how) \
+  EDDY_ALSO(EDDY_VSTORE_HALF_1T(space, double, eddy_to_half64, name, how))
 //@ vload_half
 EDDY_HALF_SPACES(EDDY_VLOAD_HALF_1, vload_half)
 // Needs eddy_halves.
@@ -261,17 +268,21 @@ EDDY_SPACES(EDDY_VSTORE_HALF, vstorea_half16_rtn, 16, 16, EDDY_HALF_rtn)
   eddy_r; })
 //@ shuffle2
 #define shuffle2(x, y, mask) ({ const __auto_type eddy_x = (x); const __auto_type eddy_y = (y); const __auto_type eddy_m = (mask); \
+  EDDY_SAME(eddy_x[0], eddy_y[0], "shuffle2"); \
   __typeof_unqual__(eddy_x[0]) __attribute__((ext_vector_type(vec_step(eddy_m)))) eddy_r; \
   for (int eddy_i = 0; eddy_i < vec_step(eddy_m); eddy_i++) { const uint eddy_k = eddy_m[eddy_i] & (2 * vec_step(eddy_x) - 1); \
     eddy_r[eddy_i] = eddy_k < vec_step(eddy_x) ? eddy_x[eddy_k] : eddy_y[eddy_k & (vec_step(eddy_x) - 1)]; } \
   eddy_r; })
+// Needs eddy_vector.
 //@ eddy_copies
 EDDY_FN event_t eddy_event(event_t event) { return event; }
 EDDY_FN uint eddy_linear(void) { return (get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + get_local_id(0); }
 EDDY_FN uint eddy_group(void) { return get_local_size(0) * get_local_size(1) * get_local_size(2); }
 #define EDDY_COPY(to, ts, from, fs, n, event) ({ __auto_type eddy_t = (to); const __auto_type eddy_f = (from); const uint eddy_n = (n); \
+  EDDY_SAME(*eddy_t, *eddy_f, "async_work_group_copy"); \
   for (uint eddy_i = eddy_linear(); eddy_i < eddy_n; eddy_i += eddy_group()) eddy_t[eddy_i * (ts)] = eddy_f[eddy_i * (fs)]; \
   eddy_event(event); })
+// Needs eddy_vector.
 //@ async_work_group_copy
 #define async_work_group_copy(to, from, n, event) EDDY_COPY(to, 1, from, 1, n, event)
 // Needs eddy_copies.
@@ -285,6 +296,7 @@ EDDY_FN uint eddy_group(void) { return get_local_size(0) * get_local_size(1) * g
 #define EDDY_STRIDED_ALL(T, U, S, width, is_signed) EDDY_STRIDED(T) EDDY_WIDTHS(EDDY_STRIDED_N, T)
 EDDY_INTEGERS(EDDY_STRIDED_ALL)
 EDDY_STRIDED_ALL(float, uint, int, 32, 1)
+EDDY_ALSO(EDDY_STRIDED_ALL(double, ulong, long, 64, 1))
 // Needs eddy_copies.
 //@ wait_group_events
 EDDY_FN void wait_group_events(int count, event_t *events) { (void)count; (void)events; barrier(CLK_LOCAL_MEM_FENCE); }

@@ -25,6 +25,10 @@ EDDY_VECTORS(uint)
 EDDY_VECTORS(long)
 EDDY_VECTORS(ulong)
 EDDY_VECTORS(float)
+#ifdef EDDY_DOUBLES
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+EDDY_VECTORS(double)
+#endif
 
 #define EDDY_FN __attribute__((overloadable, always_inline, unused)) static inline
 
@@ -82,7 +86,12 @@ EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 /// Capabilities of the cluster: bit 0 an FPU, bits 15:8 log2 of the data cache's bytes ([000] 4.1.1).
 EDDY_FN uint eddy_cluster_cap(void) { uint v; __asm__("csrr %0, 0xfd0" : "=r"(v)); return v; }
 
+#ifdef EDDY_DOUBLES
+// Numbers come as double.
+int printf(__constant const char *format, ...) __asm__("eddy_printf64") __attribute__((format(printf, 1, 2)));
+#else
 int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 2)));
+#endif
 
 // ---- Vectors by their elements
 
@@ -113,6 +122,18 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #define FLT_MAX_10_EXP 38
 #define FLT_MIN_10_EXP -37
 #define FLT_RADIX 2
+#ifdef EDDY_DOUBLES
+#define HUGE_VAL __builtin_huge_val()
+#define DBL_DIG 15
+#define DBL_MANT_DIG 53
+#define DBL_MAX_10_EXP 308
+#define DBL_MAX_EXP 1024
+#define DBL_MIN_10_EXP -307
+#define DBL_MIN_EXP -1021
+#define DBL_MAX 0x1.fffffffffffffp1023
+#define DBL_MIN 0x1p-1022
+#define DBL_EPSILON 0x1p-52
+#endif
 #define FP_ILOGB0 (-2147483647 - 1)
 #define FP_ILOGBNAN 2147483647
 #define M_E_F 2.71828182845904523536f
@@ -129,40 +150,66 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #define M_SQRT2_F 1.41421356237309504880f
 #define M_SQRT1_2_F 0.70710678118654752440f
 
-#define EDDY_LIBRARY1(f) \
-  float eddy_##f(float); \
-  EDDY_FN float f(float x) { return eddy_##f(x); } \
-  EDDY_WIDTHS(EDDY_UNARY_N, float, float, f)
-#define EDDY_LIBRARY2(f) \
-  float eddy_##f(float, float); \
-  EDDY_FN float f(float x, float y) { return eddy_##f(x, y); } \
-  EDDY_WIDTHS(EDDY_BINARY_N, float, f)
-#define EDDY_INLINE1(f, expression) \
-  EDDY_FN float f(float x) { return expression; } \
-  EDDY_WIDTHS(EDDY_UNARY_N, float, float, f)
-#define EDDY_INLINE2(f, expression) \
-  EDDY_FN float f(float x, float y) { return expression; } \
-  EDDY_WIDTHS(EDDY_BINARY_N, float, f)
-#define EDDY_INLINE3(f, expression) \
-  EDDY_FN float f(float x, float y, float z) { return expression; } \
-  EDDY_WIDTHS(EDDY_TERNARY_N, float, f)
-/// A function that leaves a second result at an address, in any address space.
+/// What is said of float is said of double too where a source uses it (EDDY_DOUBLES): a function that is defined here has both,
+/// since an argument of double would be converted to float where a function has nothing else.
+#ifdef EDDY_DOUBLES
+#define EDDY_ALSO(...) __VA_ARGS__
+/// Chosen where nothing else decides: an integer is as near to float as to double.
+#define EDDY_CHOSEN __attribute__((enable_if(1, "")))
+#else
+#define EDDY_ALSO(...)
+#define EDDY_CHOSEN
+#endif
+#define EDDY_UNAVAILABLE(why) __attribute__((overloadable, unavailable(why)))
+/// Functions of the library: eddy_f for float, eddy_f64 for double.
+#define EDDY_LIBRARY1_T(T, f, of) T of(T); EDDY_FN T f(T x) { return of(x); } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
+#define EDDY_LIBRARY1(f) EDDY_LIBRARY1_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY1_T(double, f, eddy_##f##64))
+#define EDDY_LIBRARY2_T(T, f, of) T of(T, T); EDDY_FN T f(T x, T y) { return of(x, y); } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
+#define EDDY_LIBRARY2(f) EDDY_LIBRARY2_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY2_T(double, f, eddy_##f##64))
+/// With an integer beside the number.
+#define EDDY_LIBRARY_INT_T(T, f, of) T of(T, int); EDDY_FN T f(T x, int n) { return of(x, n); } EDDY_WIDTHS(EDDY_MIXED_N, T, T, int, f)
+#define EDDY_LIBRARY_INT(f) EDDY_LIBRARY_INT_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY_INT_T(double, f, eddy_##f##64))
+/// By an expression for each: of x, y and z.
+#define EDDY_INLINE1_T(T, f, expression) EDDY_FN T f(T x) { return expression; } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
+#define EDDY_INLINE1(f, single, twofold) EDDY_INLINE1_T(float, f, single) EDDY_ALSO(EDDY_INLINE1_T(double, f, twofold))
+#define EDDY_INLINE2_T(T, f, expression) EDDY_FN T f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
+#define EDDY_INLINE2(f, single, twofold) EDDY_INLINE2_T(float, f, single) EDDY_ALSO(EDDY_INLINE2_T(double, f, twofold))
+#define EDDY_INLINE3_T(T, f, expression) EDDY_FN T f(T x, T y, T z) { return expression; } EDDY_WIDTHS(EDDY_TERNARY_N, T, f)
+#define EDDY_INLINE3(f, single, twofold) EDDY_INLINE3_T(float, f, single) EDDY_ALSO(EDDY_INLINE3_T(double, f, twofold))
+/// For float only, by the standard.
+#define EDDY_NO_DOUBLE EDDY_UNAVAILABLE("it takes float only; for double use the function without that beginning, or cast to float")
+#define EDDY_FLOAT1(f, expression) \
+  EDDY_FN EDDY_CHOSEN float f(float x) { return expression; } EDDY_WIDTHS(EDDY_UNARY_N, float, float, f) \
+  EDDY_ALSO(EDDY_NO_DOUBLE double f(double); EDDY_WIDTHS(EDDY_NO_DOUBLE1, f))
+#define EDDY_NO_DOUBLE1(n, f) EDDY_NO_DOUBLE double##n f(double##n);
+#define EDDY_FLOAT2(f, expression) \
+  EDDY_FN EDDY_CHOSEN float f(float x, float y) { return expression; } EDDY_WIDTHS(EDDY_BINARY_N, float, f) \
+  EDDY_ALSO(EDDY_NO_DOUBLE double f(double, double); EDDY_WIDTHS(EDDY_NO_DOUBLE2, f))
+#define EDDY_NO_DOUBLE2(n, f) EDDY_NO_DOUBLE double##n f(double##n, double##n);
+/// Vectors with scalars beside them.
+#define EDDY_SCALARS(M, f) EDDY_WIDTHS(M, float, f) EDDY_ALSO(EDDY_WIDTHS(M, double, f))
+/// A function that leaves a second result at an address, in any address space: an integer, or a number as the first one.
 #define EDDY_SPACES(M, ...) M(__private, __VA_ARGS__) M(__global, __VA_ARGS__) M(__local, __VA_ARGS__)
-#define EDDY_LEAVES1(space, f, R, expression) \
-  EDDY_FN float f(float x, space R *p) { R rest; const float r = expression; *p = rest; return r; } \
-  EDDY_WIDTHS(EDDY_LEAVES1_N, space, f, R)
-#define EDDY_LEAVES1_N(n, space, f, R) EDDY_FN float##n f(float##n x, space R##n *p) { \
-  float##n r; R##n rests; for (int i = 0; i < n; i++) { __private R rest; r[i] = f(x[i], &rest); rests[i] = rest; } *p = rests; return r; }
-#define EDDY_TEST1(f, expression) \
-  EDDY_FN int f(float x) { return expression; } \
-  EDDY_WIDTHS(EDDY_TEST_N, f)
-#define EDDY_TEST_N(n, f) EDDY_FN int##n f(float##n x) { int##n r; for (int i = 0; i < n; i++) r[i] = f(x[i]) ? -1 : 0; return r; }
-
-#define EDDY_TEST2(f, expression) \
-  EDDY_FN int f(float x, float y) { return expression; } \
-  EDDY_WIDTHS(EDDY_TEST2_N, f)
-#define EDDY_TEST2_N(n, f) \
-  EDDY_FN int##n f(float##n x, float##n y) { int##n r; for (int i = 0; i < n; i++) r[i] = f(x[i], y[i]) ? -1 : 0; return r; }
+#define EDDY_LEAVES_INT(f, single, twofold) \
+  EDDY_SPACES(EDDY_LEAVES1, float, f, int, single) EDDY_ALSO(EDDY_SPACES(EDDY_LEAVES1, double, f, int, twofold))
+#define EDDY_LEAVES(f, single, twofold) \
+  EDDY_SPACES(EDDY_LEAVES1, float, f, float, single) \
+  EDDY_ALSO(EDDY_SPACES(EDDY_LEAVES1, double, f, double, twofold) EDDY_SPACES(EDDY_NO_MIXTURE, f))
+#define EDDY_NO_MIXTURE(space, f) \
+  EDDY_UNAVAILABLE("its number is double, and what its pointer points to is float") float f(double, space float *);
+#define EDDY_LEAVES1(space, T, f, R, expression) \
+  EDDY_FN EDDY_CHOSEN T f(T x, space R *p) { R rest; const T r = expression; *p = rest; return r; } \
+  EDDY_WIDTHS(EDDY_LEAVES1_N, space, T, f, R)
+#define EDDY_LEAVES1_N(n, space, T, f, R) EDDY_FN T##n f(T##n x, space R##n *p) { \
+  T##n r; R##n rests; for (int i = 0; i < n; i++) { __private R rest; r[i] = f(x[i], &rest); rests[i] = rest; } *p = rests; return r; }
+/// Tests: 1 of scalars; -1 in the elements of a vector, which has integers as wide as the numbers.
+#define EDDY_TEST1_T(T, I, f, expression) EDDY_FN int f(T x) { return expression; } EDDY_WIDTHS(EDDY_TEST1_N, T, I, f)
+#define EDDY_TEST1_N(n, T, I, f) EDDY_FN I##n f(T##n x) { I##n r; for (int i = 0; i < n; i++) r[i] = f(x[i]) ? -1 : 0; return r; }
+#define EDDY_TEST1(f, single, twofold) EDDY_TEST1_T(float, int, f, single) EDDY_ALSO(EDDY_TEST1_T(double, long, f, twofold))
+#define EDDY_TEST2_T(T, I, f, expression) EDDY_FN int f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_TEST2_N, T, I, f)
+#define EDDY_TEST2_N(n, T, I, f) \
+  EDDY_FN I##n f(T##n x, T##n y) { I##n r; for (int i = 0; i < n; i++) r[i] = f(x[i], y[i]) ? -1 : 0; return r; }
+#define EDDY_TEST2(f, expression) EDDY_TEST2_T(float, int, f, expression) EDDY_ALSO(EDDY_TEST2_T(double, long, f, expression))
 /// Every integer type: its name, that of its unsigned and of its signed fellow, bits, whether it has a sign.
 #define EDDY_INTEGERS(M) M(char, uchar, char, 8, 1) M(uchar, uchar, char, 8, 0) M(short, ushort, short, 16, 1) \
   M(ushort, ushort, short, 16, 0) M(int, uint, int, 32, 1) M(uint, uint, int, 32, 0) M(long, ulong, long, 64, 1) M(ulong, ulong, long, 64, 0)

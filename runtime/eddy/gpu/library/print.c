@@ -27,9 +27,7 @@ static u32 size_of(u32 count, u32 h, u32 l) {
   return (count == 3 ? 4 : count) * (h == 2 ? 1 : h && !l ? 2 : l && !h ? 8 : 4);
 }
 
-float __truncdfsf2(double x);
-
-/// A record of one call; `wide` where numbers come as double.
+/// A record of one call; `wide`, which its head says, where numbers are double.
 static int record(const char *format, __builtin_va_list arguments, int wide) {
   const u32 lane = (CSR(0xcc2) * CSR(0xfc1) + CSR(0xcc1)) * CSR(0xfc0) + CSR(0xcc0);
   const u32 room = BLOCK(LOG_STRIDE) - sizeof(lane_log);
@@ -53,18 +51,13 @@ static int record(const char *format, __builtin_va_list arguments, int wide) {
     }
     if (!*p) break;
     if (*p == '%') continue;
-    size = size_of(count, h, count || whole(*p) ? l : 0);
+    size = wide && !count && number(*p) ? 8 : size_of(count, h, count || whole(*p) ? l : 0);
     if (count > 16 || log->used + bytes + (size < 8 ? 8 : size) > room) goto lost;
     // What is larger than two registers comes by its address.
     if (size > 8) {
       from = __builtin_va_arg(arguments, const u32 *);
     } else {
-      if (wide && !count && number(*p)) {
-        union { float f; u32 u; } v = {__truncdfsf2(__builtin_va_arg(arguments, double))};
-        value = v.u;
-      } else {
-        value = size > 4 ? __builtin_va_arg(arguments, u64) : __builtin_va_arg(arguments, u32);
-      }
+      value = size > 4 ? __builtin_va_arg(arguments, u64) : __builtin_va_arg(arguments, u32);
       small[0] = (u32)value;
       small[1] = (u32)(value >> 32);
       from = small;
@@ -73,7 +66,7 @@ static int record(const char *format, __builtin_va_list arguments, int wide) {
     bytes += (size + 3) & ~3u;
   }
   if (log->used + bytes > room) goto lost;
-  head[0] = bytes;
+  head[0] = bytes | (u32)wide;
   head[1] = (u32)format;
   __asm__("mv %0, t6" : "=r"(local));
   head[2] = CONTEXT(START_0) + (local & EDDY_LOCAL_MASK);

@@ -7,8 +7,6 @@
 #define QUIET 0x7ff8000000000000ull
 #define ONE (1ull << 62)
 
-static inline u64 raw(double x) { union { double f; u64 u; } v = {x}; return v.u; }
-static inline double made(u64 x) { union { u64 u; double f; } v = {x}; return v.f; }
 static inline int is_nan64(u64 a) { return (a & ~SIGN) > INF; }
 static u64 sticky(u64 x, u32 by) { return by == 0 ? x : by < 64 ? x >> by | ((x << (64 - by)) != 0) : x != 0; }
 
