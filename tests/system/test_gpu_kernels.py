@@ -16,6 +16,7 @@ from eddy.gpu.workloads.networks import yolo
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
 from unit.fiber_programs import random_program
 from unit.gpu_kit import compiled, compiler
+from unit.many_arguments import arrays, functions
 from unit.test_foreign_rodinia import program
 
 pytestmark = pytest.mark.rtl
@@ -112,3 +113,20 @@ def test_foreign_programs_on_rtl(cluster: RtlExecutor) -> None:
         wide = np.pad(now, 1, mode="edge")
         now = row + np.minimum(np.minimum(wide[:-2], wide[1:-1]), wide[2:])
     np.testing.assert_array_equal(out, now)
+
+
+ARGUMENTS = {
+    name: function
+    for name, function in functions().items()
+    if name in ("11 ints", "12 ints", "31 ints", "three of uchar16", "many of pair", "with a barrier")
+    or "all, from" in name
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_functions_get_more_arguments_than_registers_hold(name: str, cluster: RtlExecutor) -> None:
+    x, y = arrays(7)
+    wanted = ARGUMENTS[name].wanted(x, y)
+    size = (4,) if ARGUMENTS[name].waits else None
+    launch(cluster, compiled(ARGUMENTS[name].source()), "f", x.shape, [x, y], local_size=size)
+    np.testing.assert_array_equal(y, wanted)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound, QuotaExceeded
-from eddy.gpu.compiler import MAX_SOURCE_BYTES, Compiler
+from eddy.gpu import sandbox, toolchain
+from eddy.gpu.compiler import MAX_SOURCE_BYTES, MOST_WORDS, Compiler
 from eddy.gpu.layout import BLOCK, CONTEXT, REGION_BASE, c_header, rows_bytes, stack_stride
+from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, segments
 from eddy.gpu.program_cache import ProgramCache
+from eddy.gpu.sandbox import ProcessEnd
 from unit.gpu_kit import CACHE, compiled, compiler
 
 SAXPY = """
@@ -109,6 +113,65 @@ def test_refusals_say_why(source: str, words: str) -> None:
 def test_warnings_are_kept() -> None:
     warned = compiled("kernel void f(global int *a) { a[0] == 1; }").warnings
     assert "kernel.cl:1:37: warning: equality comparison result unused" in warned
+    assert compiled(SAXPY).warnings == ""
+
+
+def test_every_step_of_the_compiler_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The assembler and the linker warn too."""
+
+    def run(argv: tuple[str, ...], *rest: bytes, **more: Any) -> ProcessEnd:
+        ended = real(argv, *rest, **more)
+        return replace(ended, message=b"ld.lld: warning: and this\n") if "ld.lld" in argv else ended
+
+    real = sandbox.run
+    monkeypatch.setattr(sandbox, "run", run)
+    source = 'kernel void f(global int *a) { a[0] = 1; __asm__(".warning \\"mind this\\""); }'
+    warned = compiler()._compile(complete(source, {}), True, "not kept", toolchain.SINGLE).warnings
+    assert "<inline asm>:1:2: warning: mind this" in warned
+    assert warned.count("mind this\n") == 1
+    assert warned.endswith("kernel.cl: warning: and this")
+    ended = ProcessEnd(1, b"", b"ld.lld: error: undefined symbol: g\n>>> referenced by kernel.cl\n", "", ())
+    with pytest.raises(CompilationFailed, match=r"kernel.cl: error: undefined symbol: g\n>>> referenced by"):
+        compiler()._check(ended)
+
+
+@pytest.mark.parametrize("what", ["crash", "llvm_fatal_error"])
+def test_a_compiler_that_breaks_down_says_what_it_said(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = list(toolchain.OPENCL)
+    at = flags.index("-disable-pragma-debug-crash")
+    monkeypatch.setattr(toolchain, "OPENCL", tuple(flags[: at - 1] + flags[at + 1 :]))
+    said = refused(f"kernel void f() {{}}\n#pragma clang __debug {what}\n").message
+    first, second, *_ = said.split("\n")
+    assert first.startswith("kernel.cl: error: the compiler broke down on this source, and ended with exit code")
+    assert first.endswith("; it said:")
+    assert what in said or "clang frontend command failed with exit code 132" in second
+    assert "ziglang" not in said
+
+
+def test_an_account_of_a_crash_has_no_path_of_this_machine() -> None:
+    account = f"""PLEASE submit a bug report to https://example.org/ and include the crash backtrace.
+Stack dump:
+0.\tProgram arguments: {toolchain.executable()} clang -x cl - -o /tmp/secret/place.o
+1.\t<eof> parser at end of file
+2.\tRunning pass 'RISC-V DAG' on function '@g'
+ #0 0x00007f12345678ab llvm::sys::PrintStackTrace (/home/somebody/zig+0x12345678)
+"""
+    for exit_code, message, words in (
+        (-11, account.encode(), "ended by signal 11; it said:"),
+        (-6, b"", "ended by signal 6 without a word"),
+        (1, b"LLVM ERROR: unsupported\n" + account.encode(), "kernel.cl: fatal error: unsupported"),
+    ):
+        with pytest.raises(CompilationFailed) as caught:
+            compiler()._check(ProcessEnd(exit_code, b"", message, "", ()))
+        said = caught.value.message
+        assert words in said
+        assert ("on function '@g'" in said) == bool(message)
+        for secret in ("/home", "/tmp", "ziglang", "7f12345678ab", "12345678"):
+            assert secret not in said
+    with pytest.raises(CompilationFailed) as caught:
+        compiler()._check(ProcessEnd(1, b"", b"kernel.cl:1:1: error: long\n" * 9999, "", ()))
+    assert len(caught.value.message) < MOST_WORDS + 100
+    assert caught.value.message.endswith("characters in all)")
 
 
 def test_definitions_reach_the_source_and_cannot_break_out() -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.files import os_errors
 from eddy.gpu import inner_loops, item_pairs, library, sandbox, toolchain
+from eddy.gpu.calling_convention import RESERVED, with_standard_calls
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
 from eddy.gpu.item_loops import crowded, with_item_loops
@@ -49,7 +50,12 @@ _NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_f
 _ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
 """Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""
 _PRINTS = re.compile(r"@(?:printf|eddy_printf64)\(")
-_NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
+_BROKEN = "frontend command failed with exit code"
+_ACCOUNT = re.compile(r"^(===-|PLEASE |Stack dump|Program arguments)", re.M)
+_PATH = re.compile(r"(?<![\w.])/(?:[^\s/()\[\]:'\"]+/)*([^\s/()\[\]:'\"]*)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+MOST_WORDS = 32 << 10
+"""Characters of a refusal."""
 
 
 class Compiler:
@@ -125,33 +131,42 @@ class Compiler:
     def _compile(self, text: bytes, fpu: bool, digest: str, flags: tuple[str, ...]) -> Program:
         code = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE)
         asked = (*code, *toolchain.OPENCL, *flags, *toolchain.READ)
-        read = self._step(asked, text)
-        ir = read.output.decode(errors="replace")
+        said: list[bytes] = []
+        ir = self._step(asked, text, said).decode(errors="replace")
         kernels = read_kernels(ir)
         if not kernels:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
-        whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
+        whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said)
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         looped = with_item_loops(fitted(whole.decode(errors="replace")), waiting)
         along = [name for name, kernel in kernels.items() if kernel.goes_along]
         paired = with_item_pairs(looped.ir, along)
-        generated = self._generate(code, paired.ir)
+        generated = self._generate(code, paired.ir, said)
         if any(item_pairs.crowded(generated, name) for name in paired.kernels):
             paired = with_item_pairs(
                 looped.ir, [name for name in paired.kernels if not item_pairs.crowded(generated, name)]
             )
-            generated = self._generate(code, paired.ir)
+            generated = self._generate(code, paired.ir, said)
         entries = [f"{STUB}{name}" for name in kernels] + [f"{LOOP_STUB}{name}" for name in looped.words]
         if inner_loops.crowded(generated, entries):
-            other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir)
+            other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir, said)
             generated = other if inner_loops.shorter(generated, other, entries) else generated
         waiting = [name for name in waiting if name not in looped.words]
         ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
-        assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
+        assembler = (
+            *code[: 2 + len(toolchain.machine(fpu))],
+            "-Qunused-arguments",
+            "-x",
+            "assembler",
+            "-c",
+            "-o",
+            "-",
+            "-",
+        )
         early = any(kernel.early for kernel in kernels.values())
         assembly = with_barriers(without_saves(generated), early) + switch_code(ways or ((),))
-        elf = self._link(self._step(assembler, assembly.encode()).output, fpu)
+        elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
         for name, way in zip(waiting, chosen, strict=True):
@@ -165,26 +180,37 @@ class Compiler:
             known[name] = replace(known[name], folds=True)
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
-        said, made_by = _clean(read.message), library.digest(fpu)
-        return Program(digest, elf, fpu, known, local_bytes(elf), bool(_PRINTS.search(ir)), said, made_by)
+        # A module that is generated several times is warned of as often.
+        warnings = "\n".join(words for words in dict.fromkeys(map(_clean, said)) if words)
+        prints, made_by = bool(_PRINTS.search(ir)), library.digest(fpu)
+        return Program(digest, elf, fpu, known, local_bytes(elf), prints, warnings, made_by)
 
-    def _generate(self, code: tuple[str, ...], ir: str) -> str:
+    def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
         """The assembly of a module."""
-        module = threaded(ir).encode()
-        return self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module).output.decode()
+        module, end = threaded(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
+        try:
+            return self._step((*code, "-w", *end), module, said).decode()
+        except CompilationFailed as error:
+            if RESERVED not in error.message:
+                raise
+        optimized = self._step((*code, "-w", "-emit-llvm", *end), module, said).decode()
+        unchanged = ("-w", "-Xclang", "-disable-llvm-passes")
+        return self._step((*code, *unchanged, *end), with_standard_calls(optimized).encode(), said).decode()
 
     def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
         try:
-            return self._step((*asked, "-gline-tables-only"), text).output.decode(errors="replace")
+            return self._step((*asked, "-gline-tables-only"), text, []).decode(errors="replace")
         except QuotaExceeded:
             return ""
 
-    def _step(self, argv: tuple[str, ...], text: bytes) -> ProcessEnd:
+    def _step(self, argv: tuple[str, ...], text: bytes, said: list[bytes]) -> bytes:
+        """What a step leaves; what it said goes to the end of `said`."""
         ended = sandbox.run(argv, text, limits=self.limits)
         self._check(ended)
-        return ended
+        said.append(ended.message)
+        return ended.output
 
-    def _link(self, kernel: bytes, fpu: bool) -> bytes:
+    def _link(self, kernel: bytes, fpu: bool, said: list[bytes]) -> bytes:
         parts = library.objects(fpu, self.cache)
         with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as name:
             folder = Path(name)
@@ -211,6 +237,7 @@ class Compiler:
             argv += (*(part.name for part in parts), "kernel.o")
             ended = sandbox.run(argv, folder=folder.resolve(), limits=self.limits)
             self._check(ended)
+            said.append(ended.message)
             made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(made, "rb") as linked:
                 return linked.read(self.limits.output_bytes)
@@ -229,11 +256,12 @@ class Compiler:
         if ended.exit == 0:
             return
         message = _clean(ended.message)
-        entries = diagnostics(message)
-        if not any(entry["severity"] in ("error", "fatal error") for entry in entries):
-            # A compiler that broke down says more about this machine than about the kernel.
-            message, entries = "kernel.cl: error: the compiler broke down on this source", []
-        raise CompilationFailed(message, diagnostics=entries)
+        told = any(entry["severity"] in ("error", "fatal error") for entry in diagnostics(message))
+        if _BROKEN in message or not told:
+            how = f"by signal {-ended.exit}" if ended.exit < 0 else f"with exit code {ended.exit}"
+            broken = f"kernel.cl: error: the compiler broke down on this source, and ended {how}"
+            message = f"{broken}; it said:\n{message}" if message else f"{broken} without a word"
+        raise CompilationFailed(message, diagnostics=diagnostics(message))
 
 
 def _lives(folder: Path) -> bool:
@@ -259,15 +287,20 @@ def _sweep() -> None:
 
 
 def _clean(message: bytes) -> str:
-    """The compiler's words about the source: without its own trouble, without any path of this machine."""
-    text = _NOISE.sub("", message.decode(errors="replace")).replace("<stdin>", "kernel.cl")
+    """All that compiler and linker said but how often; without any path of this machine."""
+    text = message.decode(errors="replace").replace("<stdin>", "kernel.cl")
     text = text.replace(toolchain.executable(), "clang").replace(str(toolchain.LIBRARY), "")
     text = re.sub(r"^\d+ (warning|error)s?( and \d+ (warning|error)s?)? generated\.\n?", "", text, flags=re.M)
-    text = re.sub(r"^(zig|ld\.lld|lld): error: ", "kernel.cl: error: ", text, flags=re.M)
+    text = re.sub(
+        r"^(?:(?:zig|ld\.lld|lld|clang): )?(error|fatal error|warning): ", r"kernel.cl: \1: ", text, flags=re.M
+    )
+    text = re.sub(r"^LLVM ERROR: ", "kernel.cl: fatal error: ", text, flags=re.M)
     text = _LOCAL_TOO_LARGE.sub(lambda found: f"the __local variables take {int(found[1], 16)} bytes", text)
-    # What follows a line of this kind is the compiler's account of itself.
-    text = re.split(r"^(?:===-|PLEASE |Stack dump|Program arguments)", text, maxsplit=1, flags=re.M)[0].strip()
-    return text if _DIAGNOSTIC.search(text) else ""
+    # What follows a line of this kind is the compiler's account of itself: its file, and where it lies in memory.
+    said, mark, account = _ACCOUNT.split(text, maxsplit=1) if _ACCOUNT.search(text) else (text, "", "")
+    account = _ADDRESS.sub("0x?", _PATH.sub(r"\1", mark + account))
+    whole = (said + account).strip()
+    return whole if len(whole) <= MOST_WORDS else f"{whole[:MOST_WORDS]}\n... ({len(whole)} characters in all)"
 
 
 def diagnostics(message: str) -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ SOFT_SOURCES = ("softfloat.c",)
 LINK_SCRIPT = "link.ld"
 _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h", LINK_SCRIPT)
 _CODE = (
+    "calling_convention.py",
     "compiler.py",
     "fibers.py",
     "inner_loops.py",

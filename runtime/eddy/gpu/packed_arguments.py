@@ -144,6 +144,8 @@ def _number(argument: Argument, value: object) -> bytes:
     except ValueError:
         raise _refused(argument, argument.type) from None
     wanted = np.dtype("<" + argument.element)
+    if argument.enumeration and array.dtype.kind in "iu" and (array > np.iinfo(wanted).max).any():
+        wanted = np.dtype(f"<u{wanted.itemsize}")
     if array.shape != (argument.count,) or array.dtype.kind not in "biuf":
         raise _refused(argument, argument.type)
     with np.errstate(all="ignore"):

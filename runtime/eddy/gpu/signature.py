@@ -25,6 +25,8 @@ _VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")
 _KERNEL = re.compile(r"^define .*?spir_kernel void @(\w+)\((.*)$", re.M)
 _FUNCTION = re.compile(r"^define [^@]*@(\w+)\((.*?)^\}$", re.M | re.S)
 _BY_VALUE = re.compile(r"\bbyval\(([^()]*)\)")
+_ENUMERATION = re.compile(r"\s*i(8|16|32|64)\b(.*\bzeroext\b)?")
+"""A number of a type that is none of ours: an enum's. A small one says whether it has a sign."""
 _LOCAL = re.compile(r"^(@[\w.]+) = internal (?:unnamed_addr )?global ", re.M)
 _NAMED = re.compile(r"@[\w.]+")
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.M)
@@ -48,6 +50,7 @@ class Argument:
         size: Bytes in the packed arguments.
         const: Whether a pointer's target is not written.
         align: Bytes its place is a multiple of; 0 for its size, 16 at most.
+        enumeration: Whether it is of an enum type, which may or may not have a sign.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Argument:
     size: int
     const: bool = False
     align: int = 0
+    enumeration: bool = False
 
     @property
     def is_structure(self) -> bool:
@@ -143,8 +147,7 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
         reached = _reached(f"@{name}", bodies)
         texts = [bodies.get(function, "") for function in reached]
         marked = any(BARRIER_MARK in text for text in texts)
-        structures = [_structure(text, named) for text in _BY_VALUE.findall(rest)]
-        made = _kernel(name, rest, nodes, marked, bool(local & reached), structures)
+        made = _kernel(name, rest, nodes, marked, bool(local & reached), named)
         early = marked and any(_returns_early(function, bodies) for function in reached)
         placed = any(mark in text for text in texts for mark in PLACED_MARKS)
         kernels[name] = replace(made, placed=placed, early=early)
@@ -186,7 +189,7 @@ def _kernel(
     nodes: Mapping[str, str],
     barriers: bool,
     local_variables: bool,
-    structures: list[tuple[int, int]],
+    named: Mapping[str, str],
 ) -> Kernel:
     refs = dict(re.findall(r"!(\w+) (!\d+)", rest))
 
@@ -194,11 +197,24 @@ def _kernel(
         return _items(nodes.get(refs.get(f"kernel_arg_{key}", ""), ""))
 
     columns = (column(key) for key in ("name", "type", "base_type", "addr_space", "type_qual"))
-    left = list(structures)
-    arguments = tuple(_argument(name, left, *row) for row in zip(*columns, strict=True))
+    passed = _parameters(rest)
+    arguments = tuple(_argument(name, text, named, *row) for text, *row in zip(passed, *columns, strict=True))
     required = re.findall(r"i32 (\d+)", nodes.get(refs.get("reqd_work_group_size", ""), ""))
     waits = barriers or local_variables or any(argument.space == "local" for argument in arguments)
     return Kernel(name, arguments, tuple(map(int, required)), waits, local_variables)
+
+
+def _parameters(rest: str) -> list[str]:
+    """What a definition says of each of its parameters, from behind its opening bracket on."""
+    found, depth, begin = [], 0, 0
+    for at, letter in enumerate(rest):
+        if letter in ",)" and not depth:
+            found.append(rest[begin:at])
+            begin = at + 1
+            if letter == ")":
+                break
+        depth += (letter in "([{<") - (letter in ")]}>")
+    return [text for text in found if text.strip()]
 
 
 def _items(node: str) -> list[str]:
@@ -206,9 +222,9 @@ def _items(node: str) -> list[str]:
 
 
 def _argument(
-    kernel: str, structures: list[tuple[int, int]], name: str, shown: str, base: str, space: str, qualifiers: str
+    kernel: str, passed: str, named: Mapping[str, str], name: str, shown: str, base: str, space: str, qualifiers: str
 ) -> Argument:
-    """One argument; where it is a structure by value it takes the first of those that are left."""
+    """One argument, which the module has as `passed`."""
     where = _SPACES.get(space, "value")
     if where != "value":
         target = base.rstrip("*")
@@ -217,17 +233,21 @@ def _argument(
         return Argument(name, shown, where, element, 1, 4, "const" in qualifiers.split() or where == "constant")
     vector = _VECTOR.match(base)
     scalar, count = (vector[1], int(vector[2])) if vector else (base, 1)
-    if scalar not in TYPES:
-        size, align = structures.pop(0) if structures else (0, 0)
-        if not size:
-            raise CompilationFailed(
-                f"kernel.cl: error: kernel {kernel!r} takes {name!r} of type {shown!r} by value; "
-                "pass scalars, vectors and structures by value, anything else through a pointer",
-                diagnostics=[],
-            )
-        return Argument(name, shown, "value", "", 1, size, align=align)
-    element, size = TYPES[scalar]
-    return Argument(name, shown, "value", element, count, size * (4 if count == 3 else count))
+    if scalar in TYPES:
+        element, size = TYPES[scalar]
+        return Argument(name, shown, "value", element, count, size * (4 if count == 3 else count))
+    enumeration, structure = _ENUMERATION.match(passed), _BY_VALUE.search(passed)
+    if enumeration:
+        size = int(enumeration[1]) // 8
+        return Argument(name, shown, "value", f"{'u' if enumeration[2] else 'i'}{size}", 1, size, enumeration=True)
+    size, align = _structure(structure[1], named) if structure else (0, 0)
+    if not size:
+        raise CompilationFailed(
+            f"kernel.cl: error: kernel {kernel!r} takes {name!r} of type {shown!r} by value; "
+            "pass scalars, vectors and structures by value, anything else through a pointer",
+            diagnostics=[],
+        )
+    return Argument(name, shown, "value", "", 1, size, align=align)
 
 
 def stubs(kernels: Mapping[str, Kernel]) -> str:
