@@ -242,6 +242,9 @@ def test_headers_and_options_travel(server: Server, keys: dict[str, str], ada: C
     kernel = ada.kernel(BUILT, "f", {"MORE": 1}, includes={"lib/scale.h": SCALE}, options="-DFACTOR=3 -cl-mad-enable")
     kernel.launch(8, a).wait(timeout_s=180)
     assert a.tolist() == [3 * k + 1 for k in range(8)]
+    many = {"lib/scale.h": SCALE, **{f"lib/table{k}.h": f"// line of table {k}\n" * 60_000 for k in range(2)}}
+    ada.kernel(BUILT, "f", {"MORE": 2}, includes=many, options="-DFACTOR=1").launch(8, a).wait(timeout_s=180)
+    assert a.tolist() == [3 * k + 3 for k in range(8)], "headers of more than a request may have travel deflated"
     with pytest.raises(CompilationFailed, match=r"lib/scale.h:2:\d+: error"):
         ada.kernel(BUILT, "f", {"MORE": 1}, includes={"lib/scale.h": SCALE}).launch(8, a)
     with pytest.raises(InvalidRequest, match="'-fplugin=x' is not known") as caught:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -93,8 +96,10 @@ def test_includes_without_an_end_are_refused() -> None:
     doubling = {f"h{k}.h": f'#include "h{k + 1}.h"\n#include "h{k + 1}.h"\n' for k in range(30)} | {"h30.h": "// end\n"}
     with pytest.raises(QuotaExceeded, match="source and its headers"):
         build(compiler(), '#include "h0.h"\nkernel void f() {}', includes=doubling)
-    with pytest.raises(InvalidRequest, match="64 headers"):
-        build(compiler(), "kernel void f() {}", includes={f"h{k}.h": "" for k in range(65)})
+    with pytest.raises(InvalidRequest, match="256 headers"):
+        build(compiler(), "kernel void f() {}", includes={f"h{k}.h": "" for k in range(257)})
+    with pytest.raises(QuotaExceeded, match="leave out those that are not included"):
+        build(compiler(), "kernel void f() {}", includes={"a.h": " " * (2 << 20), "b.h": "\u00e9" * (1 << 20) + "x"})
 
 
 def test_a_header_may_be_read_twice_where_it_wants_to() -> None:
@@ -229,3 +234,109 @@ def test_a_request_travels_with_headers_and_options() -> None:
     for wrong in ({"includes": {"a.h": 1}}, {"includes": ["a.h"]}, {"options": ["-w"]}):
         with pytest.raises(InvalidRequest, match="must be"):
             KernelRequest.from_json({**plain.to_json(), **wrong})
+
+
+NAMED: dict[str, tuple[str, str, dict[str, str], float]] = {
+    "an option": ("#include HEADER\n", '-D HEADER="\\"lib/a.h\\""', {"lib/a.h": "#define V 1"}, 1),
+    "an option in angles": ("#include HEADER\n", "-D HEADER=<lib/a.h> -I.", {"lib/a.h": "#define V 2"}, 2),
+    "a function's name": ("#define X(x) #x\n#define S(x) X(x)\n#include S(P/a.h)\n", "-D P=lib",
+                          {"lib/a.h": "#define V 3"}, 3),
+    "functions of options": ("#include S(P/a.h)\n", "-D X(x)=#x -D S(x)=X(x) -D P=lib", {"lib/a.h": "#define V 4"}, 4),
+    "angles by a function": ("#define S(x) <lib/x>\n#include S(a.h) // so\n", "", {"lib/a.h": "#define V 5"}, 5),
+    "pasted": ("#define S(x) T(x##_v2.h)\n#define T(x) U(x)\n#define U(x) #x\n#include S(a) /* over\nlines */\n", "",
+               {"a_v2.h": "#define V 6"}, 6),
+    "over two lines": ('#define H "a.h"\n#include \\\nH\n', "", {"a.h": "#define V 7"}, 7),
+    "by a condition": ('#if N > 2\n#define H "a.h"\n#else\n#define H "b.h"\n#endif\n#include H\n', "-D N=3",
+                       {"a.h": "#define V 8", "b.h": "#define V 0"}, 8),
+    "by another header": ('#include "which.h"\n#include H\n', "",
+                          {"which.h": '#define H "a.h"\n', "a.h": "#define V 9"}, 9),
+    "by a named header": ('#define H "which.h"\n#include H\n#include /* 2 */ G\n', "",
+                          {"which.h": '#define G "a.h"', "a.h": "#define V 10"}, 10),
+    "in a header": ('#define S(x) #x\n#include "lib/b.h"\n', "",
+                    {"lib/b.h": "#include S(c.h)\n", "lib/c.h": "#define V 11"}, 11),
+    "in turn": ('#define H "a.h"\n#include H\n#undef H\n#define H "b.h"\n#include H\n', "",
+                {"a.h": "#define A 5", "b.h": "#define V (A + 7)"}, 12),
+    "twice": ('#define H "a.h"\nconstant int t[] = {\n#include H\n#include H\n};\n#define V t[1] + t[2]\n', "",
+              {"a.h": "6, 7, "}, 13),
+    "where nothing is": ('#if 0\n#include NOTHING(x\n#endif\n#define H "a.h"\n#include H\n', "",
+                         {"a.h": "#define V 14"}, 14),
+    "with double": ('#ifdef cl_khr_fp64\n#define H "a.h"\n#include H\n#endif\n', "",
+                    {"a.h": "#define V (sizeof(double) + 7)"}, 15),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", NAMED)
+def test_macros_name_headers(how: str) -> None:
+    lines, options, headers, value = NAMED[how]
+    source = f"{lines}kernel void f(global float *o) {{ o[0] = V; o[1] = __LINE__; }}"
+    assert run(source, options, includes=headers)[:2] == [value, lines.count("\n") + 1]
+
+
+def test_a_header_may_be_called_as_the_source_is() -> None:
+    source = '#include "kernel.cl"\nkernel void f(global float *o) { o[0] = V; }'
+    assert run(source, "", includes={"kernel.cl": "#ifndef A\n#define A\n#define V 3\n#endif"})[0] == 3
+
+
+def test_what_a_macro_names_that_did_not_come_along_is_not_there() -> None:
+    for lines, message in (
+        ("#define S(x) #x\n#include S(/etc/passwd)\n", "'/etc/passwd' file not found"),
+        ("#include NOWHERE\n", "expected"),
+        ('#define H "b.h"\n#include H\n', "'b.h' file not found"),
+    ):
+        error = refused(f"{lines}kernel void f() {{}}", {"a.h": "", "passwd": ""})
+        assert message in error.message
+        assert error.details["diagnostics"][0]["line"] == lines.count("\n")
+
+
+def test_headers_that_depend_on_each_other_without_an_end_are_refused() -> None:
+    deep = {f"h{k}.h": f"#define NEXT(x) <h{k + 1}.h>\n" for k in range(20)}
+    headers = {name: f"#undef NEXT\n{text}" for name, text in deep.items()}
+    steps = "#include NEXT(1)\n" * 12
+    with pytest.raises(InvalidRequest, match="more than 8 levels deep"):
+        build(compiler(), f"#define NEXT(x) <h0.h>\n{steps}kernel void f() {{}}", includes=headers)
+
+
+def test_a_program_of_several_megabytes_is_compiled_and_travels_in_less() -> None:
+    """As a public program brings them: 2.4 MB in 90 headers, which a function-like macro names."""
+
+    def table(k: int) -> str:
+        rows = "".join(
+            f"#define TABLE_{k}_{row} {row * k % 977} // row {row} of the table of numbers {k}\n" for row in range(440)
+        )
+        return f"#ifndef T{k}\n#define T{k}\n{rows}#endif\n"
+
+    headers = {f"OpenCL/inc_{k}.h": table(k) for k in range(90)}
+    assert 2_300_000 < sum(map(len, headers.values())) < 2_700_000
+    source = "#define X(x) #x\n#define M2S(x) X(x)\n" + "".join(
+        f"#include M2S(INCLUDE_PATH/inc_{k}.h)\n" for k in range(90)
+    )
+    source += "kernel void f(global float *o) { o[0] = TABLE_7_100; o[1] = TABLE_89_439; }"
+    request = KernelRequest(source, "f", (4,), (), includes=headers, options="-D INCLUDE_PATH=OpenCL")
+    travels = json.dumps(request.to_json())
+    assert len(travels) < 1 << 20
+    again = KernelRequest.from_json(json.loads(travels))
+    assert again == request
+    assert run(again.source, again.options, includes=dict(again.includes))[:2] == [700, 439 * 89 % 977]
+
+
+def test_what_is_no_deflated_object_of_texts_is_refused() -> None:
+    plain = KernelRequest(MAIN, "f", (4,), ()).to_json()
+
+    def packed(data: bytes) -> str:
+        return base64.b64encode(zlib.compress(data)).decode()
+
+    good = packed(b'{"a.h": "x"}')
+    assert KernelRequest.from_json({**plain, "includes": good}).includes == {"a.h": "x"}
+    for wrong in (
+        "%",
+        good[:-8],
+        packed(b"[1]"),
+        packed(b'{"a.h": 1}'),
+        packed(b"{"),
+        packed(b"\xff"),
+        packed(b"[" * 100_000),
+    ):
+        with pytest.raises(InvalidRequest, match="must be names and texts"):
+            KernelRequest.from_json({**plain, "includes": wrong})
+    with pytest.raises(QuotaExceeded, match="leave out those that are not included"):
+        KernelRequest.from_json({**plain, "includes": packed(b'{"a.h": "' + b" " * (1 << 25) + b'"}')})

@@ -8,7 +8,9 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from eddy.api.bodies_base import SHA256, Request
 from eddy.api.numbers import Whole, whole
+from eddy.gpu.includes import MAX_FILES
 
+_BASE64 = "^[A-Za-z0-9+/]*={0,2}$"
 Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
 
 
@@ -57,7 +59,7 @@ _ARGUMENT_SCHEMA: dict[str, Any] = {
                 "bytes": {
                     "type": "string",
                     "maxLength": 8192,
-                    "pattern": "^[A-Za-z0-9+/]*={0,2}$",
+                    "pattern": _BASE64,
                     "description": "A structure by value: its bytes in base 64.",
                 }
             },
@@ -97,8 +99,10 @@ class KernelSubmission(Request):
     source: str = Field(min_length=1, description="OpenCL C.")
     kernel: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", description="Name of the kernel.")
     defines: dict[str, str] = Field(default_factory=dict, max_length=256, description="Macros, name to text.")
-    includes: dict[str, str] = Field(
-        default_factory=dict, max_length=64, description="Headers, by the names the source includes them by."
+    includes: Annotated[dict[str, str], Field(max_length=MAX_FILES)] | Annotated[str, Field(pattern=_BASE64)] = Field(
+        default_factory=dict,
+        description="Headers, by the names the source includes them by: an object, or, where they are many, the same "
+        "object deflated (zlib) in base 64.",
     )
     options: str = Field(
         default="",

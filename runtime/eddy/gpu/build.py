@@ -40,7 +40,8 @@ def build(
     """
     asked = build_options.parse(options)
     macros = {**asked.defines, **(defines or {})}
-    whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES, macros).expanded(source)
+    headers = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES)
+    whole = headers.expanded(source, lambda text: compiler.preprocessed(text, fpu=fpu, defines=macros))
 
     def compiled(text: str) -> Program:
         single = asked.single_constants

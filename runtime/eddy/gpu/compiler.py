@@ -37,7 +37,8 @@ from eddy.gpu.signature import read_kernels, stubs, without_saves
 from eddy.gpu.stack_bound import with_stacks
 
 _log = logging.getLogger(__name__)
-MAX_SOURCE_BYTES = 1 << 20
+MAX_SOURCE_BYTES = 8 << 20
+"""Of a source with its headers in place, each as often as it is included."""
 _LINKING = "eddy-link-"
 _STALE_S = 3600.0
 """Wall seconds after which a folder of this name is nobody's."""
@@ -116,6 +117,26 @@ class Compiler:
                     raise
         flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()))
         return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
+
+    def preprocessed(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> str:
+        """What the preprocessor makes of a source and what is before every one, whatever is wrong with it.
+
+        Of one that asks for `cl_khr_fp64` what it makes with it comes first, and then without.
+
+        Raises:
+            QuotaExceeded, SandboxUnavailable, CompilerMissing, Abandoned: As `compile`.
+        """
+        command = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.OPENCL, *toolchain.SINGLE)
+        macros = defines or {}
+        made = []
+        for given in ({"cl_khr_fp64": 1, **macros}, macros) if _ASKS_FOR_DOUBLE.search(source) else (macros,):
+            ended = sandbox.run(
+                (*command, "-w", "-E", "-P", "-"), complete(source, given, functions=False), limits=self.limits
+            )
+            with suppress(CompilationFailed):
+                self._check(ended)
+            made.append(ended.output.decode(errors="replace"))
+        return "\n".join(made)
 
     def _program(self, text: bytes, fpu: bool, flags: tuple[str, ...], owner: str) -> Program:
         """A program, compiled where it is not in the cache."""

@@ -51,16 +51,17 @@ def definitions(defines: Mapping[str, object]) -> str:
     return "".join(lines)
 
 
-def complete(source: str, defines: Mapping[str, object], doubles: bool = False) -> bytes:
+def complete(source: str, defines: Mapping[str, object], doubles: bool = False, functions: bool = True) -> bytes:
     """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`.
 
     Args:
         source: OpenCL C.
         defines: Macros.
         doubles: Whether it uses `double`.
+        functions: Whether it is to have the built-in functions it names.
     """
     macros = definitions(defines)
-    functions = builtins.text_for(macros + source)
+    named = builtins.text_for(macros + source) if functions else ""
     source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
-    text = f'# 1 "opencl.h"\n{base(doubles)}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    text = f'# 1 "opencl.h"\n{base(doubles)}{named}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()

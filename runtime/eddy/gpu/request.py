@@ -10,25 +10,29 @@
                    {"buffer": "<sha256>", "dtype": "|u1", "shape": [64, 64, 4], "image": ["rgba", "unorm_int8"]}]}
 
 `argument` is the array of an earlier argument once more: both share its memory. `bytes` are a structure by value, in
-base 64. An array with `image` is an image: its order and type of channels.
+base 64. An array with `image` is an image: its order and type of channels. Headers of more than `PLAIN_BYTES` travel,
+and are kept, as the same object deflated (zlib) in base 64: megabytes of them fit a request then.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import math
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
 from eddy.gpu.image import Texels
+from eddy.gpu.includes import MAX_HEADER_BYTES
 from eddy.gpu.launch import Array, ImageArgument, array_of, launch
 from eddy.gpu.ndrange import Local
 
@@ -36,6 +40,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _DTYPE = re.compile(r"[<|][iuf][1248]\Z")
 MAX_ARGUMENTS = 64
 MAX_RECORD_BYTES = 4096
+PLAIN_BYTES = 32 << 10
+"""Characters of headers that travel as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ class KernelRequest:
             **{"source": self.source, "kernel": self.kernel, "defines": dict(self.defines)},
             **{"global_size": list(self.global_size), "local_size": _listed(self.local_size)},
             **{"offset": _listed(self.offset), "arguments": [_argument_json(value) for value in self.arguments]},
-            **({"includes": dict(self.includes)} if self.includes else {}),
+            **({"includes": _deflated(self.includes)} if self.includes else {}),
             **({"options": self.options} if self.options else {}),
         }
 
@@ -138,7 +144,7 @@ class KernelRequest:
         arguments, defines = raw.get("arguments", []), raw.get("defines") or {}
         if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
             raise _wrong("arguments", f"a list of at most {MAX_ARGUMENTS}")
-        includes, options = raw.get("includes") or {}, raw.get("options") or ""
+        includes, options = _inflated(raw.get("includes") or {}), raw.get("options") or ""
         for name, given in (("defines", defines), ("includes", includes)):
             if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
                 raise _wrong(name, "names and texts")
@@ -222,6 +228,33 @@ def _array(buffer: Buffer, data: bytes) -> Array:
         message = f"A buffer of {len(data)} bytes is not {buffer.dtype} of shape {list(buffer.shape)}."
         raise InvalidRequest(message, field="arguments", allowed=f"{buffer.bytes} bytes")
     return np.frombuffer(data, buffer.dtype).reshape(buffer.shape).copy()
+
+
+def _deflated(includes: Mapping[str, str]) -> dict[str, str] | str:
+    """Headers as they travel."""
+    if sum(map(len, includes.values())) <= PLAIN_BYTES:
+        return dict(includes)
+    text = json.dumps(dict(includes), ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _inflated(raw: object) -> object:
+    """Headers that travelled, whatever they are; of a bound size, whatever they claim to be."""
+    if not isinstance(raw, str):
+        return raw
+    # Names, quotes and what is escaped come on top of the texts.
+    most = 2 * MAX_HEADER_BYTES
+    try:
+        inflate = zlib.decompressobj()
+        text = inflate.decompress(base64.b64decode(raw, validate=True), most + 1)
+        if len(text) > most:
+            message = f"The headers have more than {most} bytes as JSON; leave out those that are not included."
+            raise QuotaExceeded(message, limit=most, field="kernel.includes")
+        if inflate.eof:
+            return json.loads(text)
+    except (ValueError, zlib.error, RecursionError):
+        pass
+    raise _wrong("includes", "names and texts: an object, or one deflated (zlib) in base 64")
 
 
 def _listed(sizes: Sequence[int] | None) -> list[int] | None:
