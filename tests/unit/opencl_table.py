@@ -237,14 +237,10 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
     "Images (6.12.14)": (
         *(f"{way}_image{kind}" for way in ("read", "write") for kind in ("f", "i", "ui")),
         *("get_image_width", "get_image_height", "get_image_depth", "get_image_channel_data_type"),
-        *("get_image_channel_order", "get_image_dim"),
+        *("get_image_channel_order", "get_image_dim", "get_image_array_size"),
     ),
-    "Image arrays, images of one dimension (6.12.14)": ("get_image_array_size",),
     "Conversions (6.2.3, 6.2.4)": (
         *("convert_T", "convert_T_sat", "as_T"),
         *(f"convert_T{saturates}_{mode}" for saturates in ("", "_sat") for mode in ("rte", "rtz", "rtp", "rtn")),
     ),
-}
-MISSING = {
-    "Image arrays, images of one dimension (6.12.14)": "use images of three dimensions, or of height 1",
 }

@@ -19,7 +19,6 @@ import pytest
 from eddy.core.errors import CompilationFailed
 from eddy.gpu import toolchain
 from eddy.gpu.builtins import sections
-from eddy.gpu.compiler import diagnostics
 from eddy.gpu.launch import Local, launch
 from eddy.gpu.prelude import complete
 from eddy.gpu.shape import ClusterShape
@@ -246,7 +245,7 @@ def refusals(bodies: list[str]) -> list[str]:
         try:
             compiler().compile(head + lines)
         except CompilationFailed as error:
-            for entry in diagnostics(error.message):
+            for entry in error.details["diagnostics"]:
                 place = first + int(str(entry["line"])) - 2
                 if entry["severity"] == "error":
                     said[place] = said[place] or str(entry["message"])

@@ -158,6 +158,147 @@ def test_whole_coordinates_borders_and_facts() -> None:
     assert facts[:2].tolist() == [2, 2]
 
 
+LINES = """
+kernel void line(read_only image1d_t im, sampler_t s, global const float *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void lines(read_only image1d_array_t im, sampler_t s, global const float2 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void planes(read_only image2d_array_t im, sampler_t s, global const float4 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void line_whole(read_only image1d_t im, sampler_t s, global const int4 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i].x);
+}
+kernel void lines_whole(read_only image1d_array_t im, sampler_t s, global const int4 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i].xy);
+}
+kernel void planes_whole(read_only image2d_array_t im, sampler_t s, global const int4 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void copies(read_only image1d_t a, write_only image1d_t b, read_only image1d_array_t c,
+                   write_only image1d_array_t d, read_only image2d_array_t e, write_only image2d_array_t f,
+                   read_only image1d_buffer_t g, write_only image1d_buffer_t h, global int *facts) {
+  int x = get_global_id(0);
+  write_imagef(b, x, read_imagef(a, x) * 2.0f);
+  write_imagei(h, x, read_imagei(g, x) + 1);
+  for (int y = 0; y < (int)get_image_array_size(c); y++)
+    write_imageui(d, (int2)(x, y), read_imageui(c, (int2)(x, y)) + (uint)y);
+  for (int z = 0; z < (int)get_image_array_size(e); z++)
+    for (int y = 0; y < get_image_height(e); y++) {
+      int4 at = (int4)(x, y, z, 0);
+      write_imagef(f, at, read_imagef(e, at) + (float)z);
+    }
+  write_imagef(b, -1, (float4)(9)); write_imagef(b, 100, (float4)(9)); write_imageui(d, (int2)(x, 2), (uint4)(9));
+  if (!x) {
+    facts[0] = get_image_width(a); facts[1] = get_image_width(g); facts[2] = get_image_array_size(c);
+    facts[3] = get_image_array_size(e); facts[4] = get_image_dim(e).y; facts[5] = get_image_width(c);
+    facts[6] = get_image_channel_order(g) == CLK_RGBA; facts[7] = get_image_channel_data_type(c) == CLK_UNSIGNED_INT8;
+    facts[8] = get_image_channel_data_type(e) == CLK_HALF_FLOAT; facts[9] = get_image_channel_order(a) == CLK_RG;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "normal"), [(m, n) for m in MODES for n in (False, True) if n or m in ("edge", "border")]
+)
+def test_lines_and_layers_are_sampled(mode: str, normal: bool, linear: bool) -> None:
+    """An image of one dimension, and a layer: the nearest of those there are, whatever its coordinate."""
+    rng, sampler = np.random.default_rng(8), int(normal) + MODES[mode] + (32 if linear else 16)
+    low, high = (0.05, 0.95) if mode == "none" else (-1.3, 2.2)
+    for kernel, shape in (("line", (9, 4)), ("lines", (5, 7, 4)), ("planes", (3, 6, 5, 4))):
+        image, sizes = rng.random(shape, dtype="f4"), shape[-2::-1]
+        layered = kernel != "line"
+        inner = len(sizes) - layered
+        at = rng.uniform(low, high, (60, {"line": 1, "lines": 2, "planes": 4}[kernel])).astype("f4")
+        at[:, :inner] *= 1 if normal else max(sizes[:inner])
+        layers = np.zeros(60, int)
+        if layered:
+            at[:, inner] = rng.uniform(-2, sizes[-1] + 2, 60)
+            at[:5, inner] = [-7, 0.5, 1.5, 100, sizes[-1] - 0.5]
+            layers = np.clip(np.rint(at[:, inner]), 0, sizes[-1] - 1).astype(int)
+        out = np.zeros((60, 4), "f4")
+        launch(cluster(), compiled(LINES), kernel, (60,), [ImageArgument(image), sampler, at, out])
+        planes = image if layered else image[None]
+        wanted = [
+            sampled(planes[layer].astype("f8"), point[None, :inner].astype("f8"), mode, normal, linear)[0]
+            for layer, point in zip(layers, at, strict=True)
+        ]
+        np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-5)
+
+
+def test_whole_places_of_lines_and_layers() -> None:
+    rng = np.random.default_rng(9)
+    at = np.stack([rng.integers(-2, 9, 40), rng.integers(-2, 8, 40), rng.integers(-2, 5, 40), np.zeros(40)], 1).astype(
+        "i4"
+    )
+    for kernel, shape in (("line_whole", (7, 4)), ("lines_whole", (5, 7, 4)), ("planes_whole", (3, 6, 7, 4))):
+        image = rng.random(shape, dtype="f4")
+        sizes = shape[-2::-1]
+        for sampler, clamps in ((2 + 16, True), (4 + 16, False)):
+            out = np.zeros((40, 4), "f4")
+            launch(cluster(), compiled(LINES), kernel, (40,), [ImageArgument(image), sampler, at, out])
+            for point, found in zip(at, out, strict=True):
+                index = [int(i) for i in point[: len(sizes)]]
+                if len(sizes) > 1:
+                    index[-1] = min(max(index[-1], 0), sizes[-1] - 1)
+                inside = all(0 <= i < n for i, n in zip(index, sizes, strict=True))
+                index = [min(max(i, 0), n - 1) for i, n in zip(index, sizes, strict=True)]
+                wanted = image[tuple(reversed(index))] if inside or clamps else np.zeros(4)
+                np.testing.assert_array_equal(found, wanted)
+
+
+def test_lines_layers_and_buffers_are_read_and_written() -> None:
+    rng = np.random.default_rng(10)
+    a, c = rng.random((6, 2), dtype="f4"), rng.integers(0, 200, (2, 6, 4), dtype="u1")
+    e = rng.random((3, 4, 6, 1)).astype("f2")
+    g = rng.integers(-1000, 1000, (6, 4), dtype="i4")
+    b, d, f, h, facts = (np.zeros_like(x) for x in (a, c, e, g, np.zeros(10, "i4")))
+    arguments = [
+        *(ImageArgument(x, "rg", "float") for x in (a, b)),
+        *(ImageArgument(x, "rgba", "unsigned_int8") for x in (c, d)),
+        *(ImageArgument(x, "r", "half_float") for x in (e, f)),
+        *(ImageArgument(x, "rgba", "signed_int32") for x in (g, h)),
+    ]
+    launch(cluster(), compiled(LINES), "copies", (6,), [*arguments, facts])
+    np.testing.assert_array_equal(b, a * 2)
+    np.testing.assert_array_equal(d, c + np.arange(2, dtype="u1")[:, None, None])
+    np.testing.assert_array_equal(f, (e.astype("f4") + np.arange(3, dtype="f4")[:, None, None, None]).astype("f2"))
+    np.testing.assert_array_equal(h, g + 1)
+    assert facts.tolist() == [6, 6, 2, 3, 4, 6, 1, 1, 1, 1]
+
+
+def test_infinite_neighbours_do_not_reach_a_line() -> None:
+    image = np.array([[1, 0, 0, 1], [np.inf, 0, 0, 1]], "f4")
+    out = np.zeros((1, 4), "f4")
+    edge = 2 + 32
+    launch(cluster(), compiled(LINES), "line", (1,), [ImageArgument(image), edge, np.array([0.25], "f4"), out])
+    assert out[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape", "words"),
+    [
+        ("line", (4, 4, 4), "an image of one dimension"),
+        ("lines", (4, 4), "an image of 2 dimensions, the first of which counts layers"),
+        ("planes", (4, 4, 4), "an image of 3 dimensions, the first of which counts layers"),
+    ],
+)
+def test_lines_and_layers_take_images_of_their_kind(kernel: str, shape: tuple[int, ...], words: str) -> None:
+    out, at = np.zeros((4, 4), "f4"), np.zeros((4, {"line": 1, "lines": 2, "planes": 4}[kernel]), "f4")
+    with pytest.raises(InvalidRequest, match=words):
+        launch(cluster(), compiled(LINES), kernel, (4,), [ImageArgument(np.zeros(shape, "f4")), 0, at, out])
+
+
 def test_what_is_no_image_of_its_kind_is_refused() -> None:
     texels, program = np.zeros((4, 4, 4), "f4"), compiled(SAMPLE)
     out, at = np.zeros((4, 4), "f4"), np.zeros((4, 2), "f4")

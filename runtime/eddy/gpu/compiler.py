@@ -56,7 +56,7 @@ _ACCOUNT = re.compile(r"^(===-|PLEASE |Stack dump|Program arguments)", re.M)
 _PATH = re.compile(r"(?<![\w.])/(?:[^\s/()\[\]:'\"]+/)*([^\s/()\[\]:'\"]*)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 MOST_WORDS = 32 << 10
-"""Characters of a refusal."""
+"""Characters of a refusal, and of warnings."""
 
 
 class Compiler:
@@ -202,7 +202,7 @@ class Compiler:
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
         # A module that is generated several times is warned of as often.
-        warnings = "\n".join(words for words in dict.fromkeys(map(_clean, said)) if words)
+        warnings = _bounded("\n".join(words for words in dict.fromkeys(map(_clean, said)) if words))
         prints, made_by = bool(_PRINTS.search(ir)), library.digest(fpu)
         return Program(digest, elf, fpu, known, local_bytes(elf), prints, warnings, made_by)
 
@@ -282,7 +282,12 @@ class Compiler:
             how = f"by signal {-ended.exit}" if ended.exit < 0 else f"with exit code {ended.exit}"
             broken = f"kernel.cl: error: the compiler broke down on this source, and ended {how}"
             message = f"{broken}; it said:\n{message}" if message else f"{broken} without a word"
-        raise CompilationFailed(message, diagnostics=diagnostics(message))
+        raise CompilationFailed(_bounded(message), diagnostics=diagnostics(message))
+
+
+def _bounded(message: str) -> str:
+    """The beginning of a message that is too long."""
+    return message if len(message) <= MOST_WORDS else f"{message[:MOST_WORDS]}\n... ({len(message)} characters in all)"
 
 
 def _lives(folder: Path) -> bool:
@@ -320,8 +325,7 @@ def _clean(message: bytes) -> str:
     # What follows a line of this kind is the compiler's account of itself: its file, and where it lies in memory.
     said, mark, account = _ACCOUNT.split(text, maxsplit=1) if _ACCOUNT.search(text) else (text, "", "")
     account = _ADDRESS.sub("0x?", _PATH.sub(r"\1", mark + account))
-    whole = (said + account).strip()
-    return whole if len(whole) <= MOST_WORDS else f"{whole[:MOST_WORDS]}\n... ({len(whole)} characters in all)"
+    return (said + account).strip()
 
 
 def diagnostics(message: str) -> list[dict[str, object]]:

@@ -20,8 +20,15 @@ KINDS: Mapping[str, tuple[int, str]] = {
     **{"unsigned_int32": (0x10DC, "u4"), "half_float": (0x10DD, "f2"), "float": (0x10DE, "f4")},
 }
 """Channel type to OpenCL's number and numpy's name."""
-DIMENSIONS: Mapping[str, int] = {"struct eddy_image_2d*": 2, "struct eddy_image_3d*": 3}
-"""Types of kernel arguments, as the library has them, to their dimensions."""
+SIZES: Mapping[str, tuple[int, str]] = {
+    "struct eddy_image_1d*": (1, "an image of one dimension"),
+    "struct eddy_image_1d_buffer*": (1, "an image of one dimension"),
+    "struct eddy_image_1d_array*": (2, "an image of 2 dimensions, the first of which counts layers"),
+    "struct eddy_image_2d*": (2, "an image of 2 dimensions"),
+    "struct eddy_image_2d_array*": (3, "an image of 3 dimensions, the first of which counts layers"),
+    "struct eddy_image_3d*": (3, "an image of 3 dimensions"),
+}
+"""Types of kernel arguments, as the library has them, to the sizes their images have, and what to call them."""
 DESCRIPTOR_BYTES = 32
 
 
@@ -30,7 +37,8 @@ class Texels:
     """How an array is an image.
 
     Attributes:
-        shape: Of the array: (height, width, channels) or (depth, height, width, channels).
+        shape: Of the array: (width, channels), (height or layers, width, channels) or (depth or layers, height, width,
+            channels).
         order: Channel order, of `ORDERS`.
         kind: Channel type, of `KINDS`.
 
@@ -47,8 +55,8 @@ class Texels:
             allowed = f"an order of {', '.join(ORDERS)} and a type of {', '.join(KINDS)}"
             raise InvalidRequest(f"An image has {allowed}.", field="arguments", allowed=allowed)
         channels = ORDERS[self.order][1]
-        if len(self.shape) not in (3, 4) or self.shape[-1] != channels or 0 in self.shape:
-            allowed = f"(height, width, {channels}) or (depth, height, width, {channels})"
+        if len(self.shape) not in (2, 3, 4) or self.shape[-1] != channels or 0 in self.shape:
+            allowed = f"(width, {channels}), (height, width, {channels}) or (depth, height, width, {channels})"
             raise InvalidRequest(f"An image of order {self.order} has a shape of {allowed}.", field="arguments")
 
     @property
@@ -58,12 +66,12 @@ class Texels:
 
     @property
     def dimensions(self) -> int:
-        """2 or 3."""
+        """1 to 3, layers counted as one of them."""
         return len(self.shape) - 1
 
     def descriptor(self, address: int) -> bytes:
         """What the device library reads, for texels at an address."""
-        *depth, height, width, channels = self.shape
+        depth, height, width, channels = (*(1,) * (4 - len(self.shape)), *self.shape)
         row = width * channels * int(self.element[1])
-        words = (address, width, height, *(depth or [1]), ORDERS[self.order][0], KINDS[self.kind][0], row, row * height)
+        words = (address, width, height, depth, ORDERS[self.order][0], KINDS[self.kind][0], row, row * height)
         return struct.pack("<8I", *words)

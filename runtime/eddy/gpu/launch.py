@@ -28,10 +28,12 @@ __all__ = ["Array", "ImageArgument", "LaunchResult", "Local", "describe", "launc
 
 @dataclass(frozen=True, slots=True)
 class ImageArgument:
-    """Argument for an `image2d_t` or `image3d_t`.
+    """Argument for an image of any type.
 
     Attributes:
-        array: Texels, of shape (height, width, channels) or (depth, height, width, channels).
+        array: Texels, of shape (width, channels) for `image1d_t` and `image1d_buffer_t`, (height, width, channels) for
+            `image2d_t`, (layers, width, channels) for `image1d_array_t`, (depth, height, width, channels) for
+            `image3d_t`, and (layers, height, width, channels) for `image2d_array_t`.
         order: Channel order: "rgba", "bgra", "rg", "r", ... (`eddy.gpu.image.ORDERS`).
         kind: Channel type: "unorm_int8", "float", ... (`eddy.gpu.image.KINDS`).
     """

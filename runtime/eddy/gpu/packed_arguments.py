@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.image import DESCRIPTOR_BYTES, DIMENSIONS, Texels
+from eddy.gpu.image import DESCRIPTOR_BYTES, SIZES, Texels
 from eddy.gpu.layout import LOCAL_BASE, REGION_BASE, align
 from eddy.gpu.ndrange import Local
 from eddy.gpu.region import RegionSpace
@@ -94,7 +94,7 @@ class PackedArguments:
                 raise _refused(argument, "Local(bytes)")
             at, self._local_at = self._local_at, self._local_at + align(value.bytes, 16)
             return struct.pack("<I", at)
-        if argument.type in DIMENSIONS:
+        if argument.type in SIZES:
             return struct.pack("<I", self._place_image(argument, value))
         if argument.is_pointer:
             return struct.pack("<I", 0 if value is None else self._place(argument, value, not argument.const))
@@ -102,10 +102,10 @@ class PackedArguments:
 
     def _place_image(self, argument: Argument, value: object) -> int:
         """The address of an image's descriptor; its texels are placed as arrays are."""
-        dimensions = DIMENSIONS[argument.type]
+        dimensions, called = SIZES[argument.type]
         texels = value.texels if isinstance(value, Extent) else None
         if not isinstance(value, Extent) or texels is None or texels.dimensions != dimensions:
-            raise _refused(argument, f"an image of {dimensions} dimensions")
+            raise _refused(argument, called)
         if value.element != texels.element:
             raise _refused(argument, f"texels of {np.dtype(texels.element)}, not of {np.dtype(value.element)}")
         address = self._place(argument, value, value.writeable)

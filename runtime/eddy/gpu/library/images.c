@@ -91,6 +91,22 @@ void eddy_image_sample(const image *im, u32 sampler, const float at[3], u32 out[
   for (u32 d = 0; d < 4; d++) out[d] = bits(sum[d]);
 }
 
+/// Of an image of one dimension, or of a layer of such.
+void eddy_image_sample_line(const image *im, u32 sampler, float at, s32 layer, u32 out[4]) {
+  s32 i[2];
+  const float a = along(at, im->width, sampler, &i[0], &i[1]);
+  u32 v[4];
+  texel(im, i[0], layer, 0, out);
+  if (!(sampler & LINEAR)) return;
+  texel(im, i[1], layer, 0, v);
+  for (u32 d = 0; d < 4; d++) out[d] = bits((1.0f - a) * real(out[d]) + a * real(v[d]));
+}
+void eddy_image_sample_layer(const image *im, u32 sampler, const float at[3], s32 layer, u32 out[4]) {
+  image one = *im;
+  one.data += (u32)layer * im->slice, one.depth = 1;
+  eddy_image_sample(&one, sampler, at, out);
+}
+
 void eddy_image_read(const image *im, u32 sampler, const s32 at[3], u32 out[4]) {
   s32 p[3] = {at[0], at[1], at[2]};
   const u32 size[3] = {im->width, im->height, im->depth};
