@@ -290,6 +290,14 @@ def test_mixtures_of_float_and_double_are_refused() -> None:
     assert len(MIXED) > 50
 
 
+def test_a_refused_mixture_says_what_to_do() -> None:
+    for call in ("pow(d, f)", "sqrt(2)"):
+        with pytest.raises(CompilationFailed) as caught:
+            compiler().compile(f"kernel void f(global double *a, float f) {{ double d = a[0]; a[1] = {call}; }}")
+        assert caught.value.message.endswith("cast the arguments to one type")
+        assert "call to" in str(caught.value.details["diagnostics"][0]["message"])
+
+
 def test_integers_and_scalars_beside_double_are_made_double() -> None:
     source = """kernel void f(global double *a, int k, float h) {
       double x = a[0], y = a[1]; double2 v = (double2)(x, y); int n = 0;

@@ -50,6 +50,11 @@ _NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_f
 """How a source is refused that uses `double`, which only then is put before it."""
 _ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
 """Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""
+_AMBIGUOUS = "' is ambiguous"
+_MIXED = (
+    "kernel.cl: note: the source uses double: where float and double meet in one call, or integers alone, no form of "
+    "the function is nearer than another; cast the arguments to one type"
+)
 _PRINTS = re.compile(r"@(?:printf|eddy_printf64)\(")
 _BROKEN = "frontend command failed with exit code"
 _ACCOUNT = re.compile(r"^(===-|PLEASE |Stack dump|Program arguments)", re.M)
@@ -116,7 +121,13 @@ class Compiler:
                 if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
                     raise
         flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()))
-        return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
+        try:
+            return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
+        except CompilationFailed as error:
+            if _AMBIGUOUS not in error.message:
+                raise
+            entries = [*error.details["diagnostics"], *diagnostics(_MIXED)]
+            raise CompilationFailed(f"{error.message}\n{_MIXED}", diagnostics=entries) from error
 
     def preprocessed(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> str:
         """What the preprocessor makes of a source and what is before every one, whatever is wrong with it.

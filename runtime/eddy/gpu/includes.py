@@ -19,7 +19,7 @@ from types import MappingProxyType
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 
 MAX_FILES = 256
-MAX_HEADER_BYTES = 4 << 20
+MAX_HEADER_BYTES = 8 << 20
 """Of all headers together, each once. In place, where a header may be several times, `Headers.most` is the bound."""
 MAX_DEPTH = 32
 MAX_ROUNDS = 8

@@ -32,7 +32,7 @@ from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
 from eddy.gpu.image import Texels
-from eddy.gpu.includes import MAX_HEADER_BYTES
+from eddy.gpu.includes import MAX_FILES, MAX_HEADER_BYTES
 from eddy.gpu.launch import Array, ImageArgument, array_of, launch
 from eddy.gpu.ndrange import Local
 
@@ -243,14 +243,15 @@ def _inflated(raw: object) -> object:
     if not isinstance(raw, str):
         return raw
     # Names, quotes and what is escaped come on top of the texts.
-    most = 2 * MAX_HEADER_BYTES
+    most = MAX_HEADER_BYTES + MAX_HEADER_BYTES // 4
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(base64.b64decode(raw, validate=True), most + 1)
         if len(text) > most:
             message = f"The headers have more than {most} bytes as JSON; leave out those that are not included."
             raise QuotaExceeded(message, limit=most, field="kernel.includes")
-        if inflate.eof:
+        # Four quotes a header are not escaped: of more than there may be nothing is made.
+        if inflate.eof and text.count(b'"') - text.count(b'\\"') <= 4 * MAX_FILES:
             return json.loads(text)
     except (ValueError, zlib.error, RecursionError):
         pass

@@ -50,7 +50,7 @@ class Limits:
     cpu_s: int = 10
     wall_s: float = 300.0
     memory_bytes: int = 2 << 30
-    output_bytes: int = 16 << 20
+    output_bytes: int = 32 << 20
     message_bytes: int = 64 << 10
 
 
