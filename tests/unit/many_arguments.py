@@ -32,8 +32,10 @@ class Kind:
 
     def value(self, number: Words) -> Words:
         """What is read of it: a sum of `scale * number + offset`, modulo 2^32."""
-        return sum((np.uint32(scale % (1 << 32)) * number + np.uint32(offset) for scale, offset in self.parts),
-                   np.zeros_like(number))  # fmt: skip
+        total: Words = np.zeros_like(number)
+        for scale, offset in self.parts:
+            total += np.uint32(scale) * number + np.uint32(offset)
+        return total
 
 
 HEAD = """
@@ -69,7 +71,8 @@ _BITS = {"short": 1023, "uchar": 127, "float": 1023, "uchar16": 15, "float3": 10
 def worth(kind: str, number: Words, x: Words) -> Words:
     """What is read of an argument made of a number."""
     if kind == "pointer":
-        return x[number & 7]
+        found: Words = x[number & np.uint32(7)]
+        return found
     return KINDS[kind].value(number & np.uint32(_BITS.get(kind, 0xFFFFFFFF)))
 
 

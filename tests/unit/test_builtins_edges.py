@@ -171,7 +171,7 @@ def same(got: Any, value: Any) -> bool:
         return bool(np.isfinite(got) and abs(float(got) - float(value)) <= 2 * float(np.spacing(abs(value))))
 
 
-LEFT = {
+LEFT: dict[str, tuple[tuple[float | None, ...], ...]] = {
     "fract(x, &r)": ((1.75, 0.75, 1), (-0.25, 0.75, -1), (-0.0, -0.0, -0.0), (INF, 0, INF), (-INF, -0.0, -INF),
                      (NAN, NAN, NAN)),
     "modf(x, &r)": ((1.75, 0.75, 1), (-2.5, -0.5, -2), (-INF, -0.0, -INF), (-0.0, -0.0, -0.0), (NAN, NAN, NAN)),
@@ -183,7 +183,7 @@ LEFT = {
     "remquo(x, 3.0f, &k)": ((5.0, -1, 2), (-5.0, 1, -2), (7.0, 1, 2), (1.5, 1.5, 0), (4.5, -1.5, 2), (3e9, None, None),
                             (-6.0, -0.0, -2), (INF, NAN, 0)),
 }  # fmt: skip
-LEFT_OF = {
+LEFT_OF: dict[str, dict[str, tuple[tuple[float | None, ...], ...]]] = {
     "float": {
         "fract(x, &r)": ((-1e-10, 0.99999994, -1),),
         "frexp(x, &k)": ((1e-45, 0.5, -148), (3e38, None, 128), (1.5e-39, None, -128), (1.2e-38, None, -125)),

@@ -101,8 +101,9 @@ SOURCE = {kind: source(kind) for kind in FORMATS}
 
 def inputs(form: Format, low: float, high: float, seed: int) -> Array:
     rng = np.random.default_rng(seed)
-    any_bits = rng.integers(0, 1 << (8 * np.dtype(form.bits).itemsize), 120, dtype=form.bits)
-    return np.concatenate(
+    word: Any = np.uint32 if form.bits == "u4" else np.uint64
+    any_bits: Array = rng.integers(0, 1 << 8 * np.dtype(word).itemsize, 120, dtype=word)
+    parts = np.concatenate(
         [
             np.array(SPECIAL[form.name], form.dtype),
             any_bits.view(form.dtype),
@@ -110,7 +111,9 @@ def inputs(form: Format, low: float, high: float, seed: int) -> Array:
             (np.exp2(rng.uniform(-12, 4, 120)) * rng.choice([-1, 1], 120)).astype(form.dtype),
             rng.integers(-40, 40, 40).astype(form.dtype) / 4,
         ]
-    ).astype(form.dtype)
+    )
+    found: Array = parts.astype(form.dtype)
+    return found
 
 
 def run(form: Format, name: str, arrays: Sequence[Array], whole: Array, fpu: bool) -> Array:

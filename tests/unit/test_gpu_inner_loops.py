@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.gpu import inner_loops
+from eddy.gpu import inner_loops, toolchain
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.item_parameter import STUB
 from eddy.gpu.launch import launch
@@ -64,17 +64,17 @@ def test_a_crowded_loop_takes_the_shorter_way_and_computes_the_same(monkeypatch:
     made: list[str] = []
     generate = Compiler._generate
 
-    def watched(self: Compiler, code: tuple[str, ...], ir: str) -> str:
-        made.append(generate(self, code, ir))
+    def watched(self: Compiler, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
+        made.append(generate(self, code, ir, said))
         return made[-1]
 
     monkeypatch.setattr(Compiler, "_generate", watched)
-    program = compiler()._compile(complete(POINTS, {}), True, "", False)
+    program = compiler()._compile(complete(POINTS, {}), True, "", toolchain.SINGLE)
     lengths = [sum(length for length, _ in inner_loops.innermost(text, f"{STUB}gain")) for text in made]
     assert len(lengths) == 2
     assert lengths[1] < lengths[0]
     monkeypatch.setattr(inner_loops, "MAX_RELOADS", 1000)
-    assert compiler()._compile(complete(POINTS, {}), True, "", False).elf != program.elf
+    assert compiler()._compile(complete(POINTS, {}), True, "", toolchain.SINGLE).elf != program.elf
     rng = np.random.default_rng(5)
     x, w = rng.random((16, 1000), "f4"), rng.random(1000, "f4")
     y, to = np.zeros(2000, "f4"), rng.integers(0, 1000, 1000).astype("i4")

@@ -238,7 +238,7 @@ def _deflated(includes: Mapping[str, str]) -> dict[str, str] | str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def _inflated(raw: object) -> object:
+def _inflated(raw: object) -> Any:
     """Headers that travelled, whatever they are; of a bound size, whatever they claim to be."""
     if not isinstance(raw, str):
         return raw
