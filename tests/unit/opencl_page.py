@@ -48,7 +48,7 @@ one call (*call to 'pow' is ambiguous*: cast them to one type), integers alone w
 
 An integer next to a `double` becomes one, and so does a scalar of `float` next to a vector of `double`. A scalar of
 `double` next to a vector of *float* becomes `float`, as the language converts an argument. `vstoren`, `shuffle2` and
-the copies refuse arguments whose elements have different types.
+the copies refuse arguments whose elements have different types; integers of one size are alike.
 
 ## All of them
 

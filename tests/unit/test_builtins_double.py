@@ -586,6 +586,15 @@ NARROWING = [
 ]  # fmt: skip
 
 
+def test_integers_of_one_size_are_alike_in_memory() -> None:
+    source = """kernel void f(global int *a, global uint *b, local uint *t) {
+      vstore2(vload2(0, a), 1, b); vstore2((uchar2)(1, 255), 0, (global char *)(b + 4));
+      async_work_group_copy(t, a, 2, 0); barrier(CLK_LOCAL_MEM_FENCE); b[0] = t[1]; }"""
+    a, b = np.array([-1, 7], "i4"), np.zeros(5, "u4")
+    launch(cluster(), compiled(source), "f", (1,), [a, b, Local(8)])
+    assert b.tolist() == [7, 0, 0xFFFFFFFF, 7, 0xFF01]
+
+
 def test_nothing_is_narrowed_on_its_way_to_memory() -> None:
     for body, words in zip(NARROWING, refusals(NARROWING), strict=True):
         assert words, body

@@ -272,7 +272,7 @@ class Compiler:
             said.append(ended.message)
             made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(made, "rb") as linked:
-                return linked.read(self.limits.output_bytes)
+                return linked.read(min(os.fstat(made).st_size, self.limits.output_bytes))
 
     def _check(self, ended: ProcessEnd) -> None:
         """Turn a step that failed into the error that says why, and nothing else."""

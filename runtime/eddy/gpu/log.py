@@ -24,7 +24,7 @@ MAX_FOREIGN = 64
 """Strings outside the program, in arrays, that are read at most."""
 
 _HEAD_BYTES = 4 * len(LOG_WORDS)
-WIDE = np.uint32(1)
+WIDE = 1
 """Set in a record's first word, its bytes, where its numbers are double."""
 Read = Callable[[int, int], bytes]
 Words = npt.NDArray[np.uint32]
@@ -61,12 +61,11 @@ def read_log(read: Read, image: bytes, region_bytes: int, logs: Logs) -> str:
     # Each record is a piece at least, so that no more of them can be shown.
     lanes, first, last = records[:MAX_PIECES].T.astype(np.int64)
     formats, starts = words[lanes, first + 1], lanes * logs.stride + 4 * first
-    ends, wide = starts + 4 * (last - first), words[lanes, first] & WIDE
-    places = zip(formats.tolist(), (starts + _HEAD_BYTES).tolist(), ends.tolist(), wide.tolist(), strict=True)
+    places = zip(formats.tolist(), (starts + _HEAD_BYTES).tolist(), (starts + 4 * (last - first)).tolist(), strict=True)
     done = 0
     try:
-        for address, start, end, is_wide in places:
-            text.record(address, raw[start:end], bool(is_wide))
+        for address, start, end in places:
+            text.record(address, raw[start:end], bool(raw[start - _HEAD_BYTES] & WIDE))
             done += 1
     except Full:
         missing = records[done:]
@@ -88,7 +87,7 @@ def _records(words: Words) -> Words:
     for place in range(words.shape[1] // len(LOG_WORDS)):
         room = at + len(LOG_WORDS) <= end
         lanes, at, end = lanes[room], at[room], end[room]
-        length = words[lanes, at] & ~WIDE
+        length = words[lanes, at] & ~np.uint32(WIDE)
         good = (length >= _HEAD_BYTES) & (length % 4 == 0) & (length // 4 <= end - at)
         lanes, at, end = lanes[good], at[good], end[good]
         if not lanes.size:

@@ -4,8 +4,13 @@
 #define EDDY_ELEMENT __typeof_unqual__(eddy_p[0])
 #define EDDY_VLOAD(n, o, p) ({ EDDY_AT(n, o, p); EDDY_ELEMENT __attribute__((ext_vector_type(n))) eddy_r; \
   for (int eddy_i = 0; eddy_i < n; eddy_i++) eddy_r[eddy_i] = eddy_p[eddy_i]; eddy_r; })
-#define EDDY_SAME(a, b, name) _Static_assert(__builtin_types_compatible_p(__typeof_unqual__(a), __typeof_unqual__(b)), \
-  name ": its arguments have elements of different types")
+// Nothing is narrowed on its way to memory: elements are of one type, or integers of one size.
+#define EDDY_IS(T, S, U) (__builtin_types_compatible_p(T, S) || __builtin_types_compatible_p(T, U))
+#define EDDY_ARE(A, B, S, U) (EDDY_IS(A, S, U) && EDDY_IS(B, S, U))
+#define EDDY_ALIKE(A, B) (__builtin_types_compatible_p(A, B) || EDDY_ARE(A, B, char, uchar) || EDDY_ARE(A, B, short, ushort) \
+  || EDDY_ARE(A, B, int, uint) || EDDY_ARE(A, B, long, ulong))
+#define EDDY_SAME(a, b, name) \
+  _Static_assert(EDDY_ALIKE(__typeof_unqual__(a), __typeof_unqual__(b)), name ": its arguments have elements of different types")
 #define EDDY_VSTORE(n, v, o, p) ({ EDDY_AT(n, o, p); const __auto_type eddy_v = (v); EDDY_SAME(eddy_p[0], eddy_v[0], "vstore" #n); \
   for (int eddy_i = 0; eddy_i < n; eddy_i++) eddy_p[eddy_i] = eddy_v[eddy_i]; })
 //@ vload2
