@@ -20,7 +20,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,14 +33,16 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.bench_process import simulate
 from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key, precompiled
-from eddy_sim.filelist import read_filelist, tool_arguments
-from eddy_sim.toolchain import BuildFailed, verilator_root, versions
+from eddy_sim.filelist import language_arguments, read_filelist, tool_arguments
+from eddy_sim.model_unit import CPP, write_unit
+from eddy_sim.toolchain import run, verilator_root, versions
 
 ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
 
 VERILATOR_FLAGS = (
-    *("--cc", "--vpi", "--prefix", "Vtop", "--assert", "--quiet"),
+    # Delays are passed over, as synthesis does: HLS writes `#0` into every initial block.
+    *("--cc", "--vpi", "--prefix", "Vtop", "--assert", "--no-timing", "--quiet"),
     # Everything starts at zero: with random values the clock may rise, and claims be checked, before there is a reset.
     *("--x-assign", "unique", "--x-initial", "unique", "--timescale", "1ns/1ps", "-Wall", "-Wno-fatal"),
 )
@@ -50,7 +51,6 @@ COMPILE_FLAGS = (
     *("-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0"),
     *("-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"),
 )
-CPP = Path(__file__).parent / "cpp"
 LINK_FLAGS = (
     "-shared",
     "-O1",
@@ -59,7 +59,7 @@ LINK_FLAGS = (
     "-fno-sanitize=all",
     f"-Wl,--version-script={CPP / 'bench.map'}",
 )
-RUNTIME_SOURCES = ("verilated.cpp", "verilated_vpi.cpp", "verilated_threads.cpp")
+RUNTIME, RUNTIME_PARTS = "bench_host.cpp", ("model_files.h", "model_files.hpp")
 
 
 class BenchFailed(EddyError):
@@ -111,7 +111,7 @@ class Bench:
             *(f"-D{k}={v}" for k, v in self.defines.items()),
         ]
         # A bench that looks nowhere else keeps the name it had before there was `seen`.
-        looks = (self.top, arguments, self.inner, *self.seen.items())
+        looks = (self.top, arguments, self.inner, *self.seen.items(), *language_arguments(files))
         # It finds cocotb's library where that lay when it was linked, which may be an environment that is gone.
         libraries, _ = _cocotb_folders()
         key = _hash(repr(looks), str(libraries), *_texts(files))
@@ -172,7 +172,8 @@ class Bench:
             work,
         )
         libraries, share = _cocotb_folders()
-        unit = _as_one(CPP / "bench_main.cpp", model)
+        unit = model / "unit.cpp"
+        write_unit(unit, model, CPP / "bench_main.cpp", files)
         objects = [_runtime(), unit.with_suffix(".o")]
         headers = (f"-I{model}", f"-I{share / 'lib' / 'verilator'}", *precompiled("verilated_vpi.h", COMPILE_FLAGS))
         _run([*_compiler(), *headers, "-c", str(unit), "-o", str(objects[-1])], f"compiling {self.top}", work)
@@ -180,14 +181,6 @@ class Bench:
         linked = (*map(str, objects), str(cxx_library()), "-lunwind", *libraries_found, "-o", str(output))
         _run([sys.executable, "-m", "ziglang", "c++", *LINK_FLAGS, *linked], f"linking {self.top}", work)
         shutil.rmtree(model)
-
-
-def _as_one(main: Path, model: Path) -> Path:
-    """All of a model's C++ as one unit; without its exports to C, of which no block has any."""
-    parts = [part for part in sorted(model.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
-    unit = model / "unit.cpp"
-    unit.write_text("".join(f'#include "{part}"\n' for part in (main, *parts)), encoding="utf-8")
-    return unit
 
 
 def _failures(results: Path) -> int:
@@ -224,25 +217,24 @@ def _cocotb_folders() -> tuple[Path, Path]:
 
 def _runtime() -> Path:
     """Verilator's own runtime, compiled once for all benches, as one unit."""
-    include = verilator_root() / "include"
 
     def make(output: Path) -> None:
-        unit = output.with_suffix(".cpp")
-        unit.write_text("".join(f'#include "{include / name}"\n' for name in RUNTIME_SOURCES), encoding="utf-8")
-        _run([*_compiler(), "-c", str(unit), "-o", str(output)], "compiling the runtime", output.parent)
+        command = [*_compiler(), f"-I{CPP}", "-c", str(CPP / RUNTIME), "-o", str(output)]
+        _run(command, "compiling the runtime", output.parent)
 
-    return _product(build_folder() / "runtime" / _hash(*RUNTIME_SOURCES) / "runtime.o", make)
+    texts = _texts([CPP / name for name in (RUNTIME, *RUNTIME_PARTS)])
+    return _product(build_folder() / "runtime" / _hash(*texts) / "runtime.o", make)
 
 
 def _texts(files: Sequence[Path]) -> Iterator[str]:
     for path in files:
-        yield f"{path.name}\0{path.read_text(encoding='utf-8')}"
+        yield f"{path.name}\0{path.read_text(encoding='utf-8', errors='surrogateescape')}"
 
 
 def _hash(*parts: str) -> str:
     tools = (key(), *versions(), ("cocotb", metadata.version("cocotb")), VERILATOR_FLAGS, COMPILE_FLAGS)
     parts = (*parts, *_texts((CPP / "bench_main.cpp", CPP / "bench.map")))
-    return hashlib.sha256("\0".join((repr(tools), *parts)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join((repr(tools), *parts)).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _product(path: Path, make: Callable[[Path], None]) -> Path:
@@ -261,15 +253,6 @@ def _product(path: Path, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def _run(command: Sequence[str], what: str, folder: Path) -> None:
-    environment = {
-        **os.environ,
-        "VERILATOR_ROOT": str(verilator_root()),
-        "ZIG_LOCAL_CACHE_DIR": str(folder / ".zig-cache"),
-    }
-    result = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    if result.returncode != 0:
-        said = "\n".join(result.stdout.splitlines()[-40:])
-        raise BuildFailed(f"{what} failed (exit {result.returncode}):\n{said}", command=list(command))
+def _run(command: list[str], what: str, folder: Path) -> None:
+    environment = {"VERILATOR_ROOT": str(verilator_root()), "ZIG_LOCAL_CACHE_DIR": str(folder / ".zig-cache")}
+    run(command, what, environment)

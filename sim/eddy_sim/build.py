@@ -4,8 +4,8 @@ Every product is named by the hash of what it was made of: sources, parameters, 
 is built once, in a folder of its own, and moved into place in one step, so that builders in several processes never see
 half a file; a lock file per product keeps them from doing the same work twice.
 
-The *build hash* of a module (and of the shell) is the first 64 bits of the hash over its RTL and the tools that
-translate it. It is set as the parameter `BuildHash` and read back from the identity block.
+The *build hash* of a module (and of the shell) is the first 64 bits of the hash over its RTL, the data files that it
+reads, and the tools that translate it. It is set as the parameter `BuildHash` and read back from the identity block.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from eddy.packages.fields import load_yaml
 
 from eddy_sim import products, shims
 from eddy_sim.cxx import compile_objects, compile_shared, key, verilated_headers
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import data_of, language_arguments, read_filelist
+from eddy_sim.model_trial import check_begins
+from eddy_sim.model_unit import CPP, write_unit
 from eddy_sim.products import Progress, build_folder, product, silent
 from eddy_sim.toolchain import (
-    RUNTIME_SOURCES,
     VERILATOR_FLAGS,
     verilate,
-    verilator_root,
     versions,
 )
 
 ROOT = products.ROOT
 GENERATED = tuple(ROOT / "hw" / "regs" / "generated" / name for name in ("eddy_window.h", "eddy_memory_counters.h"))
 """The shell's address map, and that of what the board's program itself answers, for C++."""
-CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""
 PREFIX = "Vmodel"
@@ -46,6 +45,9 @@ _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for n
 FAST = "-O3"
 OPTIMISATION = FAST
 """How modules are compiled. Without optimising one is built sooner, and simulates several times slower."""
+RUNTIME, RUNTIME_PARTS = "model_host.cpp", ("model_files.h", "model_files.hpp")
+"""Verilator's runtime library as models have it."""
+_FILE_CALL = re.compile(r"\bVL_(READMEM|FOPEN|WRITEMEM)")
 REGISTERS = ("lite_port.hpp", "hls_registers.hpp", "module_abi.hpp")
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
 
@@ -62,7 +64,8 @@ class _Rtl:
 
     def build_hash(self) -> int:
         """First 64 bits of the hash over the sources and the translator."""
-        digest = hashlib.sha256(repr((self.top, self.parameters, VERILATOR_FLAGS, versions())).encode())
+        flags = (*VERILATOR_FLAGS, *language_arguments(self.files))
+        digest = hashlib.sha256(repr((self.top, self.parameters, flags, versions())).encode())
         for file in self.files:
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
         return int.from_bytes(digest.digest()[:8], "big")
@@ -111,10 +114,9 @@ def build_shell(shape: ShellShape, progress: Progress = silent) -> Path:
     num_slots = shape.slots
     rtl = _shell_rtl(shape)
     with_hash = _takes_build_hash(rtl)
+    around = _shim_texts("shell_shim.cpp", RUNTIME, *RUNTIME_PARTS)
     wrapper = shims.wrapper_source(with_hash)
-    key = _key(
-        "shell", f"{rtl.build_hash():016x}", wrapper, _CONTROL, shims.shell_copies(), *_shim_texts("shell_shim.cpp")
-    )
+    key = _key("shell", f"{rtl.build_hash():016x}", wrapper, _CONTROL, shims.shell_copies(), *around)
 
     def make(work: Path) -> None:
         source = work / f"{shims.WRAPPER_TOP}.sv"
@@ -215,14 +217,22 @@ def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
     def make(work: Path) -> None:
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
+        if data_of(rtl.files) or _uses_files(work / "verilated"):
+            check_begins(work / "out", f"the model of {rtl.top}")
 
     return product(_module_product(rtl), make, progress), build_hash
+
+
+def _uses_files(generated: Path) -> bool:
+    """Whether a model opens files."""
+    return any(_FILE_CALL.search(file.read_text(encoding="utf-8")) for file in generated.glob("*.cpp"))
 
 
 def _module_product(rtl: _Rtl) -> str:
     """Name of the file a module's model is in."""
     other = () if OPTIMISATION == FAST else (OPTIMISATION,)
-    parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"), *other)
+    around = _shim_texts("module_shim.cpp", RUNTIME, *RUNTIME_PARTS)
+    parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *around, *other)
     return f"{rtl.top}-{parts}.so"
 
 
@@ -287,20 +297,16 @@ def _compile_model(
         normaliser += shims.instances(symbols, rtl.resting)
     (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
     unit = work / "unit.cpp"
-    parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
-    unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / shim)), encoding="utf-8")
+    write_unit(unit, generated, CPP / shim, rtl.files)
     includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}", optimisation, *verilated_headers(optimisation, progress))
     compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)
 
 
 def verilator_runtime(progress: Progress) -> Path:
     """Verilator's runtime library as one object, shared by every model."""
-    include = verilator_root() / "include"
-    sources = [include / name for name in RUNTIME_SOURCES]
 
     def make(work: Path) -> None:
-        unit = work / "runtime.cpp"
-        unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
-        compile_objects([unit], work)[0].replace(work / "out")
+        compile_objects([CPP / RUNTIME], work, f"-I{CPP}")[0].replace(work / "out")
 
-    return product(f"runtime-{_key('runtime')}.o", make, progress)
+    texts = ((CPP / name).read_text(encoding="utf-8") for name in (RUNTIME, *RUNTIME_PARTS))
+    return product(f"runtime-{_key('runtime', *texts)}.o", make, progress)

@@ -34,7 +34,7 @@ END_S = 5.0
 GRACE_S = 1.0
 """Wall seconds a build that is given up has to end by itself."""
 TAIL_LINES, TAIL_LETTERS = 12, 2000
-"""What is kept of a compiler's message: its end."""
+"""What is kept of what a build said: its end, which begins with the errors of a compiler that refused."""
 
 
 def command_of(module: str) -> Sequence[str]:
@@ -179,7 +179,7 @@ def main(module: str) -> int:
     try:
         build.build_module(module)
     except EddyError as error:
-        print(error.message, file=sys.stderr)
+        print("\n".join(error.message.splitlines()[:TAIL_LINES]), file=sys.stderr)
         return 1
     return 0
 

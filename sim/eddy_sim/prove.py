@@ -19,7 +19,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -27,7 +27,7 @@ from typing import ClassVar
 from eddy.core.errors import EddyError
 
 from eddy_sim import smt_solver, yosys
-from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
+from eddy_sim.filelist import data_of, read_filelist, sources_of, with_keywords
 
 ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
@@ -113,19 +113,18 @@ class Proof:
     def _name(self) -> str:
         return "-".join([self.top, *(f"{name}{value}" for name, value in self.parameters.items())])
 
-    def _folder(self, name: str, mutation: Mutation | None) -> tuple[Path, list[str]]:
-        """A folder with the sources, and their names in order."""
+    def _folder(self, name: str, mutation: Mutation | None) -> tuple[Path, list[Path]]:
+        """A folder with copies of the block's files, and those files in order."""
         work = ROOT / "build" / "formal" / name
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         files = [*read_filelist(self.filelist), FORMAL / f"{self.top}.sv"]
-        for path in files:
-            (work / path.name).write_text(mutated(path, mutation), encoding="utf-8")
-        return work, [path.name for path in files]
+        stage(files, work, mutation)
+        return work, files
 
     def _run(self, mode: str, name: str, mutation: Mutation | None) -> tuple[str, str]:
-        work, names = self._folder(name, mutation)
-        (work / "proof.sby").write_text(self._script(mode, names), encoding="utf-8")
+        work, files = self._folder(name, mutation)
+        (work / "proof.sby").write_text(self._script(mode, files), encoding="utf-8")
         # Solvers are looked up by name; the wheel puts Z3 next to Python.
         tools = Path(sys.executable).parent
         smt_solver.put_into(work)
@@ -146,9 +145,9 @@ class Proof:
         found = re.search(r"DONE \((\w+)", result.stdout)
         return (found.group(1) if found else f"exit {result.returncode}"), result.stdout
 
-    def _script(self, mode: str, names: Sequence[str]) -> str:
+    def _script(self, mode: str, files: Sequence[Path]) -> str:
         parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
-        sources = " ".join(name for name in names if not name.endswith(HEADER_SUFFIX))
+        sources = " ".join(path.name for path in sources_of(files))
         without = "" if self.own_assertions else " -DSYNTHESIS"
         read = f"read_slang --threads 1 --no-synthesis-define{without} {sources} --top {self.top}{parameters}"
         # A trace shows by itself that the assumptions allow it.
@@ -165,9 +164,19 @@ class Proof:
                     engine,
                     "",
                 ),
-                *("[script]", read, f"prep -top {self.top}", "", "[files]", *names, ""),
+                *("[script]", read, f"prep -top {self.top}", "", "[files]", *(path.name for path in files), ""),
             ]
         )
+
+
+def stage(files: Iterable[Path], folder: Path, mutation: Mutation | None = None) -> None:
+    """Copy a block's files into a folder, named without their own folders, with the mistake where one is given."""
+    for path in files:
+        if data_of([path]):
+            shutil.copyfile(path, folder / path.name)
+        else:
+            text = with_keywords(path, mutated(path, mutation))
+            (folder / path.name).write_text(text, encoding="utf-8")
 
 
 def mutated(path: Path, mutation: Mutation | None) -> str:

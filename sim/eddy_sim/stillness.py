@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy_sim.filelist import read_filelist, sources_of
-from eddy_sim.prove import ROOT, Mutation, ProofFailed, mutated
+from eddy_sim.prove import ROOT, Mutation, ProofFailed, stage
 from eddy_sim.yosys import run_script
 
 Netlist = dict[str, Any]
@@ -81,8 +81,7 @@ class Stillness:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         files = read_filelist(self.filelist)
-        for path in files:
-            (work / path.name).write_text(mutated(path, mutation), encoding="utf-8")
+        stage(files, work, mutation)
         names = " ".join(path.name for path in sources_of(files))
         read = f"read_slang --threads 1 {names} --top {self.top}"
         # Every flop a plain one, so that its D input is its next value.

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from importlib import metadata, util
 from pathlib import Path
@@ -25,7 +27,8 @@ VERILATOR_FLAGS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast"),
     *("--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet"),
 )
-RUNTIME_SOURCES = ("verilated.cpp", "verilated_threads.cpp")
+SHOWN_LINES = 30
+"""Most lines of what a tool said that a message has."""
 
 
 class BuildFailed(EddyError):
@@ -132,9 +135,27 @@ def run(command: list[str], what: str, environment: dict[str, str]) -> None:
         finally:
             _running.discard(process)
     if process.returncode != 0:
-        last = "\n".join(said.splitlines()[-30:])
-        message = f"{what} failed (exit {process.returncode}):\n{last}"
+        message = f"{what} failed (exit {process.returncode}):\n{errors_first(said)}"
         raise BuildFailed(message, command=command, exit=process.returncode)
+
+
+def errors_first(said: str) -> str:
+    """What a tool said before it failed: its errors, then how many warnings of which kinds; or the end of it."""
+    errors: list[str] = []
+    warnings: Counter[str] = Counter()
+    in_error = False
+    for line in said.splitlines():
+        warning = re.match(r"%Warning(?:-(\w+))?:", line)
+        if warning:
+            warnings[warning[1] or "others"] += 1
+        in_error = not warning and (line.startswith("%Error") or (in_error and not line.startswith("%")))
+        errors += [line] * in_error
+    if not errors:
+        return "\n".join(said.splitlines()[-SHOWN_LINES:])
+    left_out = len(errors) - SHOWN_LINES
+    errors = errors[:SHOWN_LINES] + [f"(and {left_out} more lines about errors)"] * (left_out > 0)
+    kinds = ", ".join(f"{kind} {count}" for kind, count in warnings.most_common())
+    return "\n".join(errors + [f"(and {warnings.total()} warnings: {kinds})"] * bool(warnings))
 
 
 _running: set[subprocess.Popen[str]] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import area  # noqa: E402
-from area_report import clocks  # noqa: E402
+from area_report import clocks, synthesis  # noqa: E402
 from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
-from area_report.synthesis import UnknownCell, count  # noqa: E402
+from area_report.synthesis import UnknownCell, count, synthesize  # noqa: E402
 from area_report.tops import Device, Top, header, meaning, read_tops  # noqa: E402
 
 SOURCE = """
@@ -182,6 +183,42 @@ def test_a_key_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:
     assert box.key() == first
     source.write_text(SOURCE.replace("q_o\n);", "q_o,\n  input logic a_i\n);"))
     assert box.key() != first
+
+
+FOREIGN = """\
+`timescale 1 ns / 1 ps
+`include "sizes.vh"
+module foreign(input clk, input [1:0] at, output reg [7:0] bit);
+  reg [7:0] logic [0:`DEPTH-1];
+  reg do;
+  initial begin
+    #0 do = 1'b0;
+    $readmemh("./rom.dat", logic);
+  end
+  always @(posedge clk) begin
+    do <= #1 !do;
+    bit <= #1 logic[at] ^ {8{do}};
+  end
+endmodule
+"""
+
+
+def test_verilog_with_headers_data_and_delays_is_synthesized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HLS writes it: another ROM is another figure, and a ROM that is not there is no figure."""
+    monkeypatch.setattr(synthesis, "ROOT", tmp_path)
+    (tmp_path / "foreign.v").write_text(FOREIGN)
+    (tmp_path / "sizes.vh").write_text("`define DEPTH 4\n")
+    (tmp_path / "rom.dat").write_text("11\n22\n33\n44\n")
+    (tmp_path / "foreign.f").write_text("sizes.vh\nforeign.v\nrom.dat\n")
+    top = Top("foreign", "part", "foreign", tmp_path / "foreign.f")
+    figures, _ = synthesize(top)
+    first = top.key()
+    (tmp_path / "rom.dat").write_text("00\n00\n00\n00\n")
+    assert top.key() != first
+    assert synthesize(top)[0]["ff"] < figures["ff"], "all bits of a word are one"
+    (tmp_path / "foreign.f").write_text("sizes.vh\nforeign.v\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        synthesize(top)
 
 
 def test_what_no_source_names_makes_no_figure_old(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from eddy.board.profile import load_profile
-from eddy_sim.filelist import HEADER_SUFFIX, expanded, read_filelist
+from eddy_sim.filelist import expanded, read_filelist, sources_of
+from eddy_sim.prove import stage
 from eddy_sim.yosys import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,14 +61,12 @@ def test_the_boards_differ_in_their_names_alone() -> None:
 
 def elaborated(board: str, folder: Path) -> dict[str, Any]:
     """The hierarchy of a board's fabric with boxes for primitives, as Yosys counts it."""
-    names = []
-    for path in [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *MODELS]:
-        text = path.read_text(encoding="utf-8")
-        if path in MODELS:
-            text = re.sub(r"^  assign .*\n", "", text, flags=re.MULTILINE)  # nothing inside: a box
-        (folder / path.name).write_text(text, encoding="utf-8")
-        if path.suffix != HEADER_SUFFIX:
-            names.append(path.name)
+    files = [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *MODELS]
+    stage(files, folder)
+    for path in (folder / model.name for model in MODELS):
+        text = re.sub(r"^  assign .*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        path.write_text(text, encoding="utf-8")  # nothing inside: a box
+    names = [path.name for path in sources_of(files)]
     keep = " ".join(f"t:{box}" for box in BOXES)
     script = (
         f"read_slang --threads 1 --empty-blackboxes -DSYNTHESIS {' '.join(names)} --top {board}\n"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import FilelistInvalid, expanded, read_filelist, tool_arguments
+from eddy_sim.filelist import (
+    FilelistInvalid,
+    data_of,
+    expanded,
+    headers_of,
+    read_filelist,
+    sources_of,
+    tool_arguments,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "hw").rglob("*.f"))
@@ -43,7 +51,11 @@ def test_comments_and_blank_lines_mean_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("missing.sv\n", "bad.f:1: there is no source"),
+        ("missing.sv\n", "bad.f:1: there is no file"),
+        ("missing.dat\n", "bad.f:1: there is no file"),
+        ("+incdir+nowhere\n", "bad.f:1: there is no folder"),
+        ("+incdir+.\n", "bad.f:1: .* holds no header"),
+        ("block.vhd\n", r"bad.f:1: 'block.vhd' is not a source"),
         ("\n-f missing.f\n", "bad.f:2: there is no file list"),
         ("+define+X\n", r"bad.f:1: '\+define\+X' is not a source"),
         ("-f\n", "bad.f:1: '-f' is not a source"),
@@ -64,6 +76,39 @@ def test_headers_are_listed_and_a_tool_is_told_where_they_are(tmp_path: Path) ->
     assert expanded(source.read_text(), files) == "module top (\ninput a_i\n\n);\nendmodule\n"
     with pytest.raises(FilelistInvalid, match=r"ports\.svh"):
         expanded(source.read_text(), [source])
+
+
+def test_every_kind_of_file_is_told_by_its_suffix(tmp_path: Path) -> None:
+    names = ("rom.dat", "ports.vh", "low.v", "table.mem", "pkg.sv", "code.hex", "regs.svh")
+    for name in names:
+        write(tmp_path / name)
+    files = read_filelist(write(tmp_path / "top.f", "".join(f"{name}\n" for name in names)))
+    assert [file.name for file in files] == list(names)
+    assert [file.name for file in sources_of(files)] == ["low.v", "pkg.sv"]
+    assert [file.name for file in headers_of(files)] == ["ports.vh", "regs.svh"]
+    assert [file.name for file in data_of(files)] == ["rom.dat", "table.mem", "code.hex"]
+    folder = tmp_path.resolve()
+    assert tool_arguments(files) == ["+1364-2005ext+v", f"-I{folder}", f"{folder}/low.v", f"{folder}/pkg.sv"]
+
+
+def test_headers_of_a_folder_are_found_by_the_names_that_sources_give_them(tmp_path: Path) -> None:
+    for name in ("inc/one.vh", "inc/deep/two.svh", "inc/notes.md"):
+        write(tmp_path / name)
+    write(tmp_path / "top.sv", '`include "one.vh"\n`include "deep/two.svh"\nmodule top; endmodule\n')
+    files = read_filelist(write(tmp_path / "top.f", "+incdir+inc\ntop.sv\n"))
+    inc = (tmp_path / "inc").resolve()
+    assert files == [inc / "deep/two.svh", inc / "one.vh", (tmp_path / "top.sv").resolve()]
+    assert tool_arguments(files)[:-1] == [f"-I{inc / 'deep'}", f"-I{inc}"]
+
+
+def test_two_data_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Memories are filled by the names of files alone: which of the two it would be nobody can tell."""
+    for name in ("a/rom.dat", "b/rom.dat"):
+        write(tmp_path / name, "00\n")
+    write(tmp_path / "a/a.f", "rom.dat\n")
+    assert len(read_filelist(write(tmp_path / "twice.f", "-f a/a.f\na/rom.dat\n"))) == 1
+    with pytest.raises(FilelistInvalid, match=r"a/rom\.dat and .*b/rom\.dat have one name"):
+        read_filelist(write(tmp_path / "both.f", "-f a/a.f\nb/rom.dat\n"))
 
 
 def test_a_missing_list_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from eddy.core.errors import NotFound
 from eddy_sim import build, cxx, models
 from eddy_sim.products import product, silent
-from eddy_sim.toolchain import BuildFailed
+from eddy_sim.toolchain import BuildFailed, errors_first
 
 SOUND = "module m (input logic clk_i, output logic q_o);\n  always_ff @(posedge clk_i) q_o <= !q_o;\nendmodule\n"
 
@@ -82,6 +82,22 @@ def test_builders_in_several_processes_share_one_product(tmp_path: Path) -> None
     said = [process.communicate(timeout=180)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
     assert "".join(said).count("made") == 1
+
+
+def test_errors_come_before_lint_however_much_of_it_there_is() -> None:
+    lint = "".join(f"%Warning-WIDTHTRUNC: foreign.v:{n}:3: too wide\n   {n} |  x\n      |  ^\n" for n in range(90))
+    error = "%Error: foreign.v:7:1: syntax error, unexpected endmodule\n    7 | endmodule\n      | ^~~\n"
+    other = "%Warning: no code\n"
+    said = errors_first(error + lint + other + "%Error: Exiting due to 1 error(s)\n")
+    assert said.startswith(error)
+    assert said.splitlines()[-2:] == [
+        "%Error: Exiting due to 1 error(s)",
+        "(and 91 warnings: WIDTHTRUNC 90, others 1)",
+    ]
+    assert errors_first("a\nb: error: no\n") == "a\nb: error: no", "another compiler's end"
+    many = errors_first(error * 20)
+    assert many.endswith("(and 30 more lines about errors)")
+    assert len(many.splitlines()) == 31
 
 
 @pytest.mark.rtl

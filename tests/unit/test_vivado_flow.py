@@ -17,7 +17,7 @@ import pytest
 from eddy.board.profile import load_profile
 from eddy_drivers.regs import window
 from eddy_sim.bitstreams import fits, modules
-from eddy_sim.filelist import read_filelist, sources_of
+from eddy_sim.filelist import include_folders, read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -87,6 +87,45 @@ def test_every_source_is_read_once_for_each_part(name: str) -> None:
     lists = [module.files for module in modules()] + [ROOT / f"hw/top/{name}/{name}.f"]
     assert runs == [sources_of(read_filelist(path)) for path in lists]
     assert all(len(set(files)) == len(files) for files in runs)
+
+
+LISTS = """\
+proc read_verilog {args} { puts "read_verilog $args" }
+proc read_mem {args} { puts "read_mem $args" }
+source [lindex $argv 0]
+puts "folders [read_list [lindex $argv 1]]"
+"""
+
+
+@needs_tclsh
+def test_every_kind_of_file_reaches_the_synthesizer_as_its_kind(tmp_path: Path) -> None:
+    """Verilog as Verilog, headers by their folders, data where memories look for it: in the folder of the run."""
+    for name in ("inc/deep/two.vh", "one.svh", "low.v", "rom.dat", "code.hex", "more/more.f"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "top.sv").write_text('`include "deep/two.vh"\n`include "one.svh"\n')
+    listed = "-f more/more.f\n+incdir+inc\none.svh\nrom.dat // bytes\nlow.v\ncode.hex\ntop.sv\n"
+    (tmp_path / "top.f").write_text(listed)
+    (tmp_path / "lists.tcl").write_text(LISTS)
+    (tmp_path / "run").mkdir()
+    command = [str(TCLSH), str(tmp_path / "lists.tcl"), str(ROOT / "hw/vivado/tcl/lists.tcl"), str(tmp_path / "top.f")]
+    done = subprocess.run(command, cwd=tmp_path / "run", capture_output=True, text=True, check=True, timeout=180)
+    files = read_filelist(tmp_path / "top.f")
+    low, top = (str(path) for path in sources_of(files))
+    *reads, folders = done.stdout.splitlines()
+    assert reads == ["read_mem rom.dat", f"read_verilog {low}", f"read_verilog -sv {top}"]
+    assert folders.split()[1:] == sorted(map(str, include_folders(files)))
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["code.hex", "rom.dat"]
+
+
+@pytest.mark.xdist_group("board-dryrun")
+@BY_NAME
+@needs_tclsh
+def test_a_memory_whose_file_is_not_found_stops_the_build(name: str) -> None:
+    """Else Vivado goes on with zeros; and each module has a folder of its own, where no other's data lies."""
+    assert asked(name, "set_msg_config") == [["set_msg_config", "-id", "Synth 8-4445", "-new_severity", "ERROR"]]
+    folder = ROOT / "build" / "dryrun" / name
+    assert all((folder / "modules" / module.module).is_dir() for module in modules())
 
 
 @pytest.mark.xdist_group("board-dryrun")

@@ -12,7 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
+from eddy_sim.filelist import language_arguments, read_filelist, sources_of
+from eddy_sim.prove import stage
 
 from area_report.levels import Path as Way
 from area_report.levels import deepest
@@ -87,21 +88,22 @@ def synthesize(top: Top) -> tuple[Figures, list[Way]]:
 
 def _script(top: Top, folder: Path) -> str:
     # Copies, named without their folders: Yosys in WebAssembly does not see every folder of the machine.
-    files, unset = [], []
-    for path in read_filelist(top.filelist):
-        source = path.read_text(encoding="utf-8")
+    files, unset = read_filelist(top.filelist), []
+    stage(files, folder)
+    for path in files:
         if path.stem in top.boxes:
             # An empty box has no parameters left; those set where it is used would be refused.
-            names = re.findall(r"\bparameter\s+[^=,)]*?(\w+)\s*=", header(source))
+            box = header(path.read_text(encoding="utf-8"))
+            names = re.findall(r"\bparameter\s+[^=,)]*?(\w+)\s*=", box)
             unset += [f"setparam {' '.join(f'-unset {name}' for name in names)} t:{path.stem}"] * bool(names)
-        (folder / path.name).write_text(header(source) if path.stem in top.boxes else source, encoding="utf-8")
-        if path.suffix != HEADER_SUFFIX:
-            files.append(path.name)
+            (folder / path.name).write_text(box, encoding="utf-8")
+    sources = " ".join(path.name for path in sources_of(files))
+    delays = " --ignore-timing" if language_arguments(files) else ""
     parameters = "".join(f" -G {name}={value}" for name, value in top.parameters.items())
     boxes = " --empty-blackboxes" if top.boxes else ""
     return "\n".join(
         [
-            f"read_slang --threads 1{boxes} {' '.join(files)} --top {top.top}{parameters}",
+            f"read_slang --threads 1{delays}{boxes} {sources} --top {top.top}{parameters}",
             *unset,
             *[WIRE.format(ps=top.wire_ps)] * bool(top.wire_ps),
             f"synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top.top}",

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from eddy_sim.filelist import expanded, read_filelist, sources_of
+from eddy_sim.filelist import data_of, expanded, read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "hw" / "area.yaml"
@@ -60,6 +60,7 @@ class Top:
             source = expanded(path.read_text(encoding="utf-8"), files)
             texts.append(header(source) if path.stem in self.boxes else meaning(source))
         parts += _named_from(self.top, texts)
+        parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in data_of(files)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

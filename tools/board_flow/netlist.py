@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
+from eddy_sim.filelist import read_filelist, sources_of
+from eddy_sim.prove import stage
 from eddy_sim.yosys import run_script
 
 from board_flow.floorplan import ROOT
@@ -63,14 +64,12 @@ def elaborate(board: str, folder: Path) -> dict[str, Any]:
     Raises:
         YosysFailed: It refused a source; the message says why.
     """
-    names = []
-    for path in [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *read_filelist(MODELS)]:
-        source = path.read_text(encoding="utf-8")
-        if path.parent == MODELS.parent:
-            source = re.sub(r"^  assign .*\n", "", source, flags=re.MULTILINE)
-        (folder / path.name).write_text(source, encoding="utf-8")
-        if path.suffix != HEADER_SUFFIX:
-            names.append(path.name)
+    files = [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *read_filelist(MODELS)]
+    stage(files, folder)
+    for path in (folder / each.name for each in files if each.parent == MODELS.parent):
+        source = re.sub(r"^  assign .*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        path.write_text(source, encoding="utf-8")
+    names = [path.name for path in sources_of(files)]
     boxes = " ".join(f"t:{box}" for box in BOXES)
     script = SCRIPT.format(files=" ".join(names), top=board, boxes=boxes)
     run_script(folder, script)

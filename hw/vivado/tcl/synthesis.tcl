@@ -27,13 +27,19 @@ proc synthesize_static {} {
   close_project
 }
 
+# In a folder of its own: data files are found by their names, and another module's may have the same.
 proc synthesize_module {name top list parameters} {
   global root part identity_of
+  set above [pwd]
+  file delete -force modules/$name
+  file mkdir modules/$name
+  cd modules/$name
   create_project -in_memory -part $part
   set folders [read_list $root/$list]
   set generics [list -generic BuildHash=64'h$identity_of($name)]
   foreach parameter $parameters { lappend generics -generic $parameter }
   synth_design -mode out_of_context -top $top -part $part -include_dirs $folders -verilog_define SYNTHESIS=1 {*}$generics
-  write_checkpoint -force modules/$name.dcp
+  write_checkpoint -force ../$name.dcp
   close_project
+  cd $above
 }

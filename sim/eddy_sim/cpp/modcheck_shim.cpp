@@ -4,11 +4,13 @@
 /// none: what a configured fabric held before.
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "Vmodel.h"
 #include "Vmodel___024root.h"
 #include "Vmodel__Syms.h"
 #include "eddy_copies.h"
+#include "model_files.h"
 #include "verilated.h"
 
 namespace {
@@ -33,22 +35,41 @@ struct Instance {
   std::unique_ptr<Vmodel> model;
 };
 
+/// Why the instance made last could not begin, or one stopped.
+std::string problem;
+
 }  // namespace
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT void* check_create(unsigned seed) { return new Instance(seed); }
+/// An instance; none where it cannot begin.
+EXPORT void* check_create(unsigned seed) {
+  model_stops_are_caught = true;
+  try {
+    return new Instance(seed);
+  } catch (const ModelStopped& stop) {
+    problem = stop.why;
+    return nullptr;
+  }
+}
+EXPORT const char* check_problem() { return problem.c_str(); }
 EXPORT void check_destroy(void* instance) { delete static_cast<Instance*>(instance); }
 
-/// One clock cycle: inputs as they are before the rising edge, outputs as they are after it.
-EXPORT void check_step(void* instance, const SlotDown* down, SlotUp* up) {
+/// One clock cycle: inputs as they are before the rising edge, outputs as they are after it. False where it stopped.
+EXPORT int check_step(void* instance, const SlotDown* down, SlotUp* up) {
   Vmodel& model = *static_cast<Instance*>(instance)->model;
-  copy_in(*model.rootp, *down);
-  model.rootp->clk_i = 0;
-  model.eval();
-  model.rootp->clk_i = 1;
-  model.eval();
-  copy_out(*model.rootp, *up);
+  try {
+    copy_in(*model.rootp, *down);
+    model.rootp->clk_i = 0;
+    model.eval();
+    model.rootp->clk_i = 1;
+    model.eval();
+    copy_out(*model.rootp, *up);
+  } catch (const ModelStopped& stop) {
+    problem = stop.why;
+    return false;
+  }
+  return true;
 }
 
 /// Whether a copy of an instance's bytes is all of its state.

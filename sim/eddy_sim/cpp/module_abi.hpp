@@ -12,6 +12,7 @@ struct AbiOf {
     return static_cast<Module*>(instance)->step_check(*down, *up);
   }
   static size_t state_bytes(void*) { return sizeof(Module); }
+  static const char* why_stopped() { return ""; }
 
-  static constexpr ModuleAbi kTable = {EDDY_ABI, create, destroy, step, step_check, state_bytes};
+  static constexpr ModuleAbi kTable = {EDDY_ABI, create, destroy, step, step_check, state_bytes, why_stopped};
 };

@@ -42,6 +42,11 @@ class Slot {
     identity_read_ = false;
     active_edges_ = 0;
     instance_ = module_->create(options);
+    if (!instance_) {
+      error = module_->why_stopped();
+      unload();
+      return false;
+    }
     // A check compares the whole state; the larger it is, the less often it is tried.
     longest_wait_ = 64 + static_cast<uint32_t>(module_->state_bytes(instance_) / 64);
     disturb();

@@ -7,12 +7,13 @@
 
 #include "eddy_boundary.h"
 
-#define EDDY_ABI 1
+#define EDDY_ABI 2
 
 /// A reconfigurable module, as symbol `eddy_module` of its shared object.
 typedef struct {
   uint32_t abi;
-  /// Make an instance, reset and settled. `options` is text for modules written in C++, or empty.
+  /// Make an instance, reset and settled; none where it cannot begin. `options` is text for modules written in C++, or
+  /// empty.
   void* (*create)(const char* options);
   void (*destroy)(void* instance);
   /// One rising edge: inputs as they were before it, outputs as they are after it.
@@ -21,6 +22,8 @@ typedef struct {
   int (*step_check)(void* instance, const SlotDown* down, SlotUp* up);
   /// Bytes of state that a check compares: what it costs.
   size_t (*state_bytes)(void* instance);
+  /// Why no instance was made.
+  const char* (*why_stopped)(void);
 } ModuleAbi;
 
 /// Everything that enters and leaves the shell.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +12,11 @@ from eddy.core.errors import InvalidRequest
 from eddy_sim import build, shims
 from eddy_sim.cxx import compile_shared, key, verilated_headers
 from eddy_sim.filelist import read_filelist, tool_arguments
+from eddy_sim.model_unit import write_unit
 from eddy_sim.products import ROOT, Progress, product, silent
 from eddy_sim.toolchain import (
     VERILATOR_FLAGS,
-    BuildFailed,
+    run,
     verilate,
     verilator_root,
 )
@@ -150,11 +149,7 @@ def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> Non
     flags = [*(flag for flag in VERILATOR_FLAGS if flag != "--no-assert"), *WHOLE_BLOCKS]
     command = [str(root / "bin" / "verilator_bin"), *flags, "--assert", "--prefix", build.PREFIX, "--top-module", TOP]
     command += ["--Mdir", str(out), *(f"-G{parameter}" for parameter in shape.parameters()), *tool_arguments(sources)]
-    done = subprocess.run(
-        command, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise BuildFailed(f"verilating {TOP} failed:\n{done.stdout}{done.stderr}", command=command)
+    run(command, f"verilating {TOP}", {"VERILATOR_ROOT": str(root)})
 
 
 def _compile(
@@ -169,9 +164,8 @@ def _compile(
     (work / "eddy_normalise.h").write_text(
         "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, ""), encoding="utf-8"
     )
-    parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
     unit = work / "unit.cpp"
-    unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / HARNESS[0])), encoding="utf-8")
+    write_unit(unit, generated, CPP / HARNESS[0], sources)
     includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
     runtime = build.verilator_runtime(progress)
     flags = (optimisation, *verilated_headers(optimisation, progress))

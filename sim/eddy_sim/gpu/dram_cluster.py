@@ -42,6 +42,7 @@ from eddy_sim.gpu.registers import (
     SNAPSHOT,
     STATUS,
 )
+from eddy_sim.model_unit import write_unit
 from eddy_sim.products import Progress, product, silent
 from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
 
@@ -221,9 +222,8 @@ def build_dram_cluster(
         normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, "")
         (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
         (work / "eddy_boundary.h").write_text(shims.boundary_header(), encoding="utf-8")
-        parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
         unit = work / "unit.cpp"
-        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, SOURCE)), encoding="utf-8")
+        write_unit(unit, generated, SOURCE, sources)
         includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}", level)
         headers = verilated_headers(level, progress)
         runtime = build.verilator_runtime(progress)

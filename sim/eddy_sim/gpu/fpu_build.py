@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,8 +16,9 @@ from eddy_sim.build import verilator_runtime
 from eddy_sim.cxx import compile_shared, verilated_headers
 from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Words
+from eddy_sim.model_unit import write_unit
 from eddy_sim.products import ROOT, product, silent
-from eddy_sim.toolchain import BuildFailed, verilator_root, versions
+from eddy_sim.toolchain import run, verilator_root, versions
 
 CPP = Path(__file__).resolve().parent / "cpp"
 FILELIST = ROOT / "hw" / "ip" / "gpu_fpu" / "gpu_fpu.f"
@@ -155,8 +154,7 @@ def build_fpu(lanes: int = 4, sources: list[Path] | None = None, optimise: bool 
         generated = work / "verilated"
         _verilate(files, lanes, generated)
         unit = work / "unit.cpp"
-        parts = [part for part in sorted(generated.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
-        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, harness)), encoding="utf-8")
+        write_unit(unit, generated, harness, files)
         optimisation = "-O3" if optimise else "-O0"
         flags = (optimisation, *verilated_headers(optimisation), f"-DFPU_LANES={lanes}", f"-DFPU_TAG_BITS={TAG_BITS}")
         compile_shared([unit], work / "out", f"-I{generated}", *flags, objects=[verilator_runtime(silent)])
@@ -178,11 +176,7 @@ def _verilate(files: list[Path], lanes: int, out: Path) -> None:
     root = verilator_root()
     command = [str(root / "bin" / "verilator_bin"), *VERILATOR_FLAGS, "--Mdir", str(out)]
     command += [f"-GLanes={lanes}", f"-GTagWidth={TAG_BITS}", *tool_arguments(files)]
-    done = subprocess.run(
-        command, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise BuildFailed(f"verilating gpu_fpu failed:\n{done.stdout}{done.stderr}", command=command)
+    run(command, "verilating gpu_fpu", {"VERILATOR_ROOT": str(root)})
 
 
 def _key(*parts: object) -> str:

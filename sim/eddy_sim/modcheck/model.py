@@ -20,8 +20,10 @@ import numpy.typing as npt
 from eddy_sim import build, shims
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
 from eddy_sim.cxx import compile_shared, verilated_headers
+from eddy_sim.filelist import sources_of
+from eddy_sim.model_unit import write_unit
 from eddy_sim.products import Progress, product, silent
-from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
+from eddy_sim.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
 SHIM = "modcheck_shim.cpp"
 FLAGS = (*VERILATOR_FLAGS, "--x-initial", "unique")
@@ -63,8 +65,8 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
     """
     rtl = build._module_rtl(manifest)
     build_hash = rtl.build_hash()
-    shim = (build.CPP / SHIM).read_text(encoding="utf-8")
-    key = build._key("checked", f"{build_hash:016x}", repr(FLAGS), shims.module_copies(), shim)
+    around = build._shim_texts(SHIM, build.RUNTIME, *build.RUNTIME_PARTS)
+    key = build._key("checked", f"{build_hash:016x}", repr(FLAGS), shims.module_copies(), *around)
 
     def make(work: Path) -> None:
         generated = work / "verilated"
@@ -73,8 +75,7 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
         build._write_headers(work, shims.module_copies())
         headers = "".join(file.read_text(encoding="utf-8") for file in generated.glob("*.h"))
         unit = work / "unit.cpp"
-        parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
-        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, build.CPP / SHIM)), encoding="utf-8")
+        write_unit(unit, generated, build.CPP / SHIM, rtl.files)
         grows = bool(GROWS.search(headers))
         read = verilated_headers("-O1", progress)
         flags = ("-O1", *read, f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-DEDDY_COPIES={int(not grows)}")
@@ -85,8 +86,8 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
 
 
 def sources(manifest: Path) -> tuple[Path, ...]:
-    """The files a module is made of."""
-    return tuple(build._module_rtl(manifest).files)
+    """The sources a module is made of."""
+    return tuple(sources_of(build._module_rtl(manifest).files))
 
 
 class Model:
@@ -100,7 +101,8 @@ class Model:
         library.check_state_bytes.restype = ctypes.c_size_t
         library.check_state_bytes.argtypes = [ctypes.c_void_p]
         library.check_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(Down), ctypes.POINTER(Up)]
-        library.check_step.restype = None
+        library.check_step.restype = ctypes.c_int
+        library.check_problem.restype = ctypes.c_char_p
         for name in ("check_save", "check_restore"):
             getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p]
             getattr(library, name).restype = None
@@ -115,11 +117,16 @@ class ModuleInstance:
     Args:
         model: Its code.
         seed: Of the random values it begins with; 0 for zeros.
+
+    Raises:
+        BuildFailed: It does not begin, or stops later; the message says why.
     """
 
     def __init__(self, model: Model, seed: int = 0) -> None:
         self.model, self.down, self.up = model, Down(), Up()
         self._handle = ctypes.c_void_p(model.library.check_create(seed))
+        if not self._handle:
+            raise self._stopped("does not begin")
         self._step = model.library.check_step
         self._down, self._up = ctypes.byref(self.down), ctypes.byref(self.up)
 
@@ -129,7 +136,11 @@ class ModuleInstance:
 
     def step(self) -> None:
         """One clock cycle: `down` as it is before the rising edge, `up` as it is after it."""
-        self._step(self._handle, self._down, self._up)
+        if not self._step(self._handle, self._down, self._up):
+            raise self._stopped("stopped")
+
+    def _stopped(self, what: str) -> BuildFailed:
+        return BuildFailed(f"the module's model {what}: {self.model.library.check_problem().decode(errors='replace')}")
 
     def save(self) -> Callable[[], None]:
         """Keep the state; answers what sets it back, any number of times."""
