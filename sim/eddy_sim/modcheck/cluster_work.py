@@ -12,7 +12,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.random_programs import Options, random_program
 from eddy_sim.modcheck.port import Memory, Port
-from eddy_sim.modcheck.work import WINDOW_BYTES, TenantWork, void
+from eddy_sim.modcheck.work import WINDOW_BYTES, TenantWork
 
 LAUNCH, HALT, SNAPSHOT, INTERRUPT_STATUS, INTERRUPT_ENABLE = 0x20, 0x28, 0x34, 0x04, 0x30
 CORE, CORE_STRIDE, COUNTER, COUNTERS = 0x100, 0x40, 0x400, 32
@@ -221,9 +221,7 @@ def looks(manifest: ModuleManifest) -> list[TenantWork]:
 
     return [
         TenantWork("reading registers", Memory(1), cluster.read_all),
-        TenantWork(
-            "reading all of its window", Memory(8), lambda port: void(list(map(port.read, range(0, WINDOW_BYTES, 4))))
-        ),
+        TenantWork("reading all of its window", Memory(8), lambda port: port.read_range(0, WINDOW_BYTES)),
         TenantWork("waiting for an interrupt", Memory(2), lambda port: port.idle(500)),
         TenantWork("a launch without an address", Memory(3), bare),
         TenantWork(

@@ -25,7 +25,7 @@ from eddy_sim.model_unit import write_unit
 from eddy_sim.products import Progress, product, silent
 from eddy_sim.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
-SHIM = "modcheck_shim.cpp"
+SHIM, SHIM_PARTS = "modcheck_shim.cpp", ("modcheck_port.hpp",)
 FLAGS = (*VERILATOR_FLAGS, "--x-initial", "unique")
 GROWS = re.compile(r"VlNBACommitQueue|VlQueue|VlAssocArray|std::(string|vector|deque)")
 """Members of a Verilated model that own memory elsewhere: a copy of the model's bytes does not hold their contents."""
@@ -65,7 +65,7 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
     """
     rtl = build._module_rtl(manifest)
     build_hash = rtl.build_hash()
-    around = build._shim_texts(SHIM, build.RUNTIME, *build.RUNTIME_PARTS)
+    around = build._shim_texts(SHIM, *SHIM_PARTS, build.RUNTIME, *build.RUNTIME_PARTS)
     key = build._key("checked", f"{build_hash:016x}", repr(FLAGS), shims.module_copies(), *around)
 
     def make(work: Path) -> None:
@@ -100,15 +100,41 @@ class Model:
         library.check_destroy.argtypes = [ctypes.c_void_p]
         library.check_state_bytes.restype = ctypes.c_size_t
         library.check_state_bytes.argtypes = [ctypes.c_void_p]
-        library.check_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(Down), ctypes.POINTER(Up)]
-        library.check_step.restype = ctypes.c_int
+        library.check_steps.argtypes = [ctypes.c_void_p, ctypes.c_int]
         library.check_problem.restype = ctypes.c_char_p
+        for name in ("check_down", "check_up"):
+            getattr(library, name).restype = ctypes.c_void_p
+            getattr(library, name).argtypes = [ctypes.c_void_p]
         for name in ("check_save", "check_restore"):
             getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p]
             getattr(library, name).restype = None
+        _declare_port(library)
         self.library: Any = library
         self.copies = bool(library.check_copies())
         """Whether an instance's state can be kept and set back."""
+
+
+def _declare_port(library: Any) -> None:
+    """Say what the functions of `eddy_sim.modcheck.port` take."""
+    pointer, whole, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
+    library.port_create.restype = pointer
+    library.port_recorded.restype = ctypes.c_size_t
+    for name, arguments in {
+        "create": (pointer, pointer, long, whole),
+        "destroy": (pointer,),
+        "forget": (pointer,),
+        "new_memory": (pointer,),
+        "pause": (pointer, long, long),
+        "fail": (pointer, long),
+        "record": (pointer,),
+        "recorded": (pointer, pointer),
+        "pass": (pointer, long, whole),
+        "write": (pointer, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32),
+        "begin_write": (pointer, ctypes.c_uint32),
+        "read": (pointer, ctypes.c_uint32, pointer),
+        "read_range": (pointer, ctypes.c_uint32, ctypes.c_uint32),
+    }.items():
+        getattr(library, f"port_{name}").argtypes = arguments
 
 
 class ModuleInstance:
@@ -123,33 +149,34 @@ class ModuleInstance:
     """
 
     def __init__(self, model: Model, seed: int = 0) -> None:
-        self.model, self.down, self.up = model, Down(), Up()
-        self._handle = ctypes.c_void_p(model.library.check_create(seed))
-        if not self._handle:
-            raise self._stopped("does not begin")
-        self._step = model.library.check_step
-        self._down, self._up = ctypes.byref(self.down), ctypes.byref(self.up)
+        self.model = model
+        self.handle = ctypes.c_void_p(model.library.check_create(seed))
+        if not self.handle:
+            raise self.stopped("does not begin")
+        self.down = Down.from_address(model.library.check_down(self.handle))
+        self.up = Up.from_address(model.library.check_up(self.handle))
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.model.library.check_destroy(self._handle)
+        if getattr(self, "handle", None):
+            self.model.library.check_destroy(self.handle)
 
-    def step(self) -> None:
-        """One clock cycle: `down` as it is before the rising edge, `up` as it is after it."""
-        if not self._step(self._handle, self._down, self._up):
-            raise self._stopped("stopped")
+    def step(self, cycles: int = 1) -> None:
+        """Clock cycles: `down` as it is before each rising edge, `up` as it is after the last."""
+        if self.model.library.check_steps(self.handle, cycles) < 0:
+            raise self.stopped()
 
-    def _stopped(self, what: str) -> BuildFailed:
+    def stopped(self, what: str = "stopped") -> BuildFailed:
+        """Why it does not go on."""
         return BuildFailed(f"the module's model {what}: {self.model.library.check_problem().decode(errors='replace')}")
 
     def save(self) -> Callable[[], None]:
         """Keep the state; answers what sets it back, any number of times."""
-        kept = ctypes.create_string_buffer(self.model.library.check_state_bytes(self._handle))
-        self.model.library.check_save(self._handle, kept)
+        kept = ctypes.create_string_buffer(self.model.library.check_state_bytes(self.handle))
+        self.model.library.check_save(self.handle, kept)
         down, up = bytes(self.down), bytes(self.up)
 
         def restore() -> None:
-            self.model.library.check_restore(self._handle, kept)
+            self.model.library.check_restore(self.handle, kept)
             ctypes.memmove(ctypes.addressof(self.down), down, len(down))
             ctypes.memmove(ctypes.addressof(self.up), up, len(up))
 
@@ -185,9 +212,9 @@ def payload_valid(name: str) -> str:
     return ""
 
 
-def trace_of(records: Sequence[bytes], marks: Sequence[tuple[int, str]]) -> OutputTrace:
+def trace_of(records: npt.NDArray[Any], marks: Sequence[tuple[int, str]]) -> OutputTrace:
     """A trace of recorded outputs."""
-    cycles: npt.NDArray[Any] = np.frombuffer(b"".join(records), UP_RECORD).copy()
+    cycles: npt.NDArray[Any] = records.copy()
     for name in UP_RECORD.names or ():
         valid = payload_valid(name)
         if valid:

@@ -159,8 +159,7 @@ def settle(port: Port) -> bool:
     port.write(GIE, 0)
     port.write(IER, 0)
     port.write(ISR, port.read(ISR))
-    for offset in range(0, SEEN_BYTES, 4):
-        port.read(offset)
+    port.read_range(0, SEEN_BYTES)
     port.idle(32)
     return True
 
@@ -219,8 +218,7 @@ def _look(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> No
 
 
 def _ends(port: Port) -> None:
-    for offset in range(0, SEEN_BYTES, 4):
-        port.read(offset)
+    port.read_range(0, SEEN_BYTES)
     port.write(ISR, port.read(ISR))
     port.idle(8)
 
@@ -251,5 +249,6 @@ def _await_interrupts(port: Port) -> None:
 
 def _read_registers(port: Port) -> None:
     port.idle(300)
-    for offset in (*range(0, WINDOW_BYTES, 4), AP_CTRL, ISR):
-        port.read(offset)
+    port.read_range(0, WINDOW_BYTES)
+    port.read(AP_CTRL)
+    port.read(ISR)
