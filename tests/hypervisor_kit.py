@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from eddy.board.model import SHELL, ModelBoard, ModelFaults
@@ -107,13 +107,21 @@ def description(slots: int = 3, arena: int = 1 << 20) -> BoardDescription:
 
 
 def model_board(
-    slots: int = 3, faults: ModelFaults | None = None, slow: float = 1.0, arena_jobs: int | None = None
+    slots: int = 3,
+    faults: ModelFaults | None = None,
+    slow: float = 1.0,
+    arena_jobs: int | None = None,
+    unchecked: Collection[str] = (),
 ) -> ModelBoard:
-    """A board that can run `CHAIN`; `arena_jobs` says for how many batches of four it has memory."""
+    """A board that can run `CHAIN`; `arena_jobs` says for how many batches of four it has memory.
+
+    Of modules that are `unchecked`, no check is on record.
+    """
     arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(CHAIN, 4)
     board = description(slots, arena)
     latency = {module: min(takes_s * slow, 9e-2) for module, takes_s in LATENCY.items()}
-    return ModelBoard(board, model_images(board, LATENCY), latency, behaviours=BEHAVIOURS, faults=faults)
+    images = model_images(board, LATENCY, unchecked=unchecked)
+    return ModelBoard(board, images, latency, behaviours=BEHAVIOURS, faults=faults)
 
 
 def put(store: Store, tenant: str, data: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from eddy.core.slots import Control
 from eddy.packages.modules import ArgumentRegister, RegisterKind
 from eddy_drivers.regs import axi_intc, icap_engine, memory_counters, shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register as GeneratedRegister
@@ -209,19 +210,24 @@ IDENTITY_MAP = (
 )
 """The identity block every module has."""
 
-HLS_MAP = (
-    RegisterSpec(
-        "CTRL",
-        0x00,
-        description="Control signals; AP_DONE clears on read.",
-        fields=(
-            RegisterField("AP_START", 0, 1),
-            RegisterField("AP_DONE", 1, 1),
-            RegisterField("AP_IDLE", 2, 1),
-            RegisterField("AP_READY", 3, 1),
-            RegisterField("AUTO_RESTART", 7, 1),
-        ),
+_HS_FIELDS = (
+    RegisterField("AP_START", 0, 1),
+    RegisterField("AP_DONE", 1, 1),
+    RegisterField("AP_IDLE", 2, 1),
+    RegisterField("AP_READY", 3, 1),
+    RegisterField("AUTO_RESTART", 7, 1),
+)
+_CHAIN_FIELDS = (*_HS_FIELDS[:4], RegisterField("AP_CONTINUE", 4, 1), *_HS_FIELDS[4:])
+_CONTROL_REGISTERS = {
+    Control.HS: (
+        RegisterSpec("CTRL", 0x00, description="Control signals; AP_DONE clears on read.", fields=_HS_FIELDS),
     ),
+    Control.CHAIN: (
+        RegisterSpec("CTRL", 0x00, description="Control signals; AP_DONE stays to AP_CONTINUE.", fields=_CHAIN_FIELDS),
+    ),
+    Control.NONE: (),
+}
+_INTERRUPT_REGISTERS = (
     RegisterSpec("GIER", 0x04, description="Global interrupt enable.", fields=(RegisterField("Enable", 0, 1),)),
     RegisterSpec(
         "IP_IER",
@@ -236,15 +242,20 @@ HLS_MAP = (
         fields=(RegisterField("CHAN0_INT_ST", 0, 1), RegisterField("CHAN1_INT_ST", 1, 1)),
     ),
 )
-"""Control registers of an accelerator, named as Vitis HLS names them (Ref: UG1399, S_AXILITE Control Register Map)."""
 
 
-def argument_map(arguments: Sequence[ArgumentRegister], hls: bool = True) -> tuple[RegisterSpec, ...]:
-    """The register map of a module: control registers (of accelerators), arguments, identity block.
+def control_registers(control: Control) -> tuple[RegisterSpec, ...]:
+    """Control registers of an accelerator as Vitis HLS names them (Ref: UG1399, S_AXILITE Control Register Map)."""
+    registers = _CONTROL_REGISTERS[control]
+    return (*registers, *_INTERRUPT_REGISTERS) if registers else ()
+
+
+def argument_map(arguments: Sequence[ArgumentRegister], control: Control = Control.HS) -> tuple[RegisterSpec, ...]:
+    """The register map of a module: control registers (of accelerators with a protocol), arguments, identity block.
 
     A pointer appears as Vitis HLS names its halves, ``NAME_1`` and ``NAME_2``, and as one 64-bit ``NAME``.
     """
-    specs = list(HLS_MAP) if hls else []
+    specs = list(control_registers(control))
     for argument in arguments:
         offset, text = argument.offset, f"{argument.kind.value.capitalize()} {argument.name}"
         access = "read-only" if argument.kind is RegisterKind.STATUS else "read-write"

@@ -6,7 +6,7 @@ that runs already, sets its path and arguments, and goes on as it would have.
 
 A simulation that lasts a moment would spend most of its time importing cocotb. So one process for each caller, `python
 -m eddy_sim.bench_process`, imports it once, reads a line of JSON for each simulation, forks, and answers with the exit
-status. It ends with its input, hence with the caller.
+status and the processor time since the last answer. It ends with its input, hence with the caller.
 """
 
 from __future__ import annotations
@@ -121,10 +121,20 @@ def simulate(
         str(model.resolve()), [*plusargs], settings, [*sys.path], str(results.resolve().parent), str(log.resolve())
     )
     with _one_at_a_time:
-        return _ask(told)
+        status, processor_s = _ask(told)
+        _spent.append(processor_s)
+    return status
 
 
-def _ask(told: _Run) -> int:
+_spent: list[float] = []
+
+
+def spent_s() -> float:
+    """Seconds of processor that simulations took so far, in processes that are no children of this one."""
+    return sum(_spent)
+
+
+def _ask(told: _Run) -> tuple[int, float]:
     server = _server(os.getpid())
     assert server.stdin is not None
     assert server.stdout is not None
@@ -141,7 +151,8 @@ def _ask(told: _Run) -> int:
             _end(server)
     if not answer:
         raise BenchProcessEnded("the process that starts simulations has ended; the next simulation gets a new one")
-    return int(answer)
+    status, processor_s = answer.split()
+    return int(status), float(processor_s)
 
 
 @functools.lru_cache(maxsize=1)
@@ -175,6 +186,7 @@ def main() -> None:
         importlib.import_module(name)
     # What cocotb asks of pytest: its own plugins are imported now.
     importlib.import_module("pytest").Config.fromdictargs({}, ["--capture=no"])
+    spent = 0.0
     for line in sys.stdin:
         told = _Run(**json.loads(line))
         child = os.fork()
@@ -182,7 +194,9 @@ def main() -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 told.start()
             os._exit(1)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        before, spent = spent, sum(os.times()[:4])
+        print(status, spent - before, flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import Any
 from eddy.board.profile import Profile, load_profile
 from eddy.board.signing import load_key, sign
 from eddy.core.errors import EddyError
-from eddy.core.slots import Image, Pool, SlotDescription
+from eddy.core.slots import Control, Image, Pool, SlotDescription
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
@@ -166,7 +166,7 @@ def list_or_build(
 
 def register_map(module: ModuleManifest) -> tuple[RegisterSpec, ...]:
     """A module's registers as its `.hwh` shows them."""
-    return argument_map(module.registers, hls=module.kind is ModuleKind.HLS)
+    return argument_map(module.registers, module.control if module.kind is ModuleKind.HLS else Control.NONE)
 
 
 def module_ip(module: ModuleManifest, slot: int) -> Ip:
@@ -226,6 +226,8 @@ def _partial(
         bytes=slot.image_bytes,
         clk_hz=min(module.clk_hz, slot.clk_hz),
         scrub_build=build_hash if module.scrubs(build_hash) else "",
+        checked_build=build_hash if module.checked(build_hash) else "",
+        control=module.control,
     )
     image = _signed(image, path.with_suffix(".json"), key)
     handoff = hwh.partial_hwh(module.module, board.part, module_ip(module, slot.index))

@@ -24,7 +24,8 @@ from eddy_sim import products, shims
 from eddy_sim.cxx import compile_objects, compile_shared, key, verilated_headers
 from eddy_sim.filelist import data_of, language_arguments, read_filelist
 from eddy_sim.model_trial import check_begins
-from eddy_sim.model_unit import CPP, write_unit
+from eddy_sim.model_unit import CPP as CPP
+from eddy_sim.model_unit import write_unit
 from eddy_sim.products import Progress, build_folder, product, silent
 from eddy_sim.toolchain import (
     VERILATOR_FLAGS,

@@ -23,6 +23,7 @@ from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause, MonitorCounters
 from eddy.board.profile import Profile
 from eddy.core.counters import MemoryUse
+from eddy.core.slots import Control
 from eddy_drivers.gpu_cluster import GpuCluster
 from eddy_sim import bitfile
 from eddy_sim.memory import CacheView
@@ -342,10 +343,21 @@ class FakeSlot:
         self._note("start")
         self.fabric.time.at(self.fabric.time.now_s() + ITEM_S, self._act)
 
-    def finished(self) -> bool:
+    def unready(self) -> str:
         assert not self.fenced
         self.fabric.time.access()
-        finished, self.finished_flag = self.finished_flag, False
+        return "it is done with a run before" if self.finished_flag else ""
+
+    def rests(self) -> bool:
+        self.fabric.time.access()
+        return not self.finished_flag
+
+    def finished(self, control: Control) -> bool:
+        """Of the behaviour `chain`, what says done stays until it is let go by that protocol."""
+        assert not self.fenced
+        self.fabric.time.access()
+        finished = self.finished_flag
+        self.finished_flag = finished and self.behaviour == "chain" and control is not Control.CHAIN
         if finished:
             self.done.level = False
         return finished

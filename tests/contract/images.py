@@ -8,21 +8,24 @@ import json
 from pathlib import Path
 
 from eddy.board.profile import Profile
-from eddy.core.slots import Image
+from eddy.core.slots import Control, Image
 from eddy_sim import bitfile
 
 SCRUBBED = ("alpha",)
 """Modules that a reset makes clean for another tenant."""
 
 
-def make_image(folder: Path, profile: Profile, shell: str, module: str, slot: int) -> Image:
-    """Write one image and its manifest."""
+def make_image(
+    folder: Path, profile: Profile, shell: str, module: str, slot: int, control: Control = Control.HS
+) -> Image:
+    """Write one image and its manifest; its module's check is on record."""
     build = hashlib.sha256(module.encode()).hexdigest()[:16]
     size = profile.slots[slot].image_bytes
     data = bitfile.make(bitfile.Identity(module, build, shell, slot, profile.part), size)
     sha256 = hashlib.sha256(data).hexdigest()
     claim = build if module in SCRUBBED else ""
-    image = Image(sha256, module, build, shell, slot, size, profile.slots[slot].clk_hz, scrub_build=claim)
+    clk_hz = profile.slots[slot].clk_hz
+    image = Image(sha256, module, build, shell, slot, size, clk_hz, "", claim, checked_build=build, control=control)
     path = folder / f"{module}__slot{slot}.bit"
     path.write_bytes(data)
     write_manifest(path, image)

@@ -18,7 +18,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor.engine import Engine
-from eddy.packages.manifests import RECORD, load_module_manifest
+from eddy.packages.manifests import CHECK_RECORD, SCRUB_RECORD, load_module_manifest
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -66,7 +66,9 @@ def hoarder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # What a record says is for `test_module_scrub.py`; here it only has to be there.
         patched.setattr(composition, "PASTS", 1)
         assert check_scrubbing(manifest, record=True).passed
-    assert (manifest.parent / RECORD).is_file()
+    assert (manifest.parent / SCRUB_RECORD).is_file()
+    # It fails the check: one run shows in the next.
+    (manifest.parent / CHECK_RECORD).write_text((manifest.parent / SCRUB_RECORD).read_text())
     return manifest
 
 
@@ -111,7 +113,7 @@ def _without_record(manifest: Path, folder: Path) -> Path:
     """The same module with the record of another build."""
     copy = folder / "claims"
     shutil.copytree(manifest.parents[2], copy)
-    record = copy / "bitstreams/hoarder" / RECORD
+    record = copy / "bitstreams/hoarder" / SCRUB_RECORD
     record.write_text('build: "0123456789abcdef"\n', encoding="utf-8")
     return record.parent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import itertools
 import json
@@ -299,6 +300,27 @@ def test_who_runs_on_a_board_that_computes_nothing_is_told(tmp_path: Path) -> No
         for words in (["slots"], ["job", str(job.id)], ["result", str(job.id), "--out", str(tmp_path / "out")]):
             said = CliRunner().invoke(app, [*words, *command])
             assert (said.exit_code, "outputs are zeros" in said.output) == (0, True), words
+
+
+def test_a_server_runs_what_was_checked_or_says_on_what_else(tmp_path: Path) -> None:
+    """By default it refuses; where the operator allows it, the job, its page in a terminal and its outputs say so."""
+    bitstreams = package(tmp_path / "bitstreams", unchecked=("mix",))
+    settings = ServerSettings("model", "kv260", "fcfs", tmp_path / "data", bitstreams, port=0)
+    refused = pytest.raises(InvalidRequest, match="no check of module mix is on record")
+    with Server(settings).background() as server, operator(server) as client, refused:
+        client.submit("chain", inputs(1))
+    allowed = dataclasses.replace(settings, allow_unchecked=True)
+    with Server(allowed).background() as server, operator(server) as client:
+        job = client.submit("chain", inputs(1)).wait()
+        assert httpx.get(f"{server.url}/v1/jobs/{job.id}", headers=bearer(server)).json()["unchecked"] == ["mix"]
+        command = ["--url", server.url, "--key", server.key_file.read_text().strip()]
+        for words in (["job", str(job.id)], ["result", str(job.id), "--out", str(tmp_path / "out")]):
+            said = CliRunner().invoke(app, [*words, *command])
+            assert (said.exit_code, "no check is on record of mix" in said.output) == (0, True), words
+
+
+def bearer(server: Server) -> dict[str, str]:
+    return {"Authorization": f"Bearer {server.key_file.read_text().strip()}"}
 
 
 def test_a_job_remembers_that_nothing_was_computed_and_one_that_moves_is_told(tmp_path: Path) -> None:

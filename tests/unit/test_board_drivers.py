@@ -270,6 +270,92 @@ def test_completion_clears_only_an_interrupt_that_is_set(registers: Registers) -
     assert list(registers.words[:3]) == [1, 1, 1]
 
 
+class Accelerator:
+    """Registers of an accelerator by a control protocol, in the manner of HLS; a run ends at `end`."""
+
+    def __init__(self, chain: bool) -> None:
+        self.chain = chain
+        self.done = self.started = False
+        self.ier = self.isr = 0
+        self.busy_reads = 0
+        self.runs = 0
+
+    def end(self) -> None:
+        assert self.started
+        self.started, self.done = False, True
+        self.runs += 1
+        self.isr |= self.ier & 1
+
+    def read(self, offset: int) -> int:
+        if offset == 0x0C:
+            return self.isr
+        self.busy_reads -= self.busy_reads > 0
+        idle = not self.started and not self.busy_reads and not (self.chain and self.done)
+        word = self.started | self.done << 1 | idle << 2
+        self.done = self.done and self.chain
+        return word
+
+    def write(self, offset: int, value: int) -> None:
+        if offset == 0x00:
+            # It stalls while it is done: the start stays set, and the run does not begin.
+            self.started |= bool(value & 1)
+            self.done = self.done and not (self.chain and value & 0x10)
+        if offset == 0x08:
+            self.ier = value
+        if offset == 0x0C:
+            self.isr ^= value
+            # As long as it is done, HLS's register is set again.
+            self.isr |= self.ier & 1 & self.done
+
+
+@pytest.fixture
+def accelerator(registers: Registers, chain: bool) -> tuple[HlsAccelerator, Accelerator]:
+    driver, module = HlsAccelerator(registers.description()), Accelerator(chain)
+    driver.mmio = module
+    return driver, module
+
+
+@pytest.mark.parametrize("chain", [False, True])
+def test_each_run_has_one_end_by_the_protocol_that_the_module_has(
+    accelerator: tuple[HlsAccelerator, Accelerator], chain: bool
+) -> None:
+    driver, module = accelerator
+    for run in range(3):
+        assert driver.unready() == ""
+        driver.start()
+        assert not driver.take_done(chain)
+        module.end()
+        assert driver.take_done(chain)
+        assert not driver.take_done(chain)
+        assert module.isr == 0, "no interrupt is left for the next run"
+        assert module.runs == run + 1
+
+
+@pytest.mark.parametrize("chain", [True])
+def test_what_stays_done_takes_no_start(accelerator: tuple[HlsAccelerator, Accelerator]) -> None:
+    """Spoken to by the other protocol, its end would pass for that of the next run."""
+    driver, module = accelerator
+    driver.start()
+    module.end()
+    assert driver.take_done(chain=False)
+    assert driver.unready() == "ap_done is still set from a run before"
+
+
+@pytest.mark.parametrize("chain", [False])
+def test_a_module_is_started_at_rest_alone(accelerator: tuple[HlsAccelerator, Accelerator]) -> None:
+    driver, module = accelerator
+    assert driver.rests()
+    driver.start()
+    assert not driver.rests()
+    assert driver.unready() == "it has not taken the start before"
+    module.end()
+    assert not driver.rests(), "it has an end to tell, which this takes"
+    module.busy_reads = 5
+    assert driver.unready() == "", "it comes to rest within a few reads"
+    module.busy_reads = 1000
+    assert driver.unready() == "it never becomes idle"
+
+
 MEMORY = ("read_outside_window", "write_outside_window", "illegal_burst", "write_stalled", "response_stalled")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,12 @@ import pytest
 from contract.fake_fabric import SHELL
 from contract.images import make_images
 from eddy.board import signing
-from eddy.board.image_files import payload_bytes
+from eddy.board.image_files import image_of, payload_bytes, read_manifest
 from eddy.board.images import ImageStore
 from eddy.board.profile import load_profile
 from eddy.board.signing import Trust
 from eddy.core.errors import ConfigurationFailed, ImageRefused, InvalidRequest
+from eddy.core.slots import Control
 from eddy_sim import bitfile
 
 TINY = load_profile("tiny")
@@ -194,11 +196,15 @@ def test_only_somebody_trusted_can_say_that_a_reset_scrubs_a_module(folder: Path
     for required in (False, True):
         trust = Trust.load(required, trusted)
         assert trust.vetted(signing.sign(image, signing.load_key(key))).scrubs
-        assert not trust.vetted(image).scrubs
-        assert not trust.vetted(signing.sign(image, signing.load_key(other))).scrubs
-        plain = dataclasses.replace(image, scrub_build="")
-        forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), scrub_build=image.build)
-        assert not trust.vetted(forged).scrubs, "the signature covers the claim"
+        assert trust.vetted(signing.sign(image, signing.load_key(key))).checked
+        for unknown in (image, signing.sign(image, signing.load_key(other))):
+            assert not trust.vetted(unknown).scrubs
+            assert not trust.vetted(unknown).checked
+        plain = dataclasses.replace(image, scrub_build="", checked_build="")
+        for claim in ("scrub_build", "checked_build"):
+            forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), **{claim: image.build})
+            assert not trust.vetted(forged).scrubs, "the signature covers the claim"
+            assert not trust.vetted(forged).checked
         assert trust.vetted(plain) == plain
     assert Trust(False).vetted(image).scrubs, "where nobody is trusted, the folder is the operator's"
 
@@ -210,6 +216,27 @@ def test_a_claim_for_another_build_counts_for_nothing(folder: Path) -> None:
 
 
 def test_an_image_that_claims_nothing_is_signed_as_ever(folder: Path) -> None:
-    image = next(image for image in ImageStore(folder).images() if not image.scrubs)
-    assert b"scrub" not in signing.canonical(image)
-    assert b"scrub" in signing.canonical(dataclasses.replace(image, scrub_build=image.build))
+    found = next(image for image in ImageStore(folder).images() if not image.scrubs)
+    image = dataclasses.replace(found, checked_build="")
+    for word, change in (("scrub", {"scrub_build": found.build}), ("checked", {"checked_build": found.build})):
+        assert word.encode() not in signing.canonical(image)
+        assert word.encode() in signing.canonical(dataclasses.replace(image, **change))
+    assert b"control" not in signing.canonical(image)
+    assert b'"control":"chain"' in signing.canonical(dataclasses.replace(image, control=Control.CHAIN))
+
+
+def test_a_manifest_says_how_its_module_is_started(folder: Path) -> None:
+    """Said wrong, it is no image; where nothing is said, as before there was anything to say."""
+    path = next(folder.glob("alpha__slot0.json"))
+    said = json.loads(path.read_text())
+    for value, control in (("chain", Control.CHAIN), ("none", Control.NONE), ("hs", Control.HS)):
+        path.write_text(json.dumps({**said, "control": value}))
+        assert image_of(read_manifest(path), path).control is control
+    path.write_text(json.dumps({**said, "control": "handshake"}))
+    with pytest.raises(InvalidRequest, match="control is 'handshake', not one of hs, chain, none"):
+        image_of(read_manifest(path), path)
+    del said["control"], said["checked_build"]
+    path.write_text(json.dumps(said))
+    found = image_of(read_manifest(path), path)
+    assert found.control is Control.HS
+    assert not found.checked

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from contract.fake_fabric import FakeFabric
+from contract.fake_fabric import MARK, FakeFabric
 from contract.harness import Harness, fabric_of, fake, marking
 from eddy.board.images import ImageStore
-from eddy.board.port import Access, Cause, Grant, Launch, SlotPhase
+from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.board.signing import Trust
 from eddy.core.errors import Conflict, InvalidRequest
+from eddy.core.slots import Control
 
 
 @pytest.fixture
@@ -125,6 +127,71 @@ def test_the_last_time_limit_counts_even_if_nobody_waits_that_long(harness: Harn
     assert harness.board.wait(harness.board.now_s() + 5e-4) == ()
     (event,) = harness.board.wait(harness.board.now_s() + 6e-4)
     assert event.cause is Cause.TIME_LIMIT
+
+
+def made_with(harness: Harness, control: Control) -> None:
+    """Let the images of the first slot say that their modules have a control protocol."""
+    assert harness.folder is not None
+    for path in harness.folder.glob("*__slot0.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "control": control.value}))
+
+
+@pytest.mark.parametrize(("behaviour", "control"), [("sound", Control.HS), ("chain", Control.CHAIN)])
+def test_items_follow_each_other_by_the_protocol_of_the_image(
+    harness: Harness, behaviour: str, control: Control
+) -> None:
+    made_with(harness, control)
+    harness.load(0, behaviour)
+    buffer = harness.board.allocate(8, "job")
+    for number in range(3):
+        harness.board.write(buffer.id, 0, bytes(8))
+        harness.launch(buffer, f"item {number}")
+        event = harness.next_event()
+        assert (event.item, event.cause) == (f"item {number}", Cause.NONE)
+        assert harness.board.read(buffer.id, 0, len(MARK)) == MARK
+
+
+def test_a_module_that_stays_done_never_passes_for_done_with_the_next_item(harness: Harness) -> None:
+    """Its manifest says another protocol: the first item is right, the second fails, and nothing is granted to it."""
+    harness.load(0, "chain")
+    buffer = harness.board.allocate(8, "job")
+    harness.launch(buffer, "first")
+    assert harness.next_event().cause is Cause.NONE
+    before = [entry for entry in fabric_of(harness).models[0].log if entry in ("admit", "start")]
+    harness.launch(buffer, "second")
+    event = harness.next_event()
+    assert (event.kind, event.item, event.cause) == (EventKind.ITEM_FAILED, "second", Cause.MODULE_ERROR)
+    assert "the module takes no start" in event.detail
+    assert "is its control protocol hs, as its manifest says?" in event.detail
+    assert [entry for entry in fabric_of(harness).models[0].log if entry in ("admit", "start")] == before
+    assert harness.board.state().slots[0].phase is SlotPhase.FAULTED
+    harness.load(0)
+    harness.launch(buffer, "third")
+    assert harness.next_event().cause is Cause.NONE
+
+
+def test_no_item_is_started_on_a_module_that_never_says_done(harness: Harness) -> None:
+    made_with(harness, Control.NONE)
+    harness.load(0)
+    with pytest.raises(InvalidRequest, match="has no control protocol"):
+        harness.launch(harness.board.allocate(8, "job"))
+    assert harness.board.state().slots[0].phase is SlotPhase.IDLE
+
+
+def test_an_end_that_came_while_nothing_ran_ends_no_item(harness: Harness) -> None:
+    """A module that says done of its own accord, before its first item."""
+    harness.load(0)
+    slot = fabric_of(harness).models[0]
+    slot.finished_flag = slot.done.level = True
+    harness.launch(harness.board.allocate(8, "job"))
+    event = harness.next_event()
+    assert (event.kind, event.cause) == (EventKind.ITEM_FAILED, Cause.MODULE_ERROR)
+
+
+def test_a_module_that_is_idle_at_its_time_limit_is_said_to_be(harness: Harness) -> None:
+    harness.load(0, "hang")
+    harness.launch(harness.board.allocate(8, "job"), limit_s=1e-3)
+    assert "the module is idle, as if it had not been started" in harness.next_event().detail
 
 
 @pytest.mark.parametrize(("status", "cause"), [(0, Cause.NONE), (7, Cause.MODULE_ERROR)])

@@ -16,6 +16,7 @@ from eddy.board.runner import Ended, Runner, SlotFailed, StartFailed
 from eddy.board.slot import BoardSlot
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
+from eddy.core.slots import Control
 
 BOARD = Path(pynq.__file__).parent
 
@@ -85,7 +86,7 @@ def pair(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Pair:
     """The runner of slot 0, which holds a module of the third kind."""
     made: list[Pair] = []
 
-    def third(index: int, slot: BoardSlot, clock: Clock, arena: Arena) -> Runner:
+    def third(index: int, slot: BoardSlot, clock: Clock, arena: Arena, control: Control) -> Runner:
         made.append(Pair(clock))
         return made[-1]
 

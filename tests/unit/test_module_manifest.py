@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Control
 from eddy.packages.applications import load_application
 from eddy.packages.manifests import load_module_manifest, parse_module_manifest
 from eddy.packages.modules import RegisterKind
@@ -46,6 +47,25 @@ def test_registers_follow_the_hls_layout() -> None:
             assert register.offset == offset, f"{manifest.module}.{register.name}"
             offset += register.width // 8 + 4
         assert manifest.registers[-1].kind is RegisterKind.STATUS
+
+
+def test_the_control_protocol_is_hs_unless_the_manifest_says_another() -> None:
+    assert parse_module_manifest(raw(), Path("/x")).control is Control.HS
+    for said in ("hs", "chain", "none"):
+        assert parse_module_manifest(raw(control=said), Path("/x")).control is Control(said)
+    with pytest.raises(InvalidRequest, match="control is 'ap_ctrl_chain'"):
+        parse_module_manifest(raw(control="ap_ctrl_chain"), Path("/x"))
+    with pytest.raises(InvalidRequest, match="a GPU cluster has a controller of its own"):
+        parse_module_manifest(raw(kind="gpu", control="hs"), Path("/x"))
+
+
+def test_no_task_runs_on_a_module_that_never_says_done() -> None:
+    task = TaskSpec(0, "t", "m", (("in", "a"), ("out", "b"), ("n", 1)), 1e-5, 1e-3)
+    buffers = (BufferSpec("a", BufferRole.INPUT, 8, "u1", (8,)), BufferSpec("b", BufferRole.OUTPUT, 8, "u1", (8,)))
+    for said in ("hs", "chain"):
+        parse_module_manifest(raw(control=said), Path("/x")).check_task(task, buffers)
+    with pytest.raises(InvalidRequest, match=r"task t: module m has no block-level control protocol \(control: none\)"):
+        parse_module_manifest(raw(control="none"), Path("/x")).check_task(task, buffers)
 
 
 def test_writes_are_words_low_first() -> None:

@@ -199,6 +199,8 @@ def _put_image(
         bytes=header.bytes,
         clk_hz=min(module.clk_hz, slot.clk_hz),
         scrub_build=build if module.scrubs(build) else "",
+        checked_build=build if module.checked(build) else "",
+        control=module.control,
     )
     image = sign(image, key) if key is not None else image
     target = folder / name

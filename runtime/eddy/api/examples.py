@@ -114,6 +114,7 @@ JOB: dict[str, Any] = {
     "kernel": None,
     "outputs": {"result": "/v1/jobs/17/outputs/result"},
     "computed": True,
+    "unchecked": [],
     "form": "",
     "labels": {"series": "moon", "run": "7"},
     "after": [],

@@ -84,6 +84,7 @@ def job_answer(
         kernel=_kernel(record.kernel) if record.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},
         computed=record.computed,
+        unchecked=list(record.unchecked),
         collected_unix_s=record.collected_unix_s,
         held_by=_HOLDERS.get(record.held_by),
         form=record.form,

@@ -183,6 +183,11 @@ class Job(Answer):
         description="Whether the board computes what was asked for; false on a board that models times alone, where "
         "every output is zeros."
     )
+    unchecked: list[str] = Field(
+        default=[],
+        description="Modules it was given whose build has no check on record, where the server allows them; nobody "
+        "knows whether they keep to the contract of a slot.",
+    )
     collected_unix_s: float | None = Field(
         default=None, description="Wall time at which its outputs were removed to make room; null where they were not."
     )

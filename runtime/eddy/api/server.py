@@ -80,6 +80,7 @@ class ServerSettings:
     tls: TlsFiles | None = None
     traces: str = ""
     packages: PackageTrust = field(default_factory=PackageTrust)
+    allow_unchecked: bool = False
 
 
 class Server:
@@ -232,6 +233,7 @@ class Server:
                 self.board,
             ),
             [kind.jobs for kind in self._kinds],
+            allow_unchecked=settings.allow_unchecked,
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)
@@ -270,12 +272,14 @@ class Server:
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:
     if settings.boardd is not None:
         return connect(settings.boardd, BOARDD_PATIENCE_S, progress)
+    modules = catalogue.now.modules
     return open_board(
         settings.board,
         settings.profile,
-        modules=sorted(catalogue.now.modules),
+        modules=sorted(modules),
         # A model has no builds of its own: it takes what the records say of the last one.
-        scrubbed=[name for name, each in catalogue.now.modules.items() if each.scrubs(each.verified_build)],
+        scrubbed=[name for name, each in modules.items() if each.scrubs(each.verified_build)],
+        unchecked=[name for name, each in modules.items() if not each.checked_build],
         latency=catalogue.estimates_s,
         progress=progress,
     )

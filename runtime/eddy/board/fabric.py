@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.core.counters import CoreCounters, MemoryUse
+from eddy.core.slots import Control
 from eddy.gpu.shape import ClusterShape
 
 
@@ -246,11 +247,17 @@ class Module(Protocol):
     def write(self, offset: int, value: int) -> None:
         """Write one register."""
 
+    def unready(self) -> str:
+        """Why an item cannot be started: the module has an end to tell, or runs; "" where it can."""
+
+    def rests(self) -> bool:
+        """Whether nothing was started that has not ended."""
+
     def start(self) -> None:
         """Start an item and enable its completion interrupt."""
 
-    def finished(self) -> bool:
-        """Whether the item started last is done; takes the completion and its interrupt away."""
+    def finished(self, control: Control) -> bool:
+        """Whether the item started last is done; takes the completion and its interrupt away, by a protocol."""
 
 
 class InterruptSource(Protocol):

@@ -57,6 +57,7 @@ def open_board(
     first_seq: int = 0,
     modules: Iterable[str] = (),
     scrubbed: Collection[str] = (),
+    unchecked: Collection[str] = (),
     latency: Mapping[str, float] | Callable[[str, str], float] = MappingProxyType({}),
     progress: Progress = lambda _: None,
     record: Path = RECORD,
@@ -72,6 +73,7 @@ def open_board(
         first_seq: Number of the first event.
         modules: For ``model``: the modules it has images of.
         scrubbed: For ``model``: those of them that a reset makes clean for another tenant.
+        unchecked: For ``model``: those of them that have no check on record.
         latency: For ``model``: seconds an item takes, by task or module, or a function of module and item.
         progress: Told what is being built.
         record: For ``pynq``: where it is written down what the fabric holds; in memory.
@@ -92,7 +94,7 @@ def open_board(
     if kind == "model":
         from eddy.board.model import ModelBoard
 
-        return ModelBoard.from_profile(found, modules, latency, scrubbed)
+        return ModelBoard.from_profile(found, modules, latency, scrubbed, unchecked)
     raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from eddy.board.arena import Arena
 from eddy.board.fabric import Fault
 from eddy.board.handover import NotDrained
@@ -9,6 +12,8 @@ from eddy.board.kernels import check_no_kernel
 from eddy.board.port import Access, Cause, Launch
 from eddy.board.runner import Ended, RunnerParts, StartFailed
 from eddy.core.counters import CoreCounters
+from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Control
 
 
 class HlsRunner:
@@ -16,12 +21,13 @@ class HlsRunner:
 
     Args:
         parts: What it works with.
+        control: How the module is started and says that it is done.
     """
 
     shares = False
 
-    def __init__(self, parts: RunnerParts) -> None:
-        self._parts = parts
+    def __init__(self, parts: RunnerParts, control: Control) -> None:
+        self._parts, self._control = parts, control
         self._launch: Launch | None = None
         self._started_s = 0.0
         self._ended: list[Ended] = []
@@ -38,21 +44,27 @@ class HlsRunner:
     def start(self, launch: Launch) -> None:
         """Write the item's registers and start the module.
 
+        A module that is not at rest gets no item: what it says later would pass for the item's end. The item fails.
+
         Raises:
-            InvalidRequest: It is a kernel.
+            InvalidRequest: It is a kernel; or nothing says when an item of the module has ended.
             NotFound: A granted buffer is not there.
             BoardFault: What the slot had admitted before is still outstanding.
             StartFailed: The module does not take it.
         """
         check_no_kernel(self._parts.index, launch)
+        if self._control is Control.NONE:
+            message = f"the module in slot {self._parts.index} has no control protocol: no item can be started on it"
+            raise InvalidRequest(message, field="slot")
+        with self._starting():
+            why = self._parts.hardware.module.unready()
+            if why:
+                self._refuse(launch, why)
+                return
         self._parts.accounts.begin(0, launch.account)
         self._parts.gate.open(launch.grants)
-        try:
+        with self._starting():
             self._begin(launch)
-        except BaseException as error:
-            # What was opened for an item that does not run must not stay open.
-            self._launch = None
-            raise StartFailed(error, f"a start failed: {error}") from error
 
     def service(self, fault: bool, done: bool) -> None:
         """See whether the item has ended."""
@@ -83,6 +95,25 @@ class HlsRunner:
 
     # Behind the calls
 
+    @contextlib.contextmanager
+    def _starting(self) -> Iterator[None]:
+        """What the slot was opened for must not stay open where the module's driver fails."""
+        try:
+            yield
+        except BaseException as error:
+            self._launch = None
+            raise StartFailed(error, f"a start failed: {error}") from error
+
+    def _refuse(self, launch: Launch, why: str) -> None:
+        """End an item that was not started. Where the module does not answer, what was read of it says nothing."""
+        self._launch, self._started_s = launch, self._parts.clock.now_s()
+        fault = self._parts.hardware.control.fault()
+        if fault.cause is Cause.NONE:
+            asked = f"is its control protocol {self._control.value}, as its manifest says?"
+            self._end(Cause.MODULE_ERROR, f"the module takes no start: {why}; {asked}")
+        else:
+            self._end(fault.cause, fault.detail)
+
     def _begin(self, launch: Launch) -> None:
         hardware = self._parts.hardware
         for offset, value in launch.registers:
@@ -98,12 +129,14 @@ class HlsRunner:
 
     def _end_late(self, launch: Launch) -> None:
         if not self._settle(launch):
-            self._end(Cause.TIME_LIMIT, f"not done after {launch.time_limit_s:g} s of board time")
+            detail = f"not done after {launch.time_limit_s:g} s of board time"
+            at_rest = self._parts.hardware.module.rests()
+            self._end(Cause.TIME_LIMIT, detail + "; the module is idle, as if it had not been started" * at_rest)
 
     def _settle(self, launch: Launch) -> bool:
         """End the item if it has ended; answer whether it had."""
         module = self._parts.hardware.module
-        finished = module.finished()
+        finished = module.finished(self._control)
         status = module.read(launch.status) if finished and launch.status >= 0 else 0
         late = self._take_back() if finished else ""
         # After the reads, because a module that does not answer them shows there, and what was read is poison; and

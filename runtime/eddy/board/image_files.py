@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import ImageRefused, InvalidRequest
-from eddy.core.slots import Image
+from eddy.core.slots import Control, Image
 
 _BOOT_MARK_AT, _BOOT_MARK = 0x24, b"XNLX"
 """What marks a boot image, and where (Ref: UG1283, "Zynq UltraScale+ MPSoC Boot Header", Image Identification)."""
-_TYPES = {"str": str, "int": int, "float": (int, float)}
+_TYPES = {"str": str, "int": int, "float": (int, float), "Control": str}
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -47,7 +47,18 @@ def image_of(data: dict[str, Any], path: Path) -> Image:
                 f"manifest {path}: field {field.name} is {value!r}, not of type {field.type}", field=field.name
             )
         values[field.name] = float(str(value)) if field.type == "float" else value
+    if "control" in values:
+        values["control"] = _control(values["control"], path)
     return Image(**values)
+
+
+def _control(value: str, path: Path) -> Control:
+    try:
+        return Control(value)
+    except ValueError:
+        allowed = [control.value for control in Control]
+        message = f"manifest {path}: control is {value!r}, not one of {', '.join(allowed)}"
+        raise InvalidRequest(message, field="control", allowed=allowed) from None
 
 
 def refuse_boot_image(data: bytes, name: str) -> None:

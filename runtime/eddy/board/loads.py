@@ -119,7 +119,7 @@ class Loads:
             if load.download is not None:
                 _take_download(load.download)
             load.opening(load.swap)
-            target.runner = runner_for(load.slot, target, self._steps.clock, self._arena)
+            target.runner = runner_for(load.slot, target, self._steps.clock, self._arena, load.image.control)
         except swap.StepFailed as error:
             self._fail(load, error.cause, error.detail)
             return

@@ -103,6 +103,7 @@ class ModelBoard:
         modules: Iterable[str],
         latency: Latency,
         scrubbed: Collection[str] = (),
+        unchecked: Collection[str] = (),
         **options: object,
     ) -> ModelBoard:
         """A board of a profile, with an image of every module for every slot.
@@ -112,6 +113,7 @@ class ModelBoard:
             modules: Names of the modules to have images of.
             latency: Seconds an item takes.
             scrubbed: Modules that a reset makes clean for another tenant.
+            unchecked: Modules that have no check on record.
             options: As the constructor takes them; `load_times` and `cache_bytes` come from the profile where they are
                 left out.
         """
@@ -125,7 +127,8 @@ class ModelBoard:
         }
         options.setdefault("load_times", times)
         options.setdefault("cache_bytes", profile.configuration.image_cache_bytes)
-        return cls(description, model_images(description, modules, scrubbed), latency, **options)  # type: ignore[arg-type]
+        images = model_images(description, modules, scrubbed, unchecked)
+        return cls(description, images, latency, **options)  # type: ignore[arg-type]
 
     # What it is and holds -----------------------------------------------------------------------------------------
 

@@ -56,9 +56,19 @@ class ImageReads:
 
 
 def model_images(
-    description: BoardDescription, modules: Iterable[str], scrubbed: Collection[str] = ()
+    description: BoardDescription,
+    modules: Iterable[str],
+    scrubbed: Collection[str] = (),
+    unchecked: Collection[str] = (),
 ) -> tuple[Image, ...]:
-    """An image of every module for every slot, named by hashes of their names; of some a reset scrubs them."""
+    """An image of every module for every slot, named by hashes of their names.
+
+    Args:
+        description: What the board is.
+        modules: The modules.
+        scrubbed: Those that a reset makes clean for another tenant.
+        unchecked: Those that have no check on record.
+    """
     return tuple(
         Image(
             sha256=hashlib.sha256(f"model:{module}:{slot.index}".encode()).hexdigest(),
@@ -69,6 +79,7 @@ def model_images(
             bytes=slot.image_bytes,
             clk_hz=slot.clk_hz,
             scrub_build=_build(module) if module in scrubbed else "",
+            checked_build="" if module in unchecked else _build(module),
         )
         for module in modules
         for slot in description.slots

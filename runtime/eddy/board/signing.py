@@ -33,13 +33,17 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
+_CLAIMS_NOTHING = {field.name: field.default for field in dataclasses.fields(Image)}
+
+
 def canonical(image: Image) -> bytes:
     """The bytes a signature is over."""
     fields = dataclasses.asdict(image)
     del fields["signature"]
-    if not fields["scrub_build"]:
+    for name in ("scrub_build", "checked_build", "control"):
         # An image that claims nothing is signed as before there was anything to claim.
-        del fields["scrub_build"]
+        if fields[name] == _CLAIMS_NOTHING[name]:
+            del fields[name]
     return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -77,13 +81,14 @@ class Trust:
         return cls(required, keys)
 
     def vetted(self, image: Image) -> Image:
-        """The image, without its claim to be scrubbed by a reset unless somebody trusted signed that.
+        """The image, without its claims to be scrubbed by a reset and checked unless somebody trusted signed them.
 
         Where nobody is trusted, the folder of images is the operator's word.
         """
-        if not image.scrub_build or not (self.keys or self.required) or self._vouched(image):
+        claims = image.scrub_build or image.checked_build
+        if not claims or not (self.keys or self.required) or self._vouched(image):
             return image
-        return dataclasses.replace(image, scrub_build="")
+        return dataclasses.replace(image, scrub_build="", checked_build="")
 
     def _vouched(self, image: Image) -> bool:
         return vouched(self.keys, image.signature, canonical(image))

@@ -16,7 +16,7 @@ from eddy.board.lines import RestingLine
 from eddy.board.port import Cause, Launch, SlotPhase, SlotState
 from eddy.board.runner import Runner, RunnerParts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
-from eddy.core.slots import Image
+from eddy.core.slots import Control, Image
 from eddy.packages.modules import FIRST_ARGUMENT, IDENTITY_OFFSET
 
 NO_FAULT = Fault(Cause.NONE)
@@ -71,11 +71,19 @@ class BoardSlot:
         return min(self.limit_s, self.done.rests_until_s)
 
 
-def runner_for(index: int, slot: BoardSlot, clock: Clock, arena: Arena) -> Runner:
-    """The runner for the module that a slot was just loaded with, by what the module says it is."""
+def runner_for(index: int, slot: BoardSlot, clock: Clock, arena: Arena, control: Control) -> Runner:
+    """The runner for the module that a slot was just loaded with, by what the module says it is.
+
+    Args:
+        index: Number of the slot.
+        slot: The slot.
+        clock: Board time.
+        arena: Where buffers are.
+        control: How an accelerator is started and says that it is done, by its image.
+    """
     parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena, slot.accounts)
     cluster = slot.hardware.module.cluster
-    return HlsRunner(parts) if cluster is None else ClusterRunner(parts, cluster)
+    return HlsRunner(parts, control) if cluster is None else ClusterRunner(parts, cluster)
 
 
 def check_launch(launch: Launch, running: Iterable[str]) -> None:

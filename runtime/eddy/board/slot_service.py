@@ -66,7 +66,10 @@ class SlotService:
         except StartFailed as failed:
             self._give_up(index, slot, failed.detail)
             raise failed.error from failed.__cause__
-        self._steps.move(slot, SlotPhase.RUNNING, image=slot.image)
+        if runner.launches:
+            self._steps.move(slot, SlotPhase.RUNNING, image=slot.image)
+        else:  # it failed before it was started
+            self._safely(index, slot, lambda: None, SlotPhase.FAULTED)
 
     def stop(self, index: int, item: str) -> None:
         """Stop what a slot runs, or the one item; nothing where it does not run."""

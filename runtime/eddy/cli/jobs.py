@@ -272,6 +272,8 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
             print(f"{name}: {file}")
     if not handle.computed:
         say(f"eddy: {NOT_COMPUTED}")
+    if unchecked_note(handle.data):
+        say(f"eddy: {unchecked_note(handle.data)}")
 
 
 def wait_for(job: Job) -> None:
@@ -332,8 +334,15 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("error", f"{error['cause']}: {error['message']}" if error else ""),
         ("outputs", ", ".join(files.values()) or ", ".join(data["outputs"])),
         ("note", "" if data.get("computed", True) else NOT_COMPUTED),
+        ("note", unchecked_note(data)),
     ]
     return [f"{name:<14}{text}" for name, text in lines if text]
+
+
+def unchecked_note(data: Mapping[str, Any]) -> str:
+    """That a job ran on modules which nobody checked; "" where it did not."""
+    modules = ", ".join(data.get("unchecked", ()))
+    return f"no check is on record of {modules}: `eddy module check` tells what may be wrong" if modules else ""
 
 
 def _tries(data: Mapping[str, Any]) -> str:

@@ -138,7 +138,7 @@ def fuse(
         return
     for path in written:
         typer.echo(f"  {path}")
-    typer.echo(f"Now: eddy module check {name} --record")
+    typer.echo(f"Now: eddy module check {name}")
 
 
 def find_manifest(module: str, root: Path) -> Path:
@@ -158,41 +158,49 @@ def find_manifest(module: str, root: Path) -> Path:
 def check(
     module: Annotated[str, typer.Argument(help="Name of a module, or path of a manifest.")],
     record: Annotated[
-        bool, typer.Option("--record", help="Write down that a reset scrubs this build, where it does.")
-    ] = False,
-    only_scrub: Annotated[
-        bool, typer.Option("--only-scrub", help="Check only what a reset leaves behind for the next tenant.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--record/--no-record",
+            help="Write down beside the manifest what was found: a server gives jobs no module that has no check on"
+            " record.",
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Build a module and check it against the slot contract; exit 1 where it fails a check."""
     try:
         manifest = find_manifest(module, source_root(Path.cwd()))
-        findings = _run_checks(manifest, record, only_scrub, as_json)
+        findings, took_s = _run_checks(manifest, record, as_json)
     except EddyError as error:
         raise _fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)
     if as_json:
-        print_json({"module": module, "passed": passed, "checks": findings})
+        print_json({"module": module, "passed": passed, "processor_s": round(took_s, 1), "checks": findings})
     else:
         table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
         for finding in findings:
             mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]"
             table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
         Console().print(table)
+        typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
     raise typer.Exit(0 if passed else 1)
 
 
-def _run_checks(manifest: Path, record: bool, only_scrub: bool, quiet: bool) -> list[Finding]:
-    """Run the checks; the simulator comes with an extra, so its absence is said and not a traceback."""
+def _run_checks(manifest: Path, record: bool, quiet: bool) -> tuple[list[Finding], float]:
+    """Run the checks; what they found, and the seconds of processor they took.
+
+    The simulator comes with an extra, so its absence is said and not a traceback.
+    """
     try:
-        from eddy_sim.modcheck.runner import check_module
+        from eddy_sim.modcheck.runner import check_module, processor_s
     except ImportError as error:
         raise InvalidRequest(
             f"checking a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
         ) from error
-    if not quiet:
-        typer.echo(
-            f"Building {manifest.parent.name} and checking it (about half a minute the first time) ...", err=True
-        )
-    return check_module(manifest, record, only_scrub)
+
+    def progress(what: str) -> None:
+        if not quiet:
+            typer.echo(f"eddy: {what} ({processor_s() - before_s:.0f} s of processor so far)", err=True)
+
+    before_s = processor_s()
+    return check_module(manifest, record, progress), processor_s() - before_s

@@ -65,6 +65,7 @@ def serve(
     min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
     unsigned_packages: Annotated[str, option("unsigned_packages")] = default("unsigned_packages"),
+    unchecked_modules: Annotated[str, option("unchecked_modules")] = default("unchecked_modules"),
     traces: Annotated[str, option("traces")] = default("traces"),
     pool: Annotated[str, option("pool")] = default("pool"),
     pool_name: Annotated[str, option("pool_name")] = default("pool_name"),

@@ -399,6 +399,9 @@ class Job(_Job, total=False):
     estimate: ExpectedTimes | None
     """When it should start and end. Null once it has ended, in the answer to a submission, and where nothing can be
     told: while it waits for others, or its slots are drained, and for kernels that never ran."""
+    unchecked: list[str]
+    """Modules it was given whose build has no check on record, where the server allows them; nobody knows whether
+    they keep to the contract of a slot."""
     collected_unix_s: float | None
     """Wall time at which its outputs were removed to make room; null where they were not."""
     held_by: Literal["tenant", "operator"] | None

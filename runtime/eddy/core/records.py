@@ -156,6 +156,7 @@ class JobRecord:
         held_by: Who keeps its outputs from being removed: `tenant` or `operator`; "" for nobody.
         form: The fused tasks it is run with, joined by "+"; "" for its application's tasks as they are. Its tasks are
             numbered in that form.
+        unchecked: Modules it was given whose build has no check on record (`eddy module check`), by name.
     """
 
     id: int
@@ -190,6 +191,7 @@ class JobRecord:
     ended_unix_s: float | None = None
     held_by: str = ""
     form: str = ""
+    unchecked: tuple[str, ...] = ()
 
     @property
     def response_s(self) -> float | None:

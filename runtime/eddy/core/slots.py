@@ -23,6 +23,17 @@ class Pool(str, enum.Enum):
     """Price owns it: GPU clusters."""
 
 
+class Control(str, enum.Enum):
+    """How a module is started and says that it is done (Ref: UG1399, "Block-Level Control Protocols")."""
+
+    HS = "hs"
+    """``ap_ctrl_hs``: what says done clears when it is read."""
+    CHAIN = "chain"
+    """``ap_ctrl_chain``: done stays, and no other run begins, until ``ap_continue``."""
+    NONE = "none"
+    """``ap_ctrl_none``: it has neither; nothing says when an item has ended, so no task can run on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotDescription:
     """One reconfigurable partition of a board.
@@ -56,6 +67,8 @@ class Image:
         bytes: Size of the file's payload, as the configuration port takes it.
         clk_hz: Clock the module was built for.
         scrub_build: Build that was verified to keep nothing over a reset which a next tenant could tell, or "".
+        checked_build: Build that passed `eddy module check`, or "".
+        control: How its module is started and says that it is done.
         signature: Detached Ed25519 signature over the manifest's canonical form, hex; empty where unsigned.
     """
 
@@ -68,8 +81,15 @@ class Image:
     clk_hz: float
     signature: str = ""
     scrub_build: str = ""
+    checked_build: str = ""
+    control: Control = Control.HS
 
     @property
     def scrubs(self) -> bool:
         """Whether a reset makes its module clean for another tenant: verified for this very build."""
         return bool(self.build) and self.scrub_build == self.build
+
+    @property
+    def checked(self) -> bool:
+        """Whether its module passed the check of the slot contract: on record for this very build."""
+        return bool(self.build) and self.checked_build == self.build

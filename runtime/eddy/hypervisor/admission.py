@@ -11,7 +11,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.hypervisor.buffers import arena_bytes
-from eddy.packages.modules import ModuleManifest
+from eddy.packages.modules import ModuleManifest, no_check
 from eddy.store import Store
 
 
@@ -25,6 +25,7 @@ class Admission:
         constants: What packages ship for constant buffers, by (application, buffer).
         arena: Bytes of the board's arena.
         available: Modules with an image for some slot of the `pipeline` pool.
+        unchecked: Modules that no job is given, because their builds have no check on record.
     """
 
     applications: Mapping[str, Application]
@@ -32,6 +33,7 @@ class Admission:
     constants: Mapping[tuple[str, str], bytes]
     arena: int = 0
     available: Collection[str] = field(default_factory=frozenset)
+    unchecked: Collection[str] = field(default_factory=frozenset)
 
     def check(self, request: JobRequest, store: Store) -> Application:
         """Check a request; answers its application.
@@ -69,6 +71,10 @@ class Admission:
         for task in application.tasks:
             if task.module not in self.modules:
                 return f"module {task.module} of task {task.name} has no manifest"
+            if self.modules[task.module].endless:
+                return self.modules[task.module].endless
+            if task.module in self.unchecked:
+                return no_check(task.module)
             if task.module not in self.available:
                 return f"there is no bitstream of module {task.module} for a slot of the pipeline pool"
         return ""

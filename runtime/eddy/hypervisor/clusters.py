@@ -285,6 +285,7 @@ class SharedClusters:
             job.reuses += not job.reconfigurations
             job.started_s = self.state.now_s if job.started_s is None else job.started_s
             self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=0)
+        self.state.note_module(job, progress.module)
         self.state.out.commands.append(
             LaunchSlice(
                 *(slot.index, number, 0, started.number, name, progress.module, core, first, count, area),

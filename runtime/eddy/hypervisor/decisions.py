@@ -209,6 +209,7 @@ class Decisions:
         slot.job, slot.task, slot.module, slot.tenant = job.spec.id, task, module, job.spec.tenant
         slot.scrubs = module in self.state.scrubbed
         job.slot_of[task] = slot.index
+        self.state.note_module(job, module)
         job.preempted = False
         job.views.touch(task)
         self.state.show_again(job)

@@ -44,7 +44,7 @@ from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import slot_statuses
 from eddy.hypervisor.step_commits import StepCommits
 from eddy.hypervisor.time_accounts import TimeAccounts
-from eddy.hypervisor.translate import offered
+from eddy.hypervisor.translate import offered, unchecked_modules
 from eddy.hypervisor.work import JobKind
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
@@ -71,6 +71,7 @@ class Engine:
         spawn: Who waits for the disk; whoever calls `step` by default.
         awaken: Called, from the thread of `spawn`, when there is something to do again.
         price: Shares the cores of GPU clusters between tenants, instead of `gpu_policy`.
+        allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
     """
 
     def __init__(
@@ -87,8 +88,9 @@ class Engine:
         spawn: Spawn = at_once,
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
+        allow_unchecked: bool = False,
     ) -> None:
-        self.board, self.store, self.price = board, store, price
+        self.board, self.store, self.price, self._allow_unchecked = board, store, price, allow_unchecked
         lags = LagKeeper(store)
         if price is not None:
             price.restore(store.epochs.all(), lags.kept())
@@ -132,7 +134,9 @@ class Engine:
             self.price.watch.read = self.board.sharing
             if intake.price is not None:  # what was asked for last may have been in the inbox
                 self.price.switch(intake.price)
-        offer = offered(description, images)
+        refused: Collection[str] = () if self._allow_unchecked else unchecked_modules(images)
+        images = tuple(image for image in images if image.module not in refused)
+        offer = offered(description, images, refused)
         for kind in intake.kinds:
             kind.offered(offer)
         with put_off():

@@ -91,6 +91,7 @@ class Job:
         "started_s",
         "state",
         "times",
+        "unchecked",
         "views",
     )
     """Named: thousands of jobs wait at once, and with a dictionary each took 1.2 kB more."""
@@ -127,6 +128,8 @@ class Job:
         self.load_began_s = 0.0
         """Board time at which the last load that is booked for it began."""
         self.log_bytes = 0
+        self.unchecked: tuple[str, ...] = ()
+        """Modules it was given that have no check on record."""
 
     @property
     def arrival_s(self) -> float:

@@ -46,6 +46,7 @@ def record_of(job: Job) -> JobRecord:
         retried=job.retried,
         cancel_asked_unix_s=job.cancel_asked_unix_s,
         form=spec.application.form,
+        unchecked=job.unchecked,
     )
 
 
@@ -87,7 +88,7 @@ def restored(spec: JobSpec, graph: Graph, record: JobRecord, snapshot: Mapping[s
     job.times.spent_s = {**record.waiting_s, "reconfiguring": record.reconfiguring_s, "running": record.running_s}
     job.reconfigurations, job.reuses, job.preemptions = record.reconfigurations, record.reuses, record.preemptions
     job.retried, job.cancel_asked_unix_s = record.retried, record.cancel_asked_unix_s
-    job.cause, job.detail = record.cause, record.detail
+    job.cause, job.detail, job.unchecked = record.cause, record.detail, record.unchecked
     job.failed_task, job.failed_item = record.failed_task, record.failed_item
     if not snapshot:
         return job

@@ -152,7 +152,7 @@ class KernelJobs:
     def offered(self, offer: Offer) -> None:
         """Its clusters are those of the `gpu` pool."""
         self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
-        self._kernels.slots = offer.gpu_slots
+        self._kernels.slots, self._kernels.unchecked = offer.gpu_slots, available(offer.unchecked, self._modules)
 
     def prepare(self, request: JobRequest, store: Store) -> Work:
         """Check a request and compile it; takes up to seconds.

@@ -26,7 +26,7 @@ from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
 from eddy.hypervisor.kept_programs import kept
 from eddy.hypervisor.plan import Plan
-from eddy.packages.modules import ModuleKind, ModuleManifest
+from eddy.packages.modules import ModuleKind, ModuleManifest, no_check
 from eddy.store import Store
 
 REGION = "region"
@@ -64,6 +64,7 @@ class KernelPlanner:
         available: Modules with an image for some slot of the `gpu` pool.
         arena: Bytes of the board's arena.
         slots: How many slots of the `gpu` pool have an image of a module, by module; 1 where nothing is said.
+        unchecked: Clusters that no job is given, because their builds have no check on record.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class KernelPlanner:
         self.available: frozenset[str] = frozenset()
         self.arena = 0
         self.slots: Mapping[str, int] = {}
+        self.unchecked: frozenset[str] = frozenset()
 
     def clusters(self) -> dict[str, ClusterShape]:
         """The GPU clusters the board can hold, by module, the one with most lanes first."""
@@ -205,7 +207,9 @@ class KernelPlanner:
     def _cluster(self) -> tuple[str, ClusterShape]:
         for module, shape in self.clusters().items():
             return module, shape
-        message = "This board has no GPU cluster: no slot of the gpu pool has an image of one."
+        refused = min(self.unchecked, default="")
+        why = no_check(refused) if refused else "no slot of the gpu pool has an image of one."
+        message = f"This board has no GPU cluster: {why}"
         raise InvalidRequest(message, field="kernel", allowed="application jobs")
 
     def _limit_s(self, request: JobRequest) -> float:

@@ -55,6 +55,7 @@ class Hypervisor:
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
+        allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
 
     Attributes:
         price: As given.
@@ -75,6 +76,7 @@ class Hypervisor:
         gpu_policy: DispatchPolicy | None = None,
         price: PriceLoop | None = None,
         kinds: Sequence[JobKind] = (),
+        allow_unchecked: bool = False,
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -94,6 +96,7 @@ class Hypervisor:
             price=price,
             spawn=self._disk.submit,
             awaken=self._awaken_from_afar,
+            allow_unchecked=allow_unchecked,
         )
         self._store = store
         self.followers = Followers()

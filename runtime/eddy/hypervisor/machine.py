@@ -64,6 +64,7 @@ class Machine:
         residency: What becomes of modules that stay in slots.
         price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
         near: The account of the images in the board's memory; empty where none are kept there.
+        unchecked: Modules whose build has no check on record.
     """
 
     def __init__(
@@ -76,13 +77,14 @@ class Machine:
         residency: Residency = LIVE,
         price: PriceLoop | None = None,
         near: NearImages | None = None,
+        unchecked: Collection[str] = (),
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
         pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
         if gpu is not None:
             pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
-        self.state = MachineState(found, pools, scrubbed, residency, near)
+        self.state = MachineState(found, pools, scrubbed, residency, near, unchecked)
         self.reports, self.decisions = Reports(self.state), Decisions(self.state)
         self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
         self.state.clusters = self.clusters

@@ -55,6 +55,7 @@ class MachineState:
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         residency: What becomes of modules that stay in slots.
         near: The account of the images in the board's memory.
+        unchecked: Modules whose build has no check on record; a job that is given one says so.
 
     Attributes:
         slots: By index.
@@ -73,6 +74,7 @@ class MachineState:
         scrubbed: Collection[str] = (),
         residency: Residency = LIVE,
         near: NearImages | None = None,
+        unchecked: Collection[str] = (),
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
@@ -83,6 +85,7 @@ class MachineState:
         self.now_s = 0.0
         self.begun = False
         """Whether a step was made."""
+        self._unchecked = frozenset(unchecked)
         self.clusters: Cores | None = None
         """What shares clusters core by core; None where kernels take whole slots."""
         self._gone: dict[int, Job] = {}
@@ -109,6 +112,12 @@ class MachineState:
             KeyError: There is none of that number.
         """
         return self.jobs[number] if number in self.jobs else self._gone[number]
+
+    def note_module(self, job: Job, module: str) -> None:
+        """A job is given a module: that is on its record where no check of the module is."""
+        if module in self._unchecked and module not in job.unchecked:
+            job.unchecked = tuple(sorted((*job.unchecked, module)))
+            self.changed(job)
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""

@@ -53,7 +53,14 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import MachineSlot, Phase
-from eddy.hypervisor.translate import fits, item_name, near_images, pool_slots, scrubbed_modules
+from eddy.hypervisor.translate import (
+    fits,
+    item_name,
+    near_images,
+    pool_slots,
+    scrubbed_modules,
+    unchecked_modules,
+)
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -164,6 +171,7 @@ def _machine(
         gpu=shared,
         price=price,
         near=near_images(description),
+        unchecked=unchecked_modules(images),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from eddy.board.port import BoardDescription, BoardEvent, EventKind
 from eddy.core.counters import CoreCounters
@@ -91,6 +91,11 @@ def scrubbed_modules(images: Iterable[Image]) -> frozenset[str]:
     return frozenset(image.module for image in images) - {image.module for image in images if not image.scrubs}
 
 
+def unchecked_modules(images: Iterable[Image]) -> frozenset[str]:
+    """Modules of which an image holds a build that has no check on record."""
+    return frozenset(image.module for image in images if not image.checked)
+
+
 def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:
     """Module to slot to image; of several images for the same module and slot, the last one listed."""
     wanted, found = set(slots), dict[str, dict[int, str]]()
@@ -100,8 +105,14 @@ def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, s
     return found
 
 
-def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
-    """What a board has for jobs."""
+def offered(description: BoardDescription, images: Iterable[Image], refused: Collection[str] = ()) -> Offer:
+    """What a board has for jobs.
+
+    Args:
+        description: What the board is.
+        images: That it may load for them.
+        refused: Modules that it has, and that are given to none: their builds have no check on record.
+    """
     pipeline, gpu = (fits(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
     slots = {module: len(held) for module, held in gpu.items()}
-    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots)
+    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused))

@@ -36,12 +36,14 @@ class Offer:
         pipeline: Modules with an image for some slot of the `pipeline` pool.
         gpu: Modules with an image for some slot of the `gpu` pool.
         gpu_slots: For how many slots of it, by module.
+        unchecked: Modules that it has images of, whose builds have no check on record: no job is given them.
     """
 
     arena_bytes: int = 0
     pipeline: frozenset[str] = frozenset()
     gpu: frozenset[str] = frozenset()
     gpu_slots: Mapping[str, int] = field(default_factory=dict)
+    unchecked: frozenset[str] = frozenset()
 
 
 class JobMemory:

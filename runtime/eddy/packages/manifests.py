@@ -15,14 +15,19 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
       status: {offset: 0x30, width: 32, kind: status}
     resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
     scrub: load                       # or reset: what makes it clean for another tenant
+    control: hs                       # or chain, none: how it is started and says that it is done
     example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
     stream: {...}                     # how its core is connected; see `eddy.packages.fuse`
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
 integer; a `status` is written by the module when it is done, zero meaning that all went well.
 
-`scrub: reset` counts only with a record beside the manifest that names the build it was verified for: `scrub.yaml`,
-written by `eddy module check NAME --record`. Any other build is loaded again between tenants.
+`control` is the block-level control protocol of Vitis HLS: `ap_ctrl_hs` where nothing is said, `ap_ctrl_chain`, or
+`ap_ctrl_none`. A GPU cluster has none of them.
+
+Two records lie beside the manifest, written by `eddy module check NAME`; each names the build it holds for.
+`check.yaml` says that the build passed. `scrub.yaml` says that a reset scrubs it; without it, `scrub: reset` counts as
+`load`.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from typing import Any
 import yaml
 
 from eddy.core.errors import InvalidRequest
-from eddy.core.slots import Access
+from eddy.core.slots import Access, Control
 from eddy.packages import fields
 from eddy.packages.modules import (
     FIRST_ARGUMENT,
@@ -49,11 +54,11 @@ from eddy.packages.modules import (
     Scrub,
 )
 
-RECORD = "scrub.yaml"
-"""Name of the record beside a manifest."""
+SCRUB_RECORD, CHECK_RECORD = "scrub.yaml", "check.yaml"
+"""Names of the records beside a manifest."""
 FIELDS = (
     *("module", "kind", "top", "files", "register_map", "clk_hz"),
-    *("registers", "resources", "scrub", "summary", "example", "parameters", "stream"),
+    *("registers", "resources", "scrub", "control", "summary", "example", "parameters", "stream"),
 )
 
 
@@ -71,13 +76,18 @@ def load_module_manifest(path: str | Path) -> ModuleManifest:
     raw = fields.read_yaml(path)
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} must hold a mapping", field="path")
-    return dataclasses.replace(parse_module_manifest(raw, path.parent), verified_build=recorded_build(path.parent))
+    folder = path.parent
+    return dataclasses.replace(
+        parse_module_manifest(raw, folder),
+        verified_build=recorded_build(folder / SCRUB_RECORD),
+        checked_build=recorded_build(folder / CHECK_RECORD),
+    )
 
 
-def recorded_build(folder: Path) -> str:
-    """The build that the record in a module's folder names; "" where there is none, or none that can be read."""
+def recorded_build(record: Path) -> str:
+    """The build that a record names; "" where there is none, or none that can be read."""
     try:
-        raw = fields.load_yaml((folder / RECORD).read_text(encoding="utf-8"))
+        raw = fields.load_yaml(record.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return ""
     build = raw.get("build") if isinstance(raw, dict) else None
@@ -97,9 +107,10 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
     registers = tuple(_register(str(n), r) for n, r in fields.mapping(raw.get("registers", {}), "registers").items())
     _check_overlaps(registers)
     example = _example(raw.get("example", {}), registers)
+    kind = ModuleKind(fields.choice(raw["kind"], "kind", [k.value for k in ModuleKind]))
     return ModuleManifest(
         module=str(raw["module"]),
-        kind=ModuleKind(fields.choice(raw["kind"], "kind", [k.value for k in ModuleKind])),
+        kind=kind,
         top=str(raw.get("top", raw["module"])),
         files=(folder / str(raw["files"])).resolve(),
         register_map=_version(raw["register_map"]),
@@ -107,10 +118,18 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         registers=tuple(sorted(registers, key=lambda r: r.offset)),
         resources=_resources(fields.mapping(raw.get("resources", {}), "resources")),
         scrub=_scrub(raw.get("scrub", Scrub.LOAD.value)),
+        control=_control(raw, kind),
         summary=str(raw.get("summary", "")),
         example=example,
         parameters=tuple((str(n), str(v)) for n, v in fields.mapping(raw.get("parameters", {}), "parameters").items()),
     )
+
+
+def _control(raw: Mapping[str, Any], kind: ModuleKind) -> Control:
+    if kind is ModuleKind.GPU and "control" in raw:
+        message = "a GPU cluster has a controller of its own; take control out of its manifest"
+        raise InvalidRequest(message, field="control")
+    return Control(fields.choice(raw.get("control", Control.HS.value), "control", [c.value for c in Control]))
 
 
 def _scrub(value: Any) -> Scrub:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
-from eddy.core.slots import Access
+from eddy.core.slots import Access, Control
 
 FIRST_ARGUMENT = 0x10
 """Offsets below belong to ap_ctrl and the interrupt registers."""
@@ -108,6 +108,8 @@ class ModuleManifest:
         example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
         parameters: Overrides of the top's RTL parameters, as (name, value) pairs.
         verified_build: Build hash, 16 hex digits, for which a record says that a reset scrubs it; "" without one.
+        checked_build: Build hash for which a record says that it passed `eddy module check`; "" without one.
+        control: How it is started and says that it is done.
     """
 
     module: str
@@ -123,10 +125,26 @@ class ModuleManifest:
     example: tuple[tuple[str, int], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     verified_build: str = ""
+    checked_build: str = ""
+    control: Control = Control.HS
 
     def scrubs(self, build: str) -> bool:
         """Whether a reset makes this build of it clean for another tenant: it says so, and was verified."""
         return self.scrub is Scrub.RESET and bool(build) and self.verified_build == build
+
+    def checked(self, build: str) -> bool:
+        """Whether this build of it passed `eddy module check`."""
+        return bool(build) and self.checked_build == build
+
+    @property
+    def endless(self) -> str:
+        """Why no task can run on it; "" where one can."""
+        if self.control is not Control.NONE:
+            return ""
+        return (
+            f"module {self.module} has no block-level control protocol (control: none): nothing starts it and nothing"
+            " says when an item has ended, so no task can run on it; build it with ap_ctrl_hs or ap_ctrl_chain"
+        )
 
     def register(self, name: str) -> ArgumentRegister:
         """The argument of that name.
@@ -170,8 +188,10 @@ class ModuleManifest:
         """Check that a task's arguments fit this module: all present, buffers to pointers, integers to scalars.
 
         Raises:
-            InvalidRequest: They do not; `field` names the argument.
+            InvalidRequest: They do not; `field` names the argument. Or no task can run on the module.
         """
+        if self.endless:
+            raise InvalidRequest(f"task {task.name}: {self.endless}", field=f"tasks.{task.name}.module")
         roles = {b.name: b.role for b in buffers}
         given = dict(task.arguments)
         for name in given:
@@ -183,6 +203,14 @@ class ModuleManifest:
                     f"task {task.name}: argument {register.name} of {self.module} is not set", field=field
                 )
             _check_argument(register, given[register.name], roles, field)
+
+
+def no_check(module: str) -> str:
+    """Why no job is given a module whose build has no check on record."""
+    return (
+        f"no check of module {module} is on record for its build; `eddy module check {module}` makes and records one,"
+        " or the operator starts the server with --unchecked-modules allow"
+    )
 
 
 def _check_argument(register: ArgumentRegister, value: str | int, roles: Mapping[str, BufferRole], field: str) -> None:

@@ -132,7 +132,7 @@ class AskingBoard:
     async def committed(
         self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: Mapping[str, Any] | None
     ) -> PoolJob:
-        """Commit a part: `first`, `items`, `outputs`, `computed` and `sent_bytes` of `eddy.pool.records.JobPart`."""
+        """Commit a part: what `eddy.pool.reports.SaidPart` has."""
         return _job(
             await self._ask("committed", job=job.id, token=job.token, part=dict(part), took_s=took_s, kernel=kernel)
         )

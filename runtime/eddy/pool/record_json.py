@@ -32,11 +32,15 @@ def job_from_json(data: bytes) -> PoolJob:
     return PoolJob(
         **{
             **raw,
-            "parts": tuple(JobPart(**known(JobPart, part)) for part in raw["parts"]),
+            "parts": tuple(_part(known(JobPart, part)) for part in raw["parts"]),
             "moves": tuple(raw["moves"]),
             "array": None if array is None else ArrayPlace(**array),
         }
     )
+
+
+def _part(raw: Mapping[str, Any]) -> JobPart:
+    return JobPart(**{**raw, "unchecked": tuple(raw.get("unchecked", ()))})
 
 
 def board_from_json(data: bytes) -> PoolBoard:

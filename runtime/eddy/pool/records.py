@@ -41,6 +41,7 @@ class JobPart:
         ended_unix_s: Wall time of its commit, of the head that committed it.
         computed: Whether the board computed, or modelled times alone.
         sent_bytes: Inputs that had to be sent for it.
+        unchecked: Modules it ran on whose build has no check on record.
     """
 
     first: int
@@ -52,6 +53,7 @@ class JobPart:
     ended_unix_s: float
     computed: bool = True
     sent_bytes: int = 0
+    unchecked: tuple[str, ...] = ()
 
     def repeats(self, kept: JobPart) -> bool:
         """Whether this is a part that was committed before, said again."""

@@ -60,6 +60,7 @@ class SaidPart(SaidByBoard):
     outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]] = Field(max_length=MOST_OUTPUTS)
     computed: bool = True
     sent_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
+    unchecked: tuple[Name, ...] = Field(default=(), max_length=MOST_OUTPUTS)
 
 
 def _of_this_release(kernel: Any) -> Any:

@@ -167,6 +167,8 @@ class JobRun:
             "computed": bool(part.shown.get("computed", True)),
             "sent_bytes": self._sent_bytes,
         }
+        if part.shown.get("unchecked"):
+            said["unchecked"] = list(part.shown["unchecked"])
         self._sent_bytes = 0
         self.job = await steadily(lambda: self._pool.committed(self.job, said, part.took_s, kernel))
 

@@ -57,6 +57,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
         kernel=Kernel.model_validate(job.kernel) if job.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in names},
         computed=all(part.computed for part in job.parts),
+        unchecked=sorted({module for part in job.parts for module in part.unchecked}),
         form="",
         labels=dict(job.request.get("labels", {})),
         after=[told(each) for each in job.after],

@@ -160,7 +160,7 @@ def dump_record(record: JobRecord) -> str:
         del body["kind"]
     if record.computed:
         del body["computed"]
-    for name in ("retried", "cancel_asked_unix_s", "ended_unix_s", "held_by", "form"):
+    for name in ("retried", "cancel_asked_unix_s", "ended_unix_s", "held_by", "form", "unchecked"):
         if not body[name]:
             del body[name]
     if record.collected_unix_s is None:
@@ -196,6 +196,8 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
     body["asked"] = Asked.from_json(body.get("asked", {}))
     if body.get("kernel") is not None:
         body["kernel"] = _kernel(body["kernel"])
+    if "unchecked" in body:
+        body["unchecked"] = tuple(body["unchecked"])
     return JobRecord(**body)
 
 

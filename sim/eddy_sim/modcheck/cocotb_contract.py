@@ -17,14 +17,29 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ClockCycles
 from eddy.board.port import Access
+from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest, RegisterKind
 
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP
-from eddy_sim.modcheck.harness import AP_CTRL, DONE, GIE, IDENTITY, IDLE, IER, ISR, MAGIC, START, Harness
+from eddy_sim.modcheck.harness import (
+    AP_CTRL,
+    CONTINUE,
+    DONE,
+    GIE,
+    IDENTITY,
+    IDLE,
+    IER,
+    ISR,
+    MAGIC,
+    START,
+    Harness,
+)
 from eddy_sim.modcheck.protocol import AllowedRange
 
 MAX_CYCLES = 50_000
+STAYS_CYCLES = 200
+"""Cycles after which what says done is there to stay."""
 Check = Callable[[Any], Awaitable[None]]
 _harnesses: list[Harness] = []
 """The bench of the check that runs."""
@@ -128,33 +143,64 @@ async def registers(dut: Any) -> None:
 
 
 @_report
-async def hls(dut: Any) -> None:
-    """ap_start, ap_done (clears on read), ap_idle; GIE, IER, ISR (toggles on write); a level interrupt"""
+async def control(dut: Any) -> None:
+    """start, done, idle by the manifest's control protocol; GIE, IER, ISR and the level of the interrupt"""
     harness = await _bring_up(dut)
+    if harness.manifest.control is Control.NONE:
+        await _no_control(dut, harness)
+        return
     assert await harness.read(AP_CTRL) == IDLE, "AP_CTRL after reset is not idle alone"
-    values = _place(harness)
-    await harness.arguments(values)
+    await harness.arguments(_place(harness))
     await harness.write(IER, 1)
     await harness.write(AP_CTRL, START)
-    for _ in range(MAX_CYCLES):
-        control = await harness.read(AP_CTRL)
-        if control & DONE:
-            break
-        assert not control & IDLE, "ap_idle is set while the module runs"
+    await _until_done(harness)
+    await ClockCycles(dut.clk_i, STAYS_CYCLES)
+    stays = bool(await harness.read(AP_CTRL) & DONE)
+    await harness.write(AP_CTRL, CONTINUE)
+    await ClockCycles(dut.clk_i, STAYS_CYCLES)
+    after = await harness.read(AP_CTRL)
+    if harness.manifest.control is Control.HS:
+        hint = "" if after & DONE else ", but goes with ap_continue: say control: chain"
+        assert not stays, f"ap_done does not clear on read{hint}"
     else:
-        raise AssertionError("ap_done never came")
-    assert not await harness.read(AP_CTRL) & (DONE | START), "ap_done does not clear on read, or ap_start stays set"
-    assert await harness.read(ISR) == 1, "the done event did not set ISR bit 0"
+        assert stays, "ap_done clears on read, without ap_continue: say control: hs"
+    assert not after & DONE, "ap_done stays after ap_continue"
+    assert not after & START, "ap_start stays set after the run"
+    assert after & IDLE, "ap_idle is not set after the run"
+    await _interrupt(dut, harness)
+
+
+async def _until_done(harness: Harness) -> None:
+    for _ in range(MAX_CYCLES):
+        seen = await harness.read(AP_CTRL)
+        if seen & DONE:
+            return
+        assert not seen & IDLE, "ap_idle is set while the module runs"
+    raise AssertionError("ap_done never came")
+
+
+async def _interrupt(dut: Any, harness: Harness) -> None:
+    """The interrupt of a run that has ended, which nobody has taken yet. Reading ISR may clear it, or writing ones."""
     assert not int(dut.irq_o.value), "the interrupt is raised although GIE is clear"
     await harness.write(GIE, 1)
     await ClockCycles(dut.clk_i, 4)
-    assert int(dut.irq_o.value), "the interrupt is not a level of GIE, IER and ISR"
-    await harness.write(ISR, 1)
+    assert int(dut.irq_o.value), "the interrupt is not a level of GIE, IER and ISR: the run's end did not raise it"
+    events = await harness.read(ISR)
+    assert events & 1, "the done event did not set ISR bit 0"
+    await harness.write(ISR, events)
     assert await harness.read(ISR) == 0, "writing 1 to a set ISR bit does not clear it"
     await ClockCycles(dut.clk_i, 4)
     assert not int(dut.irq_o.value), "the interrupt stays after ISR was cleared"
-    await harness.write(ISR, 1)
-    assert await harness.read(ISR) == 1, "writing 1 to a clear ISR bit does not set it (it toggles)"
+
+
+async def _no_control(dut: Any, harness: Harness) -> None:
+    await harness.write(IER, 1)
+    await harness.write(GIE, 1)
+    await harness.write(AP_CTRL, START)
+    for _ in range(STAYS_CYCLES):
+        seen = await harness.read(AP_CTRL)
+        assert not seen & DONE, "it says done after a start: it has a control protocol; say control: hs or chain"
+        assert not int(dut.irq_o.value), "it interrupts after a start: it has a control protocol; say which"
 
 
 @_report

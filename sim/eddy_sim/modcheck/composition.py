@@ -25,7 +25,7 @@ from eddy_sim.modcheck.literals import Literal, literals
 from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, OutputTrace, build_checked, payload_valid, sources
 from eddy_sim.modcheck.port import Deaf, Memory, Port
 from eddy_sim.modcheck.work import TenantWork
-from eddy_sim.products import Progress
+from eddy_sim.products import Progress, silent
 
 RESET_CYCLES = 8
 """Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.swap.HOLD_CYCLES`)."""
@@ -33,6 +33,8 @@ PASTS = 5
 """Different pasts a module is given, beside a fresh instance."""
 RUNS_LOOKED_AT = 8
 """Jobs that are looked at after each earlier run."""
+SAID_PASTS = 8
+"""Pasts after which it is said how far the comparison is."""
 TOGETHER = 8
 """Secrets that follow each other before a look: what survives a reset survives them together, too."""
 
@@ -124,12 +126,14 @@ class Composition:
         self._wanted: dict[str, OutputTrace] = {}
         self.done = self.looked = self.cycles = 0
 
-    def leaks(self) -> Iterator[Leak]:
+    def leaks(self, progress: Progress = silent) -> Iterator[Leak]:
         """Every difference that is found, the first of each look at each past."""
         fresh = Port(ModuleInstance(self._model))
         for name, trace in self._traces(fresh, lambda: fresh.reset(RESET_CYCLES, Memory(0))):
             self._wanted[name] = trace
-        for past, port, clear in self._pasts():
+        for number, (past, port, clear) in enumerate(self._pasts(), start=1):
+            if number % SAID_PASTS == 0:
+                progress(f"{number} pasts compared, {self.cycles} cycles of the module")
             for look, found in self._traces(port, clear):
                 self.looked += 1
                 self.cycles += len(found.cycles)
@@ -142,7 +146,7 @@ class Composition:
         jobs = work.jobs(manifest, _values(self._literals))
         fresh = Port(ModuleInstance(self._model))
         fresh.reset(RESET_CYCLES, Memory(0))
-        work.settle(fresh)
+        work.settle(fresh, manifest)
         wanted = dict(self._traces(fresh, fresh.instance.save(), jobs))
         port = Port(ModuleInstance(self._model, 1))
         port.reset(RESET_CYCLES, Memory(0))
@@ -150,7 +154,7 @@ class Composition:
         for secret in random.Random(2).sample(secrets, min(len(secrets), work.MOST_DIRECTED)):
             with contextlib.suppress(Deaf):
                 self._leave(port, secret)
-                if work.settle(port):
+                if work.settle(port, manifest):
                     for job, found in self._traces(port, port.instance.save(), jobs[:RUNS_LOOKED_AT]):
                         self.looked += 1
                         leak = compare(f"a run ({secret.name})", job, found, wanted[job])
@@ -202,22 +206,22 @@ def _reset_once(port: Port) -> Callable[[], None]:
     return port.instance.save()
 
 
-def check_scrub(path: Path, progress: Progress = lambda _: None) -> Verdict:
+def check_scrub(path: Path, progress: Progress = silent) -> Verdict:
     """Whether a reset leaves nothing in a module that whoever comes next could tell.
 
     Args:
         path: The module's manifest, or the folder that holds it.
-        progress: Told what is being built.
+        progress: Told what is being built, and how far it is.
 
     Raises:
         BuildFailed: It does not compile; the message holds what the compiler said.
     """
     _, composition, build_hash = prepare(path, progress)
-    leak = next(composition.leaks(), None)
+    leak = next(composition.leaks(progress), None)
     return Verdict(f"{build_hash:016x}", leak, composition.done, composition.looked, composition.cycles)
 
 
-def check_runs(path: Path, progress: Progress = lambda _: None) -> Leak | None:
+def check_runs(path: Path, progress: Progress = silent) -> Leak | None:
     """Whether a start alone leaves nothing in an accelerator of the run before; the first difference, if not.
 
     Raises:

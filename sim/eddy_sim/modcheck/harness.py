@@ -15,13 +15,14 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
+from eddy.core.slots import Control
 from eddy.packages.modules import ModuleManifest
 from eddy_drivers.regs import identity
 
 from eddy_sim.modcheck.protocol import AllowedRange, ProtocolChecker
 
 AP_CTRL, GIE, IER, ISR = 0x00, 0x04, 0x08, 0x0C
-START, DONE, IDLE, READY, AUTO_RESTART = 0x01, 0x02, 0x04, 0x08, 0x80
+START, DONE, IDLE, READY, CONTINUE, AUTO_RESTART = 0x01, 0x02, 0x04, 0x08, 0x10, 0x80
 IDENTITY, MAGIC = identity.MAGIC.offset, identity.MAGIC.reset
 CLOCK_NS = 10
 
@@ -136,8 +137,23 @@ class Harness:
         await self.registers.write_dword(offset, value)
 
     async def write_bytes(self, offset: int, data: bytes) -> None:
-        """Write some bytes of a register, with strobes for those only."""
-        await self.registers.write(offset, data)
+        """Write some bytes of a register, with strobes for those only.
+
+        The address is the register's own, as that of every access that reaches a slot: modules that decode addresses to
+        the byte, as HLS writes them, need not know another one.
+        """
+        channel = self.registers.write_if.aw_channel
+        send = channel.send
+
+        async def aligned(request: Any) -> None:
+            request.awaddr = int(request.awaddr) & ~3
+            await send(request)
+
+        channel.send = aligned
+        try:
+            await self.registers.write(offset, data)
+        finally:
+            channel.send = send
 
     async def arguments(self, values: Mapping[str, int]) -> None:
         """Set pointers and scalars by name."""
@@ -150,7 +166,8 @@ class Harness:
         return await self.read(register.offset) if register else 0
 
     async def start(self) -> None:
-        """Start a run with the completion interrupt enabled."""
+        """Start a run with the completion interrupt enabled, as the driver does: of a module that is at rest."""
+        assert not await self.read(AP_CTRL) & DONE, "ap_done is still set from a run before, whose end was taken"
         await self.write(GIE, 1)
         await self.write(IER, 1)
         await self.write(AP_CTRL, START)
@@ -165,6 +182,8 @@ class Harness:
             if int(self.dut.irq_o.value):
                 if await self.read(AP_CTRL) & DONE == 0:
                     raise AssertionError("the interrupt came, but ap_done reads 0")
+                if self.manifest.control is Control.CHAIN:
+                    await self.write(AP_CTRL, CONTINUE)
                 await self.write(ISR, await self.read(ISR))
                 return cycle
             await RisingEdge(self.dut.clk_i)

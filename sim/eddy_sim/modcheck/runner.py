@@ -1,4 +1,7 @@
-"""Builds a module from its manifest and holds it against the slot contract."""
+"""Builds a module from its manifest and holds it against the slot contract.
+
+What was found goes on record beside the manifest (`eddy_sim.modcheck.records`): a server gives jobs no module without.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +9,76 @@ import contextlib
 import hashlib
 import json
 import os
+import resource
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
+from eddy_sim import bench_process
 from eddy_sim.modcheck.composition import check_runs
 from eddy_sim.modcheck.finding import Finding
+from eddy_sim.modcheck.model import build_checked
+from eddy_sim.modcheck.records import record_check
 from eddy_sim.modcheck.scrubbing import check_scrubbing
+from eddy_sim.products import Progress, silent
 
-BENCH_CHECKS = (
-    *("ports", "identity", "registers", "hls", "protocol"),
-    *("backpressure", "windows", "errors", "reset"),
-)
+WITHOUT_RUNS = ("ports", "identity", "registers", "control")
+"""The checks that start nothing, or may: all there are for a module that has no control protocol."""
+BENCH_CHECKS = (*WITHOUT_RUNS, "protocol", "backpressure", "windows", "errors", "reset")
 """The checks that run on a cocotb bench, in the order they run."""
 CHECKS = (*BENCH_CHECKS, "runs", "scrub")
-"""All checks of an accelerator, in order; of a GPU cluster, only the last."""
+"""All checks of an accelerator with a control protocol, in order; of a GPU cluster, only the last."""
 
 
-def check_module(path: Path, record: bool = False, only_scrub: bool = False) -> list[Finding]:
+def check_module(path: Path, record: bool = False, progress: Progress = silent) -> list[Finding]:
     """Build a module and run every check.
 
     Args:
         path: Its manifest, or the folder that holds it.
-        record: Write beside the manifest for which build a reset was found to scrub the module, where it was.
-        only_scrub: Leave out all but the check for that.
+        record: Write down beside the manifest that this build passed, and that a reset scrubs it, where that is so; and
+            remove what was written of it before where it is not.
+        progress: Told what is being done.
 
     Raises:
-        InvalidRequest: The manifest is wrong, or has no example.
+        InvalidRequest: The manifest is wrong or has no example, or its folder cannot be written.
         BuildFailed: The module does not compile; the message holds what the compiler said.
     """
+    path = path / "manifest.yaml" if path.is_dir() else path
     manifest = load_module_manifest(path)
-    if manifest.kind is not ModuleKind.GPU:
+    if manifest.kind is not ModuleKind.GPU and manifest.control is not Control.NONE:
         _require_example(manifest)
-    if manifest.kind is ModuleKind.GPU or only_scrub:
-        return [check_scrubbing(path, record)]
-    return [*_bench_checks(path, manifest), _check_runs(path), check_scrubbing(path, record)]
+    progress("building its model")
+    _, build_hash = build_checked(path.resolve(), progress)
+    findings = _findings(path, manifest, record, progress)
+    if record:
+        # No task can run on what has no control protocol: there is nothing that a record would let in.
+        passed = all(finding.passed for finding in findings) and manifest.control is not Control.NONE
+        record_check(path.parent, manifest, f"{build_hash:016x}", passed)
+    return findings
+
+
+def _findings(path: Path, manifest: ModuleManifest, record: bool, progress: Progress) -> list[Finding]:
+    if manifest.kind is ModuleKind.GPU:
+        return [check_scrubbing(path, record, progress)]
+    if manifest.control is Control.NONE:
+        return _bench_checks(path, manifest, WITHOUT_RUNS)
+    progress("driving it at its ports: registers, control, memory that pauses and fails, resets")
+    found = _bench_checks(path, manifest, BENCH_CHECKS)
+    progress("comparing runs that follow different ones")
+    found.append(_check_runs(path))
+    progress("comparing what a reset leaves of different pasts")
+    return [*found, check_scrubbing(path, record, progress)]
+
+
+def processor_s() -> float:
+    """Seconds of processor that this process has taken, with what it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used) + bench_process.spent_s()
 
 
 def _check_runs(path: Path) -> Finding:
@@ -53,7 +87,7 @@ def _check_runs(path: Path) -> Finding:
     return Finding("runs", what, leak is None, "" if leak is None else str(leak))
 
 
-def _bench_checks(path: Path, manifest: ModuleManifest) -> list[Finding]:
+def _bench_checks(path: Path, manifest: ModuleManifest, checks: Sequence[str]) -> list[Finding]:
     from eddy_sim.bench import Bench, BenchFailed
 
     build = hashlib.sha256(manifest.module.encode()).hexdigest()[:16]
@@ -70,12 +104,13 @@ def _bench_checks(path: Path, manifest: ModuleManifest) -> list[Finding]:
             with _environment(environment):
                 # Each check is told apart, so none is left out for one that failed.
                 everything = {"COCOTB_MAX_FAILURES": "0"}
-                bench.run("eddy_sim.modcheck.cocotb_contract", Path(__file__).parents[2], environment=everything)
+                tests = "eddy_sim.modcheck.cocotb_contract"
+                bench.run(tests, Path(__file__).parents[2], checks, environment=everything)
         except BenchFailed as failed:
             said = failed.message.splitlines()[-1]
         lines = report.read_text(encoding="utf-8").splitlines() if report.is_file() else []
     found = {line["check"]: Finding(**line) for line in map(json.loads, lines)}
-    return [found.get(check, Finding(check, "", False, f"did not run: {said}")) for check in BENCH_CHECKS]
+    return [found.get(check, Finding(check, "", False, f"did not run: {said}")) for check in checks]
 
 
 @contextlib.contextmanager

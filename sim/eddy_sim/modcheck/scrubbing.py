@@ -1,41 +1,33 @@
-"""Whether a reset scrubs a module, and the record that says so of one build.
-
-The record lies beside the manifest and names the build hash: another build has none, and is loaded between tenants.
-"""
+"""Whether a reset scrubs a module, held against what its manifest says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.packages.manifests import RECORD, load_module_manifest
+from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest, Scrub
 
 from eddy_sim.modcheck.composition import Verdict, check_scrub
 from eddy_sim.modcheck.finding import Finding
-
-_TEXT = """\
-# Written by `eddy module check {module} --record`: a reset leaves nothing in this build that a next tenant could tell.
-build: "{build}"
-secrets: {secrets}
-looks: {looks}
-cycles: {cycles}
-"""
+from eddy_sim.modcheck.records import record_scrub
+from eddy_sim.products import Progress, silent
 
 
-def check_scrubbing(path: Path, record: bool = False) -> Finding:
+def check_scrubbing(path: Path, record: bool = False, progress: Progress = silent) -> Finding:
     """Compare a module's pasts, and hold the result against what its manifest says.
 
     Args:
         path: Its manifest, or the folder that holds it.
         record: Write the record where nothing was found.
+        progress: Told how far it is.
 
     Raises:
         BuildFailed: It does not compile.
     """
     folder = path if path.is_dir() else path.parent
-    manifest, verdict = load_module_manifest(path), check_scrub(path)
+    manifest, verdict = load_module_manifest(path), check_scrub(path, progress)
     if record:
-        write_record(folder, manifest, verdict)
+        record_scrub(folder, manifest, verdict)
         manifest = load_module_manifest(path)
     if manifest.scrub is Scrub.LOAD:
         why = f"a reset would not do: {verdict.leak}" if verdict.leak else "a reset would do"
@@ -44,16 +36,6 @@ def check_scrubbing(path: Path, record: bool = False) -> Finding:
         reason = f"a reset does not scrub it: {verdict.leak}; clear that in reset, or say scrub: load"
         return Finding("scrub", "a reset leaves nothing that a next tenant could tell", False, reason)
     return Finding("scrub", f"{_summary(verdict)}; {_standing(manifest, verdict)}", True, "")
-
-
-def write_record(folder: Path, manifest: ModuleManifest, verdict: Verdict) -> None:
-    """Write what was verified; remove what does not hold any more."""
-    if verdict.leak is not None:
-        (folder / RECORD).unlink(missing_ok=True)
-        return
-    numbers = {"secrets": verdict.secrets, "looks": verdict.looks, "cycles": verdict.cycles}
-    text = _TEXT.format(module=manifest.module, build=verdict.build, **numbers)
-    (folder / RECORD).write_text(text, encoding="utf-8")
 
 
 def _summary(verdict: Verdict) -> str:
@@ -68,4 +50,4 @@ def _standing(manifest: ModuleManifest, verdict: Verdict) -> str:
     if manifest.scrubs(verdict.build):
         return f"recorded for this build, {verdict.build}"
     had = f"names build {manifest.verified_build}, this is {verdict.build}" if manifest.verified_build else "is missing"
-    return f"its record {had}, so that it is loaded between tenants: add --record"
+    return f"its record {had}, so that it is loaded between tenants: check it without --no-record"

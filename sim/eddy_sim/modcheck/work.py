@@ -12,9 +12,10 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from eddy.core.slots import Control
 from eddy.packages.modules import ModuleManifest, RegisterKind
 
-from eddy_sim.modcheck.harness import AP_CTRL, AUTO_RESTART, GIE, IDLE, IER, ISR, START
+from eddy_sim.modcheck.harness import AP_CTRL, AUTO_RESTART, CONTINUE, GIE, IDLE, IER, ISR, START
 from eddy_sim.modcheck.port import Memory, Port
 
 ARENA, SPACE = 0x1000_0000, 0x40_0000
@@ -138,7 +139,7 @@ def _random(manifest: ModuleManifest, rng: random.Random, number: int, others: S
         port.write(GIE, dice.getrandbits(1))
         port.write(IER, dice.getrandbits(2))
         port.write(ISR, dice.getrandbits(2))
-        port.write(AP_CTRL, dice.choice((0, START, START | AUTO_RESTART)))
+        port.write(AP_CTRL, dice.choice((0, START, START | AUTO_RESTART, CONTINUE)))
         for _ in range(dice.randrange(20)):
             value = dice.choice((dice.getrandbits(32), *others))
             port.write(4 * dice.randrange(SEEN_BYTES // 4), value, dice.getrandbits(4))
@@ -149,12 +150,16 @@ def _random(manifest: ModuleManifest, rng: random.Random, number: int, others: S
     return TenantWork(f"random work {number}", Memory(seed), carry_out)
 
 
-def settle(port: Port) -> bool:
+def settle(port: Port, manifest: ModuleManifest) -> bool:
     """Wait for a run's end, then take everything away that its registers show of it; False where it does not end."""
     port.pause(0.0)
     port.memory.fail = 0.0
     port.write(AP_CTRL, 0)
-    if not any(port.read(AP_CTRL) & IDLE for _ in range(SETTLE_READS)):
+    for _ in range(SETTLE_READS):
+        if port.read(AP_CTRL) & IDLE:
+            break
+        _let_go(port, manifest)
+    else:
         return False
     port.write(GIE, 0)
     port.write(IER, 0)
@@ -162,6 +167,12 @@ def settle(port: Port) -> bool:
     port.read_range(0, SEEN_BYTES)
     port.idle(32)
     return True
+
+
+def _let_go(port: Port, manifest: ModuleManifest) -> None:
+    """Take the end of a run from a module that says it until then."""
+    if manifest.control is Control.CHAIN:
+        port.write(AP_CTRL, CONTINUE)
 
 
 # Looks ----------------------------------------------------------------------------------------------------------------
@@ -172,7 +183,7 @@ def looks(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWo
     return [
         TenantWork("reading registers", Memory(1), _read_registers),
         TenantWork("waiting with every interrupt enabled", Memory(2), _await_interrupts),
-        TenantWork("a start without arguments", Memory(3), _start_bare),
+        TenantWork("a start without arguments", Memory(3), lambda port: _start_bare(port, manifest)),
         *jobs(manifest, values),
     ]
 
@@ -211,14 +222,15 @@ def _look(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> No
     port.mark("the job")
     run(port, manifest, values, RUN_CYCLES)
     port.mark("reading registers after it")
-    _ends(port)
+    _ends(port, manifest)
     port.mark("the same job again")
     run(port, manifest, values, RUN_CYCLES)
-    _ends(port)
+    _ends(port, manifest)
 
 
-def _ends(port: Port) -> None:
+def _ends(port: Port, manifest: ModuleManifest) -> None:
     port.read_range(0, SEEN_BYTES)
+    _let_go(port, manifest)
     port.write(ISR, port.read(ISR))
     port.idle(8)
 
@@ -233,11 +245,11 @@ def _failing(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) ->
     _look(port, manifest, values)
 
 
-def _start_bare(port: Port) -> None:
+def _start_bare(port: Port, manifest: ModuleManifest) -> None:
     for offset, value in ((GIE, 1), (IER, 3), (AP_CTRL, START)):
         port.write(offset, value)
     port.interrupt(2_000)
-    _ends(port)
+    _ends(port, manifest)
 
 
 def _await_interrupts(port: Port) -> None:

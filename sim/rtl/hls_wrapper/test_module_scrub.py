@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from eddy.cli.module import create
-from eddy.packages.manifests import RECORD, load_module_manifest
+from eddy.packages.manifests import SCRUB_RECORD, load_module_manifest
 from eddy_sim.bench import ROOT
 from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.composition import Leak, check_runs, check_scrub
@@ -161,7 +161,7 @@ def test_a_core_that_only_reset_clears_is_scrubbed_and_yet_no_module(tmp_path: P
 def test_what_a_record_is_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts for the build it names; another build is loaded, and one that leaks loses it."""
     monkeypatch.setattr(composition, "PASTS", 1)
-    manifest, record = fresh(tmp_path), tmp_path / "bitstreams/fresh" / RECORD
+    manifest, record = fresh(tmp_path), tmp_path / "bitstreams/fresh" / SCRUB_RECORD
     found = check_scrubbing(manifest)
     assert found.passed
     assert "record is missing" in found.what

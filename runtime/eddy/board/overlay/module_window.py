@@ -15,6 +15,7 @@ from eddy.board.fabric import Identity, KernelEnd, KernelStart
 from eddy.board.port import CoreReport
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import Conflict
+from eddy.core.slots import Control
 from eddy.gpu.shape import ClusterShape
 
 
@@ -67,15 +68,25 @@ class ModuleWindow:
         self._check()
         self._driver.put(offset, value)
 
+    def unready(self) -> str:
+        """Why it takes no start; "" where it does."""
+        self._check()
+        return self._driver.unready()
+
+    def rests(self) -> bool:
+        """Whether nothing was started that has not ended."""
+        self._check()
+        return self._driver.rests()
+
     def start(self) -> None:
         """Start the module."""
         self._check()
         self._driver.start()
 
-    def finished(self) -> bool:
+    def finished(self, control: Control) -> bool:
         """Whether it has ended since it was last asked."""
         self._check()
-        return self._driver.take_done()
+        return self._driver.take_done(chain=control is Control.CHAIN)
 
     def _check(self) -> None:
         if self.fenced:

@@ -1,0 +1,3 @@
+-f ../hls/hls.f
+rtl/hls_words.v
+rtl/hls_words_slot.sv
