@@ -34,13 +34,6 @@ ReadWritePaths={build}
 ExecStart=
 ExecStart=/opt/eddy/current/bin/eddy {command}
 """
-_CALL = """\
-from pathlib import Path
-from eddy.board.gateway import Gateway
-from eddy.board.socket import SocketBoard
-key, authority = Path("/etc/eddy/operator"), Path("/etc/eddy/gateway.pem")
-print(SocketBoard(Gateway.named("tls://127.0.0.1:7443", key, authority)).describe().profile)
-"""
 _COMMANDS = {
     BOARDD: "boardd --board rtl --profile tiny --socket /run/eddy/boardd.sock --notary /var/lib/eddy-boardd/notary",
     SERVE: "serve --board rtl --profile tiny --boardd /run/eddy/boardd.sock --data /var/lib/eddy",
@@ -230,7 +223,7 @@ def steps(machine: Machine) -> list[tuple[str, Callable[[], str]]]:
         until("the gateway is ready", lambda: machine.active(BOARDD, GATEWAY))
         if machine.active(SERVE):
             raise Stuck("eddy-serve goes on beside it")
-        called = machine.run(f"/opt/eddy/1/bin/python -c '{_CALL}'")
+        called = machine.run(f"/opt/eddy/1/bin/python {ROOT}/tools/gateway_profile.py")
         if called.stdout.strip() != "tiny":
             raise Stuck(f"the board was not reached through it: {called.stdout}{called.stderr}")
         process = machine.said(GATEWAY, "MainPID")

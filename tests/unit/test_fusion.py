@@ -211,15 +211,15 @@ def test_the_shipped_fused_modules_are_what_fuse_writes() -> None:
     halves = {"image_front": ("level_shift", "dct", "quantize"), "image_back": ("dequantize", "idct", "reconstruct")}
     for name, modules in halves.items():
         stages = [read_stage(ROOT / "bitstreams" / module) for module in modules]
-        for path, text in fuse(name, stages, {"blocks": blocks}).items():
+        for path, text in fuse(name, stages, {"blocks": blocks}, ROOT).items():
             assert (ROOT / path).read_text(encoding="utf-8").startswith(text), path
 
 
 def test_what_cannot_be_fused_is_refused() -> None:
     dct = read_stage(ROOT / "bitstreams/dct")
     with pytest.raises(InvalidRequest, match="two stages at least"):
-        fuse("one", [dct], {})
+        fuse("one", [dct], {}, ROOT)
     with pytest.raises(InvalidRequest, match="no stage has a scalar"):
-        fuse("two", [dct, dct], {"width": "32'd8"})
+        fuse("two", [dct, dct], {"width": "32'd8"}, ROOT)
     with pytest.raises(InvalidRequest, match="give its manifest a `stream`"):
         read_stage(ROOT / "bitstreams/knn_search")

@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from eddy.cli.module_templates import skeleton
 from eddy.cli.options import AsJson
 from eddy.cli.output import print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
@@ -27,6 +26,9 @@ app = typer.Typer(help="Write a reconfigurable module, and check it against the 
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 WRAPPER = Path("hw/ip/hls_wrapper/hls_wrapper.f")
+SKELETON = Path(__file__).with_name("skeleton")
+"""A whole module of this name, as it lies in the source tree; a new one is this under another name."""
+_BLOCK = re.compile(r"^\s*(?:module|package|interface)\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 
 
 def source_root(start: Path) -> Path:
@@ -48,12 +50,36 @@ def create(name: str, root: Path, source: Path) -> list[Path]:
         InvalidRequest: The name is not one for a module.
         Conflict: A file of it exists; nothing was written.
     """
-    if not NAME.fullmatch(name):
-        raise InvalidRequest(
-            f"{name!r} is no module name", field="name", allowed="small letters, digits and underscores, at most 48"
-        )
+    check_name(name, source)
     wrapper = os.path.relpath(source / WRAPPER, root / "hw/ip" / name)
-    return write_new(root, skeleton(name, wrapper), name)
+    texts = {}
+    for path in sorted(path for path in SKELETON.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+        text = path.read_text(encoding="utf-8").replace("../hls_wrapper/hls_wrapper.f", wrapper)
+        texts[str(path.relative_to(SKELETON)).replace(SKELETON.name, name)] = text.replace(SKELETON.name, name)
+    return write_new(root, texts, name)
+
+
+def check_name(name: str, source: Path) -> None:
+    """Whether a new module can have this name, and its core this name with `_core`.
+
+    Raises:
+        InvalidRequest: It is not one for a module, or a word of the language.
+        Conflict: A block of the source tree has it.
+    """
+    # Only who begins a module needs these.
+    from pygments.lexers.hdl import SystemVerilogLexer
+    from pygments.token import Token
+
+    allowed = "small letters, digits and underscores, at most 48"
+    if not NAME.fullmatch(name):
+        raise InvalidRequest(f"{name!r} is no module name", field="name", allowed=allowed)
+    # A word after it, because some keywords are told from names by what follows.
+    if next(iter(SystemVerilogLexer().get_tokens(f"{name} x")))[0] is not Token.Name:
+        raise InvalidRequest(f"{name!r} is a keyword of SystemVerilog; choose another name", field="name")
+    for path in sorted((source / "hw/ip").rglob("*.sv")):
+        taken = {name, f"{name}_core"} & set(_BLOCK.findall(path.read_text(encoding="utf-8")))
+        if taken:
+            raise Conflict(f"{path} holds a block {min(taken)}; choose another name", field="name")
 
 
 def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
@@ -122,15 +148,14 @@ def fuse(
 
     try:
         source = source_root(Path.cwd())
-        if not NAME.fullmatch(name):
-            allowed = "small letters, digits and underscores, at most 48"
-            raise InvalidRequest(f"{name!r} is no module name", field="name", allowed=allowed)
+        check_name(name, source)
         pairs = [each.partition("=") for each in bind or []]
         if any(not separator for _, separator, _ in pairs):
             raise InvalidRequest("--bind takes NAME=EXPRESSION", field="bind", allowed="NAME=EXPRESSION")
         found = [read_stage(find_manifest(stage, source)) for stage in stages]
-        files = fused_files(name, found, {scalar: value for scalar, _, value in pairs})
-        written = write_new((root or source).resolve(), files, name)
+        folder = (root or source).resolve()
+        files = fused_files(name, found, {scalar: value for scalar, _, value in pairs}, folder)
+        written = write_new(folder, files, name)
     except EddyError as error:
         raise _fail(error, as_json) from error
     if as_json:

@@ -17,6 +17,8 @@ have it, unless it is bound to an expression over the others.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ from eddy.packages.modules import ModuleManifest, RegisterKind
 
 FIRST = 0x10
 """Offset of the first argument."""
+_BLOCK = re.compile(r"^\s*module\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +110,14 @@ def _core(raw: Any, number: int) -> Core:
     return Core(str(raw["core"]), {k: str(v) for k, v in parameters.items()}, {k: str(v) for k, v in ports.items()})
 
 
-def fuse(name: str, stages: Sequence[Stage], bound: Mapping[str, str]) -> dict[str, str]:
+def fuse(name: str, stages: Sequence[Stage], bound: Mapping[str, str], root: Path) -> dict[str, str]:
     """The files of a module that does what these do one after the other, by path from the root of the source tree.
 
     Args:
         name: Of the fused module.
         stages: In order.
         bound: Scalars that are no arguments, and what they are: expressions over the other scalars, 32 bits wide.
+        root: Where the files will be; their list names the stages' files from there.
 
     Raises:
         InvalidRequest: Fewer than two stages, a scalar that no stage has, or clocks that differ.
@@ -130,7 +134,7 @@ def fuse(name: str, stages: Sequence[Stage], bound: Mapping[str, str]) -> dict[s
     arguments = [scalar for scalar in scalars if scalar not in bound]
     return {
         f"hw/ip/{name}/rtl/{name}.sv": _rtl(name, stages, arguments, bound),
-        f"hw/ip/{name}/{name}.f": _list(name, stages),
+        f"hw/ip/{name}/{name}.f": _list(name, stages, root.resolve() / "hw/ip" / name),
         f"hw/ip/{name}/README.md": _readme(name, stages),
         f"bitstreams/{name}/manifest.yaml": _manifest(name, stages, arguments, bound),
     }
@@ -198,14 +202,23 @@ def _rtl(name: str, stages: Sequence[Stage], arguments: Sequence[str], bound: Ma
     return "\n".join([*lines, "", "endmodule", ""])
 
 
-def _list(name: str, stages: Sequence[Stage]) -> str:
-    """What the stages' lists include, each once, and the fused top."""
+def _list(name: str, stages: Sequence[Stage], folder: Path) -> str:
+    """All that the stages' lists name but the stages' own tops, each once, as seen from a folder; and the fused top."""
     found: dict[str, None] = {}
     for stage in stages:
         for line in stage.manifest.files.read_text(encoding="utf-8").splitlines():
-            if line.startswith("-f ../"):
-                found[line] = None
+            *option, entry = re.split(r"//|#", line)[0].split() or [""]
+            prefix = entry[: entry.rindex("+") + 1] if entry.startswith("+") else ""
+            path = (stage.manifest.files.parent / entry.removeprefix(prefix)).resolve()
+            if entry and not (path.is_file() and _is_top(path, stage)):
+                found[" ".join([*option, prefix + os.path.relpath(path, folder)])] = None
     return "\n".join([*found, f"rtl/{name}.sv", ""])
+
+
+def _is_top(source: Path, stage: Stage) -> bool:
+    """Whether a file holds the stage's own top and none of its cores."""
+    blocks = set(_BLOCK.findall(source.read_text(encoding="utf-8", errors="replace")))
+    return stage.manifest.top in blocks and not blocks & {core.core for core in stage.cores}
 
 
 def _readme(name: str, stages: Sequence[Stage]) -> str:

@@ -55,8 +55,8 @@ class ModuleTrial:
 Maker = Callable[[np.random.Generator], ModuleTrial]
 
 
-async def bring_up(dut: Any, module: str) -> Harness:
-    """A module out of reset, with its manifest."""
+async def bring_up(dut: Any, module: str | Path) -> Harness:
+    """A module out of reset, with its manifest: its name in this source tree, or a folder that holds the manifest."""
     harness = Harness(dut, load_module_manifest(ROOT / "bitstreams" / module))
     await harness.reset()
     return harness
@@ -111,7 +111,7 @@ async def carry_out(harness: Harness, trial: ModuleTrial, rng: random.Random) ->
     return cycles
 
 
-async def matches_reference(dut: Any, module: str, make: Maker, runs: int = 3) -> None:
+async def matches_reference(dut: Any, module: str | Path, make: Maker, runs: int = 3) -> None:
     """Random sizes at random places: without pauses, then with light and heavy pauses on every channel."""
     harness = await bring_up(dut, module)
     rng = random.Random(7)
@@ -122,7 +122,7 @@ async def matches_reference(dut: Any, module: str, make: Maker, runs: int = 3) -
             await carry_out(harness, make(data), rng)
 
 
-async def survives_memory_errors(dut: Any, module: str, make: Maker) -> None:
+async def survives_memory_errors(dut: Any, module: str | Path, make: Maker) -> None:
     """SLVERR on reads, then on writes: the run ends, the status says so, and the next run is clean."""
     harness = await bring_up(dut, module)
     rng, data = random.Random(11), np.random.default_rng(11)
@@ -141,7 +141,7 @@ async def survives_memory_errors(dut: Any, module: str, make: Maker) -> None:
     await carry_out(harness, make(data), rng)
 
 
-async def refuses_illegal(dut: Any, module: str, make: Maker, scalars: Sequence[Mapping[str, int]]) -> None:
+async def refuses_illegal(dut: Any, module: str | Path, make: Maker, scalars: Sequence[Mapping[str, int]]) -> None:
     """Illegal sizes and addresses end at once, flagged, without a single burst; the next run is clean."""
     harness = await bring_up(dut, module)
     rng, data = random.Random(13), np.random.default_rng(13)
@@ -155,7 +155,7 @@ async def refuses_illegal(dut: Any, module: str, make: Maker, scalars: Sequence[
     await carry_out(harness, make(data), rng)
 
 
-async def restarts(dut: Any, module: str, make: Maker) -> None:
+async def restarts(dut: Any, module: str | Path, make: Maker) -> None:
     """Runs back to back, then auto_restart: it keeps running until the bit is cleared, and the results stay right."""
     harness = await bring_up(dut, module)
     rng, data = random.Random(17), np.random.default_rng(17)

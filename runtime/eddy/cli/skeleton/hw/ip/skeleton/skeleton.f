@@ -1,0 +1,3 @@
+-f ../hls_wrapper/hls_wrapper.f
+rtl/skeleton_core.sv
+rtl/skeleton.sv
