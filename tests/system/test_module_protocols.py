@@ -38,7 +38,8 @@ TABLE = np.array([(167 * value + 13) & 0xFF for value in range(256)], "u1")
 def wanted(module: str, data: Words) -> Words:
     if module == "hls_words":
         return data + np.uint64(KEY)
-    return TABLE[data.view("u1") ^ np.uint8(KEY)].view("<u8")
+    table: Words = TABLE[data.view("u1") ^ np.uint8(KEY)].view("<u8")
+    return table
 
 
 def words(number: int) -> Words:

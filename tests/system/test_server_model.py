@@ -309,7 +309,7 @@ def test_a_server_runs_what_was_checked_or_says_on_what_else(tmp_path: Path) -> 
     refused = pytest.raises(InvalidRequest, match="no check of module mix is on record")
     with Server(settings).background() as server, operator(server) as client, refused:
         client.submit("chain", inputs(1))
-    allowed = dataclasses.replace(settings, allow_unchecked=True)
+    allowed = dataclasses.replace(settings, unchecked_modules="allow")
     with Server(allowed).background() as server, operator(server) as client:
         job = client.submit("chain", inputs(1)).wait()
         assert httpx.get(f"{server.url}/v1/jobs/{job.id}", headers=bearer(server)).json()["unchecked"] == ["mix"]

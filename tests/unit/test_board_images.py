@@ -8,6 +8,7 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contract.fake_fabric import SHELL
@@ -202,7 +203,8 @@ def test_only_somebody_trusted_can_say_that_a_reset_scrubs_a_module(folder: Path
             assert not trust.vetted(unknown).checked
         plain = dataclasses.replace(image, scrub_build="", checked_build="")
         for claim in ("scrub_build", "checked_build"):
-            forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), **{claim: image.build})
+            claims: dict[str, Any] = {claim: image.build}
+            forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), **claims)
             assert not trust.vetted(forged).scrubs, "the signature covers the claim"
             assert not trust.vetted(forged).checked
         assert trust.vetted(plain) == plain
@@ -218,7 +220,11 @@ def test_a_claim_for_another_build_counts_for_nothing(folder: Path) -> None:
 def test_an_image_that_claims_nothing_is_signed_as_ever(folder: Path) -> None:
     found = next(image for image in ImageStore(folder).images() if not image.scrubs)
     image = dataclasses.replace(found, checked_build="")
-    for word, change in (("scrub", {"scrub_build": found.build}), ("checked", {"checked_build": found.build})):
+    changes: dict[str, dict[str, Any]] = {
+        "scrub": {"scrub_build": found.build},
+        "checked": {"checked_build": found.build},
+    }
+    for word, change in changes.items():
         assert word.encode() not in signing.canonical(image)
         assert word.encode() in signing.canonical(dataclasses.replace(image, **change))
     assert b"control" not in signing.canonical(image)

@@ -10,6 +10,7 @@ import pytest
 from eddy_sim import build, model_unit
 from eddy_sim.cxx import compile_shared
 from eddy_sim.filelist import read_filelist
+from eddy_sim.modcheck.model import Down, Model, ModuleInstance, Up, build_checked
 from eddy_sim.products import ROOT
 from eddy_sim.toolchain import BuildFailed
 
@@ -30,6 +31,23 @@ module rom #(parameter logic [63:0] BuildHash = '0) (
   end
   assign m_axi_wdata = 64'(table_q[at_q[1:0]]);
 endmodule
+"""
+READER = ROM.replace('    $readmemh("./rom.dat", table_q);\n', '    file = $fopen("rom.dat", "r");\n').replace(
+    '    if (s_axil_awvalid) $fatal(1, "a write at %0d", at_q[1:0]);\n',
+    '    read_q <= 64\'($fgetc(file));\n    $display("it read %0d at %0t", read_q, $time);\n',
+)
+READER = READER.replace("64'(table_q[at_q[1:0]])", "read_q").replace("[7:0] table_q [4]", "[63:0] read_q")
+READER = READER.replace("  initial begin", "  int file;\n  initial begin")
+MANIFEST = """\
+module: rom
+summary: "Reads a file"
+kind: hls
+top: rom
+files: rom.f
+register_map: "1.0"
+clk_hz: 100000000
+registers: {}
+scrub: load
 """
 HARNESS = """\
 #include <cstdint>
@@ -178,6 +196,65 @@ def test_a_module_has_its_data_wherever_it_runs(tmp_path: Path, monkeypatch: pyt
     slot = ctypes.CDLL(str(program))
     slot.eddy_module_tried.restype = ctypes.c_char_p
     assert slot.eddy_module_tried() == b""
+
+
+class ModuleAbi(ctypes.Structure):
+    """The board's way into a module; as the C structure in `slot_abi.h`."""
+
+    _fields_ = [
+        ("abi", ctypes.c_uint32),
+        ("create", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)),
+        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("step", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
+    ]
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("on_board", [False, True], ids=["check", "board"])
+def test_instances_have_their_own_files_and_the_machine_is_spared_their_text(
+    on_board: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What one instance reads comes not out of another's file, whichever was made or ended last."""
+    folder = tmp_path / "a"
+    listed = files(folder, "abcdefghijklmnopqrstuvwxyz", READER)
+    (folder / "manifest.yaml").write_text(MANIFEST, encoding="utf-8")
+    abi: ModuleAbi | None = None
+    if on_board:
+        program, _ = build.build_rtl_module("rom", listed)
+        abi = ModuleAbi.in_dll(ctypes.CDLL(str(program)), "eddy_module")
+    else:
+        model = Model(build_checked(folder / "manifest.yaml")[0])
+
+    def instance() -> tuple[Callable[[], int], Callable[[], None]]:
+        if abi is None:
+            made = [ModuleInstance(model)]
+
+            def step() -> int:
+                made[0].step()
+                return int(made[0].up.m_axi_wdata)
+
+            return step, made.clear
+        handle, down, up = abi.create(b""), Down(), Up()
+
+        def step_board() -> int:
+            abi.step(handle, ctypes.addressof(down), ctypes.addressof(up))
+            return int(up.m_axi_wdata)
+
+        return step_board, lambda: abi.destroy(handle)
+
+    capfd.readouterr()
+    (first, end_first), (second, end_second) = instance(), instance()
+    start = first()
+    assert [first(), first(), second()] == [start + 1, start + 2, start]
+    third, end_third = instance()
+    assert [first(), second()] == [start + 3, start + 1]
+    end_third()
+    assert [second(), first()] == [start + 2, start + 4]
+    end_first()
+    assert second() == start + 3
+    end_second()
+    assert third is not None
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.rtl

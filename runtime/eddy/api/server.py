@@ -80,7 +80,7 @@ class ServerSettings:
     tls: TlsFiles | None = None
     traces: str = ""
     packages: PackageTrust = field(default_factory=PackageTrust)
-    allow_unchecked: bool = False
+    unchecked_modules: str = "refuse"
 
 
 class Server:
@@ -233,7 +233,7 @@ class Server:
                 self.board,
             ),
             [kind.jobs for kind in self._kinds],
-            allow_unchecked=settings.allow_unchecked,
+            allow_unchecked=settings.unchecked_modules == "allow",
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)

@@ -54,7 +54,7 @@ class Cause(str, enum.Enum):
     """The slot does not hold what was loaded."""
     MODULE_ERROR = "module-error"
     """The module says in its status register that it went wrong; or it says that it is done and its memory accesses go
-    on; or a cluster does not stop when it is told to."""
+    on; or it was not at rest before the start, and was not started; or a cluster does not stop when it is told to."""
     ILLEGAL_INSTRUCTION = "illegal-instruction"
     """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
     MISALIGNED_ACCESS = "misaligned-access"

@@ -185,7 +185,7 @@ class _Session:
             price=price,
             price_settings=SETTINGS,
             calibration=file,
-            allow_unchecked=True,  # a cluster for this board alone, which checks its results itself
+            unchecked_modules="allow",  # a cluster for this board alone, which checks its results itself
         )
         self._progress, self._held, self.verified = progress, ExitStack(), True
         self._price = price != "whole"

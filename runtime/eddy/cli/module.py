@@ -18,6 +18,7 @@ from eddy.cli.options import AsJson
 from eddy.cli.output import print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 from eddy.distribution import install_hint
+from eddy.packages.manifests import load_module_manifest
 
 if TYPE_CHECKING:
     from eddy_sim.modcheck.finding import Finding
@@ -194,8 +195,9 @@ def check(
 ) -> None:
     """Build a module and check it against the slot contract; exit 1 where it fails a check."""
     try:
-        manifest = find_manifest(module, source_root(Path.cwd()))
-        findings, took_s = _run_checks(manifest, record, as_json)
+        path = find_manifest(module, source_root(Path.cwd()))
+        module = load_module_manifest(path).module
+        findings, took_s = _run_checks(path, record, as_json)
     except EddyError as error:
         raise _fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)

@@ -45,7 +45,7 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         api=_api_settings(told),
         log_level=told["log_level"],
         log_format=told["log_format"],
-        allow_unchecked=told["unchecked_modules"] == "allow",
+        unchecked_modules=told["unchecked_modules"],
         packages=PackageTrust.load(told["trusted_packages"], told["unsigned_packages"]),
         traces=told["traces"],
         tls=TlsFiles.named(told["tls_cert"], told["tls_key"]),

@@ -26,14 +26,18 @@ struct Instance {
     model->rootp->clk_i = 0;
     model->eval();
   }
-  // Members of a Verilated model go through the thread's current context.
-  ~Instance() { Verilated::threadContextp(context.get()); }
+  ~Instance() { make_current(); }
+
+  /// Verilator's functions for files and for text go through the thread's current context, and not the model's: it would
+  /// be that of the instance made last, which may be gone.
+  void make_current() { Verilated::threadContextp(context.get()); }
 
   unsigned char* state() { return reinterpret_cast<unsigned char*>(model->rootp); }
   size_t bytes() { return static_cast<size_t>(reinterpret_cast<unsigned char*>(model->rootp->vlSymsp + 1) - state()); }
 
   /// One clock cycle: inputs as they are before the rising edge, outputs as they are after it.
   void step() {
+    make_current();
     copy_in(*model->rootp, down);
     model->rootp->clk_i = 0;
     model->eval();

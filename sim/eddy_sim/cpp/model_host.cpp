@@ -1,5 +1,5 @@
 /// Verilator's runtime for models that run in somebody else's process: a model that stops does not end the process, and
-/// what it prints does not go where that process prints its answers.
+/// what it prints, as HLS output does at every interrupt, does not go where that process prints its answers or logs.
 #include <cstdarg>
 #include <cstdio>
 #include <string>
@@ -33,7 +33,6 @@ int print_of_model(const char* format, ...) {
   va_end(arguments);
   printed = text;
   while (!printed.empty() && printed.back() == '\n') printed.pop_back();
-  std::fputs(text, stderr);
   return length;
 }
 

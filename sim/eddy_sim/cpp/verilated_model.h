@@ -28,9 +28,8 @@ class Model {
     bytes_ = static_cast<size_t>(reinterpret_cast<unsigned char*>(root().vlSymsp + 1) - begin_);
     before_ = static_cast<unsigned char*>(std::malloc(bytes_));
   }
-  /// Members of a Verilated model go through the thread's current context, which is that of the model made last.
   ~Model() {
-    Verilated::threadContextp(context_.get());
+    make_current();
     std::free(before_);
   }
   Model(const Model&) = delete;
@@ -48,7 +47,10 @@ class Model {
   size_t state_bytes() const { return bytes_; }
 
   /// Settle after construction: no edges.
-  void settle() { model_.eval(); }
+  void settle() {
+    make_current();
+    model_.eval();
+  }
 
   /// Like `edge`; answer whether nothing changed but counters, which advanced by one or stood still. `counting` says
   /// whether the counters' clock is among those that rise: only then does this tell which of them move.
@@ -71,8 +73,13 @@ class Model {
   }
 
  private:
+  /// Verilator's functions for files and for text go through the thread's current context, and not the model's. Without
+  /// this it would be that of the model made last, which may be gone, or of any model where another thread steps this one.
+  void make_current() { Verilated::threadContextp(context_.get()); }
+
   /// What `Vmodel::eval` does once the model is settled, without its bookkeeping for messages and several threads.
   void evaluate(bool inputs_changed) {
+    make_current();
     Root* r = &root();
     if (inputs_changed) {
       Vmodel___024root___eval(r);
