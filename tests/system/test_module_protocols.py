@@ -25,6 +25,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
+from eddy_sim.modcheck.records import record_check
 from eddy_sim.products import ROOT, build_folder
 from system.live_rig import run_out
 
@@ -58,7 +59,7 @@ def variant(folder: Path, module: str, *edits: tuple[str, str, str], checked: bo
     manifest = place / "manifest.yaml"
     (place / CHECK_RECORD).unlink(missing_ok=True)
     if checked:
-        (place / CHECK_RECORD).write_text(f'build: "{build.module_build_hash(manifest):016x}"\n', encoding="utf-8")
+        record_check(place, load_module_manifest(manifest), f"{build.module_build_hash(manifest):016x}", passed=True)
     return manifest
 
 

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eddy.core.slots import Control
 from eddy.packages.manifests import CHECK_RECORD, SCRUB_RECORD, load_module_manifest, recorded_build
 from eddy.packages.modules import ModuleManifest, Scrub
 from eddy_sim import build
+from eddy_sim.modcheck.records import record_check
 from eddy_sim.products import ROOT
 
 MODULES = sorted([*ROOT.glob("bitstreams/*/manifest.yaml"), *ROOT.glob("tests/modules/*/manifest.yaml")])
@@ -50,7 +52,7 @@ def test_a_record_counts_for_its_build_and_for_modules_that_claim_it(scrub: str,
     (tmp_path / SCRUB_RECORD).write_text(LINE, encoding="utf-8")
     manifest = module(tmp_path, scrub)
     assert not manifest.checked("0123456789abcdef"), "each record says one thing"
-    assert manifest.scrubs("0123456789abcdef") == (scrub == "reset")
+    assert manifest.scrubs("0123456789abcdef") == (scrub == "reset"), "whatever its registers"
     assert not manifest.scrubs("0123456789abcdee")
     assert not manifest.scrubs("")
 
@@ -69,8 +71,26 @@ def test_no_record_or_a_damaged_one_counts_for_nothing(text: str, name: str, tmp
 
 
 def test_a_check_counts_for_the_build_that_passed(tmp_path: Path) -> None:
-    (tmp_path / CHECK_RECORD).write_text(LINE, encoding="utf-8")
+    record_check(tmp_path, module(tmp_path, "load"), "0123456789abcdef", passed=True)
     manifest = module(tmp_path, "load")
     assert manifest.checked("0123456789abcdef")
     assert not manifest.checked("0123456789abcdee")
     assert not manifest.scrubs("0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"control": "chain"},
+        {"register_map": "1.1"},
+        {"registers": {"in": {"offset": 0x10, "width": 64, "kind": "pointer", "access": "r"}}},
+    ],
+    ids=lambda edit: str(next(iter(edit))),
+)
+def test_a_check_counts_for_the_manifest_that_it_read(edit: dict[str, Any], tmp_path: Path) -> None:
+    """The build is the same: what a board does with it is not."""
+    record_check(tmp_path, module(tmp_path, "load"), "0123456789abcdef", passed=True)
+    raw = json.loads((tmp_path / "manifest.yaml").read_text(encoding="utf-8"))
+    for other, counts in (({"summary": "Adds", "clk_hz": 2e8}, True), (edit, False)):
+        (tmp_path / "manifest.yaml").write_text(json.dumps({**raw, **other}), encoding="utf-8")
+        assert load_module_manifest(tmp_path).checked("0123456789abcdef") == counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from eddy.pool.estimates import UNKNOWN_S, Estimates
 from eddy.pool.forecast import _known
 from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.shown import explained
+from eddy.pool.shown import explained, job_shown
 from eddy.pool.transfers import Transfers
 
 
@@ -32,6 +33,18 @@ def test_a_job_goes_from_queue_to_success() -> None:
     whole = half.committed(part(half, 1))
     assert (whole.state, whole.done, whole.ended_unix_s) == ("succeeded", 4, 2.0)
     assert job_from_json(to_json(whole)) == whole
+
+
+def test_modules_that_nobody_checked_stay_in_the_record() -> None:
+    placed = job().placed("b1", 0.0, {})
+    half = placed.committed(replace(part(placed, 2), unchecked=("mix",)))
+    whole = half.committed(replace(part(half, 2), unchecked=("mix", "flip")))
+    assert job_from_json(to_json(whole)) == whole
+    assert job_shown(whole, lambda number: number).unchecked == ["flip", "mix"]
+    older = json.loads(to_json(half))
+    for each in older["parts"]:
+        del each["unchecked"]
+    assert job_shown(job_from_json(json.dumps(older).encode()), lambda number: number).unchecked == []
 
 
 def test_what_a_board_commits_late_does_not_count() -> None:

@@ -75,6 +75,7 @@ class Board:
     def __init__(self, gates: Gates, fails: frozenset[str] = frozenset()) -> None:
         self.gates, self.fails, self.running = gates, fails, 0
         self.names: dict[int, str] = {}
+        self.shows: dict[str, Any] = {}
         self.cancelled: list[str] = []
 
     async def client(self, tenant: str) -> Board:
@@ -95,7 +96,7 @@ class Board:
             self.running -= 1
         if self.names[number] in self.fails:
             return {"state": "failed", "error": {"cause": "kernel-trap", "message": "it trapped"}}
-        return {"state": "succeeded", "outputs": ["y"]}
+        return {"state": "succeeded", "outputs": ["y"], **self.shows}
 
     async def output_bytes(self, number: int, name: str) -> bytes:
         return f"out {self.names[number]}".encode()
@@ -158,6 +159,17 @@ def test_the_next_part_runs_while_one_is_committed_and_none_is_committed_before_
         held[1].set()
         await task
         assert [(part.first, part.items) for part in rig.pool.jobs[1].parts] == [(0, 1), (1, 2), (3, 4), (7, 8)]
+
+    play(go)
+
+
+@pytest.mark.parametrize("modules", [[], ["mix"]])
+def test_modules_that_nobody_checked_are_said_with_each_part(modules: list[str]) -> None:
+    async def go() -> None:
+        rig = Rig(1)
+        rig.board.shows = {"unchecked": modules}
+        await rig.begin(1)
+        assert [list(part.unchecked) for part in rig.pool.jobs[1].parts] == [modules]
 
     play(go)
 

@@ -77,20 +77,23 @@ def load_module_manifest(path: str | Path) -> ModuleManifest:
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} must hold a mapping", field="path")
     folder = path.parent
+    manifest = parse_module_manifest(raw, folder)
     return dataclasses.replace(
-        parse_module_manifest(raw, folder),
+        manifest,
         verified_build=recorded_build(folder / SCRUB_RECORD),
-        checked_build=recorded_build(folder / CHECK_RECORD),
+        checked_build=recorded_build(folder / CHECK_RECORD, manifest.interface),
     )
 
 
-def recorded_build(record: Path) -> str:
-    """The build that a record names; "" where there is none, or none that can be read."""
+def recorded_build(record: Path, interface: str | None = None) -> str:
+    """The build that a record names; "" where there is none, none that can be read, or one of another `interface`."""
     try:
         raw = fields.load_yaml(record.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return ""
-    build = raw.get("build") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or (interface is not None and raw.get("interface") != interface):
+        return ""
+    build = raw.get("build")
     return build if isinstance(build, str) and re.fullmatch("[0-9a-f]{16}", build) else ""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +110,8 @@ class ModuleManifest:
         example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
         parameters: Overrides of the top's RTL parameters, as (name, value) pairs.
         verified_build: Build hash, 16 hex digits, for which a record says that a reset scrubs it; "" without one.
-        checked_build: Build hash for which a record says that it passed `eddy module check`; "" without one.
+        checked_build: Build hash for which a record says that it passed `eddy module check` with this `interface`; ""
+            without one.
         control: How it is started and says that it is done.
     """
 
@@ -135,6 +138,13 @@ class ModuleManifest:
     def checked(self, build: str) -> bool:
         """Whether this build of it passed `eddy module check`."""
         return bool(build) and self.checked_build == build
+
+    @property
+    def interface(self) -> str:
+        """What a check holds a module against and a board uses: 16 hex digits of a hash over protocol and registers."""
+        registers = [(r.name, r.offset, r.width, r.kind.value, r.access and r.access.value) for r in self.registers]
+        text = json.dumps([self.kind.value, self.control.value, self.register_map, registers])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def endless(self) -> str:

@@ -126,7 +126,7 @@ async def identity(dut: Any) -> None:
 
 @_report
 async def registers(dut: Any) -> None:
-    """arguments read back, byte strobes hold, unused addresses read zero, with pauses on the bus"""
+    """arguments read back, a byte changes no other by mistake, unused addresses read zero, with pauses on the bus"""
     harness = await _bring_up(dut)
     harness.pause(0.3)
     for register in harness.manifest.inputs():
@@ -134,9 +134,15 @@ async def registers(dut: Any) -> None:
             await harness.write(offset, value)
             got = await harness.read(offset)
             assert got == value, f"{register.name} at {offset:#x} reads {got:#x} after {value:#x} was written"
+        before = register.words(0x89AB_CDEF)[0][1]
         await harness.write_bytes(register.offset + 1, b"\x5a")
-        wanted = (register.words(0x89AB_CDEF)[0][1] & ~0xFF00) | 0x5A00
-        assert await harness.read(register.offset) == wanted, f"write strobes are not honoured at {register.name}"
+        got = await harness.read(register.offset)
+        # AXI4-Lite lets a subordinate use the strobes or take every write as a whole word (ARM IHI 0022E, B1.1.3).
+        # Boards write whole words.
+        assert got in (before & ~0xFF00 | 0x5A00, 0x5A00), (
+            f"{register.name} reads {got:#010x} after {before:#010x} was written, and then {0x5A00:#010x} with the"
+            " strobe of byte 1 alone: neither that byte nor the whole word"
+        )
     for offset in (0x0F00, 0x8000, 0xEFFC):
         await harness.write(offset, 0xFFFF_FFFF)
         assert await harness.read(offset) == 0, f"unused address {offset:#x} does not read zero"

@@ -1,6 +1,7 @@
 """The records beside a module's manifest: for which build a check found what.
 
 Each names a build hash: another build has none, and is given to no job, or loaded between tenants, until it is checked.
+A check holds the module against its manifest, so its record names what it found there, too.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from eddy.packages.modules import ModuleManifest
 from eddy_sim.modcheck.composition import Verdict
 
 _CHECKED = """\
-# Written by `eddy module check {module}`: this build passed.
+# Written by `eddy module check {module}`: this build passed, with the protocol and registers of its manifest.
 build: "{build}"
+interface: "{interface}"
 """
 _SCRUBBED = """\
 # Written by `eddy module check {module}`: a reset leaves nothing in this build that a next tenant could tell.
@@ -32,7 +34,8 @@ def record_check(folder: Path, manifest: ModuleManifest, build: str, passed: boo
     Raises:
         InvalidRequest: The folder cannot be written.
     """
-    _put(folder / CHECK_RECORD, _CHECKED.format(module=manifest.module, build=build) if passed else None)
+    text = _CHECKED.format(module=manifest.module, build=build, interface=manifest.interface)
+    _put(folder / CHECK_RECORD, text if passed else None)
 
 
 def record_scrub(folder: Path, manifest: ModuleManifest, verdict: Verdict) -> None:

@@ -18,6 +18,12 @@ STUCK_ISR = ("hls_ctrl.sv", "isr_q ^ wdata_q[1:0]", "isr_q | wdata_q[1:0]")
 LATE_WRITES = ("hls_wrapper.sv", ".addr_i(write_addr_i)", ".addr_i(write_addr_i + 40'd8)")
 WRONG_MAP = ("hls_wrapper.sv", "RegMap = 16'h0100", "RegMap = 16'h0203")
 EARLY_DONE = ("hls_writer.sv", "left_q == '0 && open_q == '0;", "left_q == '0;")
+NO_STROBES = ("hls_ctrl.sv", "wmask = {{8{wstrb_q[3]}}", "wmask = 32'hFFFF_FFFF | {{8{wstrb_q[3]}}")
+WRONG_STROBES = (
+    "hls_ctrl.sv",
+    "wmask = {{8{wstrb_q[3]}}, {8{wstrb_q[2]}}",
+    "wmask = {{8{wstrb_q[3]}}, {8{wstrb_q[1]}}",
+)
 PAGE_CROSSING = ("hls_burst_length.sv", "10'd512 -", "10'd900 -")
 
 
@@ -73,6 +79,13 @@ def test_the_tutorials_module_does_what_its_page_says(tmp_path: Path) -> None:
     text = before + shown["python"] + "\n\n" + tests.replace('"brighten"', repr(f"{tmp_path}/bitstreams/brighten"))
     bench.write_text(text, encoding="utf-8")
     Bench("brighten", tmp_path / "hw/ip/brighten/brighten.f").run("cocotb_brighten", bench.parent)
+
+
+@pytest.mark.rtl
+@pytest.mark.usefixtures("bench_only")
+@pytest.mark.parametrize(("defect", "found"), [(NO_STROBES, set()), (WRONG_STROBES, {"registers"})])
+def test_strobes_may_be_ignored_but_not_mistaken(defect: tuple[str, str, str], found: set[str], tmp_path: Path) -> None:
+    assert failing(tmp_path, defect) == found
 
 
 @pytest.mark.rtl
