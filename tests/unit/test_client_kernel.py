@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+from decimal import Decimal
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from eddy.client import Client, JobFailed
-from eddy.client.kernel import Local
+from eddy.client.kernel import KernelSource, Local
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.request import Buffer, KernelRequest, Same, execute
 from unit.gpu_kit import cluster, compiler
@@ -119,8 +122,44 @@ def test_a_failure_says_why(client: Client) -> None:
     with pytest.raises(JobFailed, match=r"kernel\.cl:4:28: error: use of undeclared identifier 'N'") as caught:
         client.kernel(SOURCE, "saxpy").launch(4, np.zeros(4, "f4"), np.zeros(4, "f4"), 1.0).wait(timeout_s=180)
     assert caught.value.details["cause"] == "compilation-failed"
-    with pytest.raises(InvalidRequest, match="Argument 0 is str"):
+    with pytest.raises(InvalidRequest, match="Argument 0 is or has str"):
         client.kernel(SOURCE, "saxpy").launch(4, "text")
+
+
+RECORD = np.array([(1, 2.5)], [("a", ">i4"), ("b", ">f4")])[0]
+
+
+def sent(argument: object) -> Any:
+    return KernelSource("source", "k").body(4, [argument], None, None)["kernel"]["arguments"][0]
+
+
+def test_records_travel_in_the_boards_byte_order() -> None:
+    assert sent(RECORD) == {"bytes": base64.b64encode(struct.pack("<if", 1, 2.5)).decode()}
+
+
+@pytest.mark.parametrize(
+    ("argument", "number"),
+    [(True, 1), (np.bool_(False), 0), (np.array(3), 3), (np.float16(0.5), 0.5), (np.longdouble(0.25), 0.25)],
+)
+def test_numbers_of_every_kind_travel_as_numbers(argument: object, number: float) -> None:
+    assert sent(argument) == {"value": number}
+    assert json.loads(json.dumps(sent((argument, argument)))) == {"value": [number, number]}
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *(Decimal("1.5"), (1, Decimal("1.5")), 1j, (1j,), ("3",), (None,)),
+        *(np.array([1, None]), np.array([1.5], object), np.array([True]), np.array([1j]), np.array(["1"])),
+        *(np.ones(2, np.longdouble), np.array(["2020"], "M8[s]"), np.zeros(2, [("a", "i4")])),
+        *(np.ma.masked_equal([1, 2], 2), np.longdouble(10) ** 400),
+    ],
+    ids=repr,
+)
+def test_what_would_be_another_value_to_the_kernel_is_refused_here(argument: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"^Argument 0 ") as refused:
+        sent(argument)
+    assert refused.value.details["field"] == "arguments[0]"
 
 
 REQUEST = KernelRequest(

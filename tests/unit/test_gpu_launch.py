@@ -241,8 +241,8 @@ GOOD = (np.zeros(4, "f4"), 1, (1, 2, 3, 4), Local(16))
     [
         (0, np.zeros(4, "f8"), "an array of float32, not of float64"),
         (0, [1.0], "a numpy array"),
-        (1, 1 << 31, "values of int"),
-        (1, 1.5, "values of int"),
+        (1, 1 << 31, "value 2147483648, which int32 cannot hold"),
+        (1, 1.5, "value 1.5, which int32 cannot hold"),
         (1, "one", "takes int"),
         (2, (1, 2, 3), "takes float4"),
         (3, np.zeros(4, "i4"), "Local"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eddy.cli.pictures import SUFFIXES, Sheet, cut
+from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -111,9 +112,12 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo], most: int) -> In
         if len(parts) == 1:
             arrays[name] = parts[0]
             continue
-        shape = known[name].shape
+        buffer = known[name]
+        shape = buffer.shape
         try:
-            arrays[name] = np.concatenate([part.reshape((-1, *shape)) for part in parts])
+            items = [part.reshape((-1, *shape)) for part in parts]
+            # Each by itself: numpy joins signed and unsigned numbers as floating point, which rounds them.
+            arrays[name] = np.concatenate([convert(part, buffer.dtype, *buffer.named) for part in items])
         except ValueError as failure:
             message = f"The files for {name!r} do not have items of shape {shape}."
             raise InvalidRequest(message, field=f"inputs.{name}") from failure

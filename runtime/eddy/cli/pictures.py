@@ -75,11 +75,15 @@ def _grey(path: Path, name: str, height: int, width: int, most: int) -> Any:
         raise InvalidRequest(message, field=f"inputs.{name}") from None
     try:
         with Image.open(path) as opened:
+            deep = opened.mode.startswith(("I", "F"))
             picture = ImageOps.exif_transpose(opened).convert("L")
     except (OSError, ValueError, Image.DecompressionBombError) as failure:
         raise InvalidRequest(
             f"{path} is not a picture that can be read: {failure}", field=f"inputs.{name}"
         ) from failure
+    if deep:
+        message = f"{path} has more than 8 bits a pixel, which would be cut off; save it with 8 bits, or as .npy."
+        raise InvalidRequest(message, field=f"inputs.{name}", allowed="pictures of 8 bits a channel")
     scale = 1.0
     while -(-round(picture.height * scale) // height) * -(-round(picture.width * scale) // width) > most:
         scale *= 0.98

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
 
 Array = npt.NDArray[Any]
@@ -27,6 +28,11 @@ class BufferInfo:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     shipped: bool
+
+    @property
+    def named(self) -> tuple[str, str]:
+        """How errors name it: as a sentence begins, and as a field of a submission."""
+        return f"Buffer {self.name!r}", f"inputs.{self.name}"
 
     @staticmethod
     def parse(answer: Mapping[str, Any]) -> BufferInfo:
@@ -46,15 +52,14 @@ def items(array: Any, buffer: BufferInfo, batch: int | None) -> list[bytes]:
     Raises:
         InvalidRequest: Shape or values do not fit; says what would.
     """
-    values = np.asarray(array)
+    values = convert(array, buffer.dtype, *buffer.named)
     if values.shape == buffer.shape and batch in (None, 1):
         values = values[np.newaxis]
     if values.shape[1:] != buffer.shape or values.ndim != len(buffer.shape) + 1 or values.shape[0] == 0:
         raise _refused(buffer, f"shape {values.shape}", f"shape (batch, {', '.join(map(str, buffer.shape))})")
     if batch is not None and values.shape[0] != batch:
         raise _refused(buffer, f"{values.shape[0]} items", f"{batch} items, as the batch says")
-    cast = _cast(values, buffer)
-    return [np.ascontiguousarray(item).tobytes() for item in cast]
+    return [np.ascontiguousarray(item).tobytes() for item in values]
 
 
 def constant(array: Any, buffer: BufferInfo) -> bytes:
@@ -63,24 +68,10 @@ def constant(array: Any, buffer: BufferInfo) -> bytes:
     Raises:
         InvalidRequest: Shape or values do not fit.
     """
-    values = np.asarray(array)
+    values = convert(array, buffer.dtype, *buffer.named)
     if values.shape != buffer.shape:
         raise _refused(buffer, f"shape {values.shape}", f"shape {buffer.shape}")
-    return np.ascontiguousarray(_cast(values, buffer)).tobytes()
-
-
-def _cast(values: Array, buffer: BufferInfo) -> Array:
-    """The values in the buffer's type, which must hold every one of them."""
-    with np.errstate(all="ignore"):
-        cast = values.astype(buffer.dtype)
-        fits = (
-            values.dtype == buffer.dtype
-            or buffer.dtype.kind == "f"
-            or np.array_equal(cast.astype(values.dtype), values)
-        )
-    if not fits:
-        raise _refused(buffer, f"values of {values.dtype} that do not fit", f"values of {buffer.dtype}")
-    return cast
+    return np.ascontiguousarray(values).tobytes()
 
 
 def _refused(buffer: BufferInfo, found: str, allowed: str) -> InvalidRequest:

@@ -23,16 +23,17 @@ from eddy.client.calling import Blocking, Caller, call, call_as
 from eddy.client.job import Job
 from eddy.client.operations import Operation, T
 from eddy.client.sendable import submission_key
+from eddy.core.conversion import convert, little
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.image import Texels
 from eddy.gpu.launch import ImageArgument, Local, array_of
-from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
+from eddy.gpu.request import ELEMENTS, ArgumentValue, Buffer, KernelRequest, Same
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array
     from eddy.client.session import Session
 
-__all__ = ["Kernel", "KernelJob", "KernelSource", "Local", "array_of", "little"]
+__all__ = ["Kernel", "KernelJob", "KernelSource", "Local", "array_of"]
 
 
 class KernelSource:
@@ -90,24 +91,52 @@ class KernelSource:
         if argument is None or isinstance(argument, (Local, bytes)):
             return argument
         if isinstance(argument, np.void):
-            return argument.tobytes()
+            return little(argument).tobytes()
         if isinstance(argument, np.ndarray) and argument.ndim:
             first = next(k for k, known in enumerate(arguments) if known is argument)
             if first < place:
                 return Same(first)
-            data = little(argument)
+            data = _sendable(argument, place)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
         if isinstance(argument, ImageArgument):
-            data = little(argument.array)
+            data = _sendable(argument.array, place)
             texels = Texels(data.shape, argument.order, argument.kind)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape, texels)
-        if isinstance(argument, (int, float, np.integer, np.floating)):
-            return argument.item() if isinstance(argument, np.generic) else argument
         if isinstance(argument, (tuple, list)):
-            return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
-        allowed = "arrays, numbers, tuples, records, ImageArgument, Local or None"
-        message = f"Argument {place} is {type(argument).__name__}; pass {allowed}."
-        raise InvalidRequest(message, field=f"arguments[{place}]")
+            return tuple(_number(part, place) for part in argument)
+        return _number(argument, place)
+
+
+def _sendable(array: Array, place: int) -> Array:
+    """An array in the form in which a kernel's arrays travel.
+
+    Raises:
+        InvalidRequest: Its elements are none that a kernel's array may have, or are masked.
+    """
+    what, field = f"Argument {place}", f"arguments[{place}]"
+    data = np.ascontiguousarray(convert(array, array.dtype.newbyteorder("<"), what, field))
+    if not ELEMENTS.match(data.dtype.str):
+        allowed = "an array of integers or floating-point numbers of 1, 2, 4 or 8 bytes"
+        message = f"Argument {place} is an array of {array.dtype}; pass {allowed}, as `array.astype(...)` makes it."
+        raise InvalidRequest(message, field=field, allowed=allowed)
+    return data
+
+
+def _number(value: object, place: int) -> int | float:
+    """A number as JSON has it; the server checks that the kernel's type holds it.
+
+    Raises:
+        InvalidRequest: It is none, or one that JSON rounds.
+    """
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(convert(value, np.float64, f"Argument {place}", f"arguments[{place}]"))
+    allowed = "arrays, numbers, tuples of numbers, records, ImageArgument, Local or None"
+    message = f"Argument {place} is or has {type(value).__name__}; pass {allowed}."
+    raise InvalidRequest(message, field=f"arguments[{place}]")
 
 
 class KernelJob(Job):
@@ -294,11 +323,6 @@ class Kernel(Blocking, LaunchCalls):
     ) -> None:
         super().__init__(source, name, defines, includes, options)
         self.client, self.transport, self.submit_timeout_s = client, client.transport, client.submit_timeout_s
-
-
-def little(array: Array) -> Array:
-    """An array in C order with the cores' byte order."""
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
 def _sizes(name: str, sizes: int | Sequence[int]) -> tuple[int, ...]:

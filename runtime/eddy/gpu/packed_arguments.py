@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eddy.core.conversion import convert, little
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.image import DESCRIPTOR_BYTES, SIZES, Texels
 from eddy.gpu.layout import LOCAL_BASE, REGION_BASE, align
@@ -131,7 +132,7 @@ class PackedArguments:
 
 def _record(argument: Argument, value: object) -> bytes:
     """A structure, from its bytes or from a numpy record."""
-    data = value.tobytes() if isinstance(value, np.void) else value
+    data = little(value).tobytes() if isinstance(value, np.void) else value
     if not isinstance(data, bytes) or len(data) != argument.size:
         raise _refused(argument, f"{argument.size} bytes, or a numpy record of that size (dtype with align=True)")
     return data
@@ -139,20 +140,16 @@ def _record(argument: Argument, value: object) -> bytes:
 
 def _number(argument: Argument, value: object) -> bytes:
     """A scalar or vector in the kernel's type."""
-    try:
-        array = np.atleast_1d(np.asarray(value))
-    except ValueError:
-        raise _refused(argument, argument.type) from None
-    wanted = np.dtype("<" + argument.element)
-    if argument.enumeration and array.dtype.kind in "iu" and (array > np.iinfo(wanted).max).any():
-        wanted = np.dtype(f"<u{wanted.itemsize}")
-    if array.shape != (argument.count,) or array.dtype.kind not in "biuf":
+    if not isinstance(value, (int, float, np.number, np.bool_, np.ndarray, tuple, list)):
         raise _refused(argument, argument.type)
-    with np.errstate(all="ignore"):
-        cast = array.astype(wanted)
-    if wanted.kind != "f" and not np.array_equal(cast, array):
-        raise _refused(argument, f"values of {argument.type}")
-    return bytes(cast.tobytes()).ljust(argument.size, b"\0")
+    what, field = f"Argument {argument.name!r} ({argument.type})", f"arguments.{argument.name}"
+    element = argument.element
+    if argument.enumeration and np.max(value) > np.iinfo(element).max:  # an enumeration's values may be unsigned
+        element = f"u{np.dtype(element).itemsize}"
+    numbers = np.atleast_1d(convert(value, "<" + element, what, field))
+    if numbers.shape != (argument.count,):
+        raise _refused(argument, argument.type)
+    return bytes(numbers.tobytes()).ljust(argument.size, b"\0")
 
 
 def _refused(argument: Argument, allowed: str) -> InvalidRequest:

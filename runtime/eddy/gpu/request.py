@@ -37,7 +37,8 @@ from eddy.gpu.launch import Array, ImageArgument, array_of, launch
 from eddy.gpu.ndrange import Local
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
-_DTYPE = re.compile(r"[<|][iuf][1248]\Z")
+ELEMENTS = re.compile(r"[<|][iuf][1248]\Z")
+"""numpy's names of the element types a kernel's array may have."""
 MAX_ARGUMENTS = 64
 MAX_RECORD_BYTES = 4096
 PLAIN_BYTES = 32 << 10
@@ -301,7 +302,7 @@ def _argument(place: int, raw: object) -> ArgumentValue:
     digest, dtype, shape = raw.get("buffer"), raw.get("dtype"), raw.get("shape")
     if not isinstance(digest, str) or not _SHA256.match(digest):
         raise _wrong(where, "one of buffer (a SHA-256), value, local, null, argument")
-    if not isinstance(dtype, str) or not _DTYPE.match(dtype):
+    if not isinstance(dtype, str) or not ELEMENTS.match(dtype):
         raise _wrong(f"{where}.dtype", "a numpy type such as <f4")
     if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:
         raise _wrong(f"{where}.shape", "at most 8 whole numbers")
