@@ -96,11 +96,17 @@ class ScriptedOperating(Operating):
             for status in self._of.statuses
         )
 
-    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
+    async def switch(
+        self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE, kept: tuple[str, str] | None = None
+    ) -> None:
         self._of.dispatch = policy.name
+        if kept is not None:
+            self._of.store.remember(*kept)
 
-    async def switch_price(self, policy: PricePolicy) -> None:
+    async def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None:
         self._of.priced = policy.name
+        if kept is not None:
+            self._of.store.remember(*kept)
 
 
 class ScriptedHypervisor(Hypervisor):

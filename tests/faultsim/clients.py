@@ -44,6 +44,7 @@ class Wanted:
         job: Its number, once it was told.
         final: The state it was told to have ended in.
         cancelled: Whether somebody asked for its end.
+        cancel_accepted: Whether that was answered 202.
         tries: Requests sent.
         refused: Whether its last request was told that its tenant has too many jobs: then it is none.
     """
@@ -56,6 +57,7 @@ class Wanted:
     job: int | None = None
     final: str = ""
     cancelled: bool = False
+    cancel_accepted: bool = False
     tries: int = 0
     refused: bool = False
 

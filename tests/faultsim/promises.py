@@ -8,6 +8,8 @@
 - A tenant has no more jobs than it may, and is refused none it may have.
 - What is charged adds up to the board's time.
 - What ended without success says why.
+- A request for a job's end that was accepted took effect, or is said to have come too late.
+- What the operator said last of a slot is what is shown, and what is in force.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.recovery import DRAINED
 from eddy.store import Store
 from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected
@@ -95,6 +98,21 @@ class Promises:
             assert state != "failed" or job["error"]["cause"], f"job {each.job} failed without a cause"
             assert state != "cancelled" or each.cancelled, f"job {each.job} was cancelled by nobody"
 
+        said = job["cancellation"]
+        assert said or not each.cancel_accepted, f"job {each.job} is {state}, and its cancellation is forgotten"
+        if said:
+            too_late = each.final not in ("", "cancelled")
+            assert said["outcome"] == ("too-late" if too_late else each.final or "pending"), (said, state)
+
+    def cancelled(self, each: Wanted, answer: Answer | None) -> None:
+        """Somebody asked for the end of a job."""
+        if answer is None or answer.status in UNAVAILABLE:
+            return
+        assert answer.status in (202, 409), (answer.status, answer.body)
+        if answer.status == 202:
+            each.cancel_accepted = True
+            self._seen(each, answer.json)
+
     def output(self, each: Wanted, answer: Answer | None) -> None:
         """A client fetched its result."""
         if answer is None or answer.status in UNAVAILABLE:
@@ -139,6 +157,9 @@ class Promises:
                 self.output(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}/outputs/out"))
             self._log(store, store.jobs.get(each.tenant, store.numbers.job.meant(each.job)))
         assert port.board.state().buffers == (), "a buffer was left"
+        for index, slot in engine.machine.slots.items():
+            kept = store.meta(DRAINED.format(index)), engine.intake.drained.get(index, "")
+            assert kept == (slot.drained, slot.drained), f"slot {index}: {kept} is kept and shown of {slot.drained!r}"
         self._accounts(store, engine)
 
     def _listed(self, clients: Clients) -> dict[int, Mapping[str, Any]]:

@@ -342,7 +342,7 @@ class World:
         if known and self._hypervisor.ready:
             each = self.draw.choice(known)
             each.cancelled = True
-            self.clients.ask(each.tenant, "DELETE", f"/v1/jobs/{each.job}")
+            self.promises.cancelled(each, self.clients.ask(each.tenant, "DELETE", f"/v1/jobs/{each.job}"))
 
     def _account(self) -> None:
         if self._started:

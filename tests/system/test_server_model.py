@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import http.client
 import itertools
 import json
+import random
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,6 +78,30 @@ def test_arrays_go_in_and_come_out(ada: Client) -> None:
     assert seen[-1] == ("succeeded", 3)
     assert [entry["id"] for entry in ada.jobs()] == [job.id]
     assert [slot["module"] for slot in ada.slots()["slots"]][:3] == ["rotate", "mix", "flip"]
+
+
+def test_no_cancellation_that_was_accepted_is_forgotten(ada: Client) -> None:
+    """Requests come while jobs end, each at another moment of its job's life."""
+    draw, given = random.Random(1), inputs(1)
+    accepted: dict[int, Any] = {}
+
+    def submit_and_cancel(pause_s: float) -> None:
+        job = ada.submit("chain", given)
+        time.sleep(pause_s)
+        with contextlib.suppress(Conflict):  # it has ended before
+            accepted[job.id] = ada.cancel(job.id)["cancellation"]
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(submit_and_cancel, [draw.random() * 0.06 for _ in range(160)]))
+    outcomes = Counter[str]()
+    for job, said in accepted.items():
+        shown = ada.show(job, wait_s=20.0)
+        assert said is not None
+        assert shown["cancellation"] is not None, f"{shown['state']}, and nothing of the request"
+        assert shown["cancellation"]["asked_unix_s"] == said["asked_unix_s"]
+        outcomes[shown["cancellation"]["outcome"]] += 1
+        assert {"cancelled": "cancelled", "too-late": "succeeded"}[shown["cancellation"]["outcome"]] == shown["state"]
+    assert outcomes["cancelled"] > 0, outcomes
 
 
 def test_an_array_runs_as_jobs_of_their_own(ada: Client, server: Server, tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ class Intake:
             raise NotFound("There is no such slot.")
         self.put.append((slot, because))
 
-    def switch(self, pool: Pool, policy: Any) -> None:
+    def switch(self, pool: Pool, policy: Any, kept: Any) -> None:
         self.put.append((pool, policy))
 
-    def switch_price(self, policy: Any) -> None:
+    def switch_price(self, policy: Any, kept: Any) -> None:
         self.price = policy
         self.put.append((policy,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from eddy.api.keys import KeyHasher, new_key
 from eddy.core.errors import NotFound
@@ -39,9 +40,17 @@ def see_to_operator(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
         key = new_key()
         # The file first: a start that is cut short between the two leaves a file that the next one replaces.
         write_private(data.key, (key + "\n").encode())
-        store.tenants.put(TenantRecord(OPERATOR, hasher.hash(key), admin=True, quota=_UNBOUNDED))
+        store.tenants.put(replace(_operator(store), key_hash=hasher.hash(key)))
         return True
     return False
+
+
+def _operator(store: Store) -> TenantRecord:
+    """The operator's tenant as it is, with the bounds and the weight it was given; a new one where there is none."""
+    try:
+        return store.tenants.get(OPERATOR)
+    except NotFound:
+        return TenantRecord(OPERATOR, "", admin=True, quota=_UNBOUNDED)
 
 
 def _wants_key(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:

@@ -31,9 +31,9 @@ def policy_in_force(store: Store, told: str, of: str = DISPATCH, known: Collecti
     return live if live in known else told
 
 
-def put_in_force(store: Store, name: str, of: str = DISPATCH) -> None:
-    """Remember durably that another policy is in force."""
-    store.remember(f"{of}.live", name)
+def in_force(name: str, of: str = DISPATCH) -> tuple[str, str]:
+    """Name and value by which the store remembers that another policy is in force."""
+    return f"{of}.live", name
 
 
 def kept_instead(store: Store, told: str, of: str, known: Collection[str]) -> str:

@@ -94,7 +94,7 @@ def job_answer(
         retried=record.retried,
         late="end" if record.asked.ends_late else "continue",
         min_progress=record.asked.min_progress,
-        cancellation=_cancellation(record),
+        cancellation=cancellation_answer(record),
         ended_unix_s=record.ended_unix_s,
         array=_array_place(record, numbers),
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
@@ -114,7 +114,8 @@ def _retries(record: JobRecord) -> JobRetries | None:
     return JobRetries(max=asked.max, on=list(asked.on)) if asked.max else None
 
 
-def _cancellation(record: JobRecord) -> Cancellation | None:
+def cancellation_answer(record: JobRecord) -> Cancellation | None:
+    """What is said of a request for a job's end; None where there was none."""
     asked_unix_s, cancelled = record.cancel_asked_unix_s, record.state is JobState.CANCELLED
     if asked_unix_s is None:
         return None
@@ -122,6 +123,7 @@ def _cancellation(record: JobRecord) -> Cancellation | None:
         asked_unix_s=asked_unix_s,
         effective_s=record.ended_s if cancelled else None,
         effective_unix_s=record.ended_unix_s if cancelled else None,
+        outcome="cancelled" if cancelled else "too-late" if record.state.is_final else "pending",
     )
 
 

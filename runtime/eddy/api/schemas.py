@@ -103,13 +103,17 @@ class JobRetries(Answer):
 
 
 class Cancellation(Answer):
-    """That a job's end was asked for, and when it took effect."""
+    """That a job's end was asked for, and what came of it."""
 
     asked_unix_s: float = Field(description="Wall time at which it was first asked for.")
     effective_s: float | None = Field(
         description="Board time from which the job held nothing any more; null before, and where it ended otherwise."
     )
     effective_unix_s: float | None = Field(description="The same by wall time.")
+    outcome: Literal["pending", "cancelled", "too-late"] = Field(
+        description="`pending` until the job has ended; `too-late` where it had succeeded or failed before it could be"
+        " stopped: its `state` and `ended_unix_s` say how and when."
+    )
 
 
 class SlowdownEpoch(Answer):
@@ -211,7 +215,7 @@ class Job(Answer):
         default=None,
         description="How far others slowed it down; null in lists, before it runs, and where progress is not measured.",
     )
-    cancellation: Cancellation | None = Field(description="Null where nobody asked for its end.")
+    cancellation: Cancellation | None = Field(description="Null where nobody asked for its end; never after a 202.")
     ended_unix_s: float | None = Field(description="Wall time of its end; null before.")
     array: JobArrayPlace | None = Field(description="Its place in the array it was submitted with; null for none.")
     links: dict[str, str] = Field(description="Addresses: `self`, `events`, and `log` of a kernel job.")

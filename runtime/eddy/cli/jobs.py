@@ -356,7 +356,7 @@ def _cancelled(data: Mapping[str, Any]) -> str:
         return ""
     asked = time.strftime("%H:%M:%S", time.localtime(found["asked_unix_s"]))
     if found["effective_unix_s"] is None:
-        return f"asked for at {asked}" + ("" if data["ended_s"] is None else "; it had ended otherwise")
+        return f"asked for at {asked}" + ("" if data["ended_s"] is None else f"; too late, it had {data['state']}")
     return f"asked for at {asked}, in effect {seconds(found['effective_unix_s'] - found['asked_unix_s'])} later"
 
 

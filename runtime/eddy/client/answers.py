@@ -153,7 +153,7 @@ BufferRole = Literal["input", "output", "intermediate", "constant"]
 
 
 class Cancellation(TypedDict):
-    """That a job's end was asked for, and when it took effect."""
+    """That a job's end was asked for, and what came of it."""
 
     asked_unix_s: float
     """Wall time at which it was first asked for."""
@@ -161,6 +161,9 @@ class Cancellation(TypedDict):
     """Board time from which the job held nothing any more; null before, and where it ended otherwise."""
     effective_unix_s: float | None
     """The same by wall time."""
+    outcome: Literal["pending", "cancelled", "too-late"]
+    """`pending` until the job has ended; `too-late` where it had succeeded or failed before it could be stopped: its
+    `state` and `ended_unix_s` say how and when."""
 
 
 class Change(TypedDict):
@@ -381,7 +384,7 @@ class _Job(TypedDict):
     late: Literal["continue", "end"]
     """What becomes of it where its deadline has passed."""
     cancellation: Cancellation | None
-    """Null where nobody asked for its end."""
+    """Null where nobody asked for its end; never after a 202."""
     ended_unix_s: float | None
     """Wall time of its end; null before."""
     array: JobArrayPlace | None

@@ -287,24 +287,54 @@ class Intake:
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
         self._store.settle()
 
-    def set_drained(self, slot: int, because: str) -> None:
-        """Note why a slot is drained, or "" where it is not."""
+    @contextmanager
+    def drained_now(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:
+        """Which of the slots a step drained, or brought back, are kept so, while the step is made durable.
+
+        Requests for other slots' states wait meanwhile. A slot for which a later one is in the inbox already is left
+        out: that request is durable, and what an earlier step did must not take its place.
+
+        Args:
+            drained: By slot why it is drained, "" where it is not any more.
+        """
+        if not drained:
+            yield {}
+            return
         with self._arrival_lock:
-            self._show(slot, because)
+            later = {each.slot for each in self._inbox if isinstance(each, (m.Drain, m.Undrain))}
+            kept = {slot: because for slot, because in drained.items() if slot not in later}
+            yield kept
+            for slot, because in kept.items():
+                self._show(slot, because)
 
     def _show(self, slot: int, because: str) -> None:
         """The same, under the lock. A new dictionary: others read the old one."""
         left = {index: why for index, why in self.drained.items() if index != slot}
         self.drained = {**left, slot: because} if because else left
 
-    def switch(self, pool: Pool, policy: DispatchPolicy) -> None:
-        """Have another policy decide about a pool's slots, from the next step on. The caller keeps it durably."""
+    def switch(self, pool: Pool, policy: DispatchPolicy, kept: tuple[str, str] | None = None) -> None:
+        """Have another policy decide about a pool's slots, from the next step on.
+
+        Args:
+            pool: Which.
+            policy: The policy.
+            kept: Name and value that the store remembers it by (`Store.remember`); None for this process only. Of two
+                requests, the one that is in force is the one that is remembered.
+        """
         with self._arrival_lock:
+            self._remember(kept)
             self.policies[pool] = policy
             self._inbox.append(m.Switch(pool, policy))
+        self._store.settle()
 
-    def switch_price(self, policy: PricePolicy) -> None:
-        """Have another policy share the cores of clusters, from the next step on. The caller keeps it durably."""
+    def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None:
+        """Have another policy share the cores of clusters, from the next step on; `kept` as in `switch`."""
         with self._arrival_lock:
+            self._remember(kept)
             self.price = policy
             self._inbox.append(m.SwitchPrice(policy))
+        self._store.settle()
+
+    def _remember(self, kept: tuple[str, str] | None) -> None:
+        if kept is not None:
+            self._store.remember(*kept, wait=False)

@@ -37,14 +37,16 @@ class Operating:
         """
         await self._turning.request(self._engine.intake.drain, slot, because)
 
-    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
-        """Have another policy decide about a pool's slots; what runs goes on."""
-        await self._turning.request(self._engine.intake.switch, pool, policy)
+    async def switch(
+        self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE, kept: tuple[str, str] | None = None
+    ) -> None:
+        """Have another policy decide about a pool's slots; what runs goes on. `kept` as in `Intake.switch`."""
+        await self._turning.request(self._engine.intake.switch, pool, policy, kept)
 
-    async def switch_price(self, policy: PricePolicy) -> None:
+    async def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None:
         """Have another policy share the cores of clusters, and wait until it does; kernels that run go on."""
         intake = self._engine.intake
-        await self._turning.request(intake.switch_price, policy)
+        await self._turning.request(intake.switch_price, policy, kept)
         price = self._engine.price
         with anyio.move_on_after(SWITCHED_S):  # longer only where the board went away, or somebody switched again
             while price is not None and intake.price is policy and price.policy_name != policy.name:

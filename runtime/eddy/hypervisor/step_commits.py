@@ -96,19 +96,20 @@ class StepCommits:
         jobs = self._changed(outcome.jobs, machine)
         if not (jobs or outcome.log or outcome.slots or kept):
             return  # slices came and went, or jobs came that wait
-        commit = Commit(
-            jobs=tuple((_at_its_end(record), snapshot_of(machine.job(record.id))) for record in jobs),
-            events=tuple(outcome.log),
-            kept=kept,
-            slots={index: machine.slots[index].snapshot() for index in sorted(outcome.slots)},
-            meta={
-                **{"seen": str(events.seen), "now_s": repr(events.now_s), "offset_s": repr(events.offset_s)},
-                **{DRAINED.format(slot): because for slot, because in outcome.drained.items()},
-            },
-        )
-        self._store.commit(commit, wait=False)
-        for slot, because in outcome.drained.items():
-            self._now_drained(slot, because)
+        with self._intake.drained_now(outcome.drained) as drained:
+            commit = Commit(
+                jobs=tuple((_at_its_end(record), snapshot_of(machine.job(record.id))) for record in jobs),
+                events=tuple(outcome.log),
+                kept=kept,
+                slots={index: machine.slots[index].snapshot() for index in sorted(outcome.slots)},
+                meta={
+                    **{"seen": str(events.seen), "now_s": repr(events.now_s), "offset_s": repr(events.offset_s)},
+                    **{DRAINED.format(slot): because for slot, because in drained.items()},
+                },
+            )
+            self._store.commit(commit, wait=False)
+            for slot, because in drained.items():
+                self._say_drained(slot, because)
         if commit.tells:
             self._keeping.settle()
         self.told.update(event.job for event in outcome.log)
@@ -118,12 +119,12 @@ class StepCommits:
         records = [record_of(machine.job(number)) for number in sorted(numbers)]
         return [record for record in records if self._intake.accepted.pop(record.id, None) != record]
 
-    def _now_drained(self, slot: int, because: str) -> None:
+    def _say_drained(self, slot: int, because: str) -> None:
+        """Tell the log of a slot that nobody asked to drain, or that was."""
         if self._intake.drained.get(slot, "") != because:
             if because.startswith(QUARANTINED):
                 self._store.happened.fault(Fault.QUARANTINE)
             _log.error("slot %d is %s", slot, because or "given to jobs again")
-            self._intake.set_drained(slot, because)
 
     def _logs(self, ended: Sequence[int], machine: Machine) -> list[ResultRow]:
         """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""

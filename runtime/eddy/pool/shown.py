@@ -70,6 +70,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
             asked_unix_s=asked,
             effective_s=asked - since if cancelled else None,
             effective_unix_s=asked if cancelled else None,
+            outcome="cancelled" if cancelled else "too-late" if job.ended else "pending",
         ),
         ended_unix_s=ended,
         array=None

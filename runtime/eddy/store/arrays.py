@@ -14,7 +14,7 @@ from eddy.core.records import JobRecord
 from eddy.store.database import Database
 from eddy.store.listing import microseconds
 from eddy.store.numbers import Numbers
-from eddy.store.rows import dump_request, record_of, text_hash
+from eddy.store.rows import RECORD, dump_request, record_of, text_hash
 from eddy.store.submission import Submission
 from eddy.store.submissions import Check, Group, Submissions, new_record
 
@@ -91,11 +91,11 @@ class Arrays:
         Raises:
             NotFound: There is no such array of this tenant.
         """
-        query = "SELECT id, record FROM job WHERE array = ? AND tenant = ? ORDER BY submitted_us, id"
+        query = f"SELECT {RECORD} FROM job WHERE array = ? AND tenant = ? ORDER BY submitted_us, id"
         rows = self._db.rows(query, first, tenant)
         if not rows:
             raise self._no_array(first)
-        return tuple(sorted((record_of(row["id"], row["record"]) for row in rows), key=lambda record: record.id))
+        return tuple(sorted(map(record_of, rows), key=lambda record: record.id))
 
     def _no_array(self, first: int) -> NotFound:
         told = self._numbers.job.told(first)

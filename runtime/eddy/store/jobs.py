@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sqlite3
 import time
@@ -16,7 +15,7 @@ from eddy.store.database import Database
 from eddy.store.faults import legible
 from eddy.store.listing import Place, Wanted, listing, microseconds
 from eddy.store.numbers import Numbers
-from eddy.store.rows import StoredJob, load_request, record_of
+from eddy.store.rows import RECORD, StoredJob, load_request, record_of
 from eddy.store.tally import Tally
 
 
@@ -42,10 +41,10 @@ class JobTable:
         Raises:
             NotFound: No such job of this tenant.
         """
-        row = self._db.row("SELECT id, record FROM job WHERE id = ? AND tenant = ?", job, tenant)
+        row = self._db.row(f"SELECT {RECORD} FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise self.not_found(job)
-        return record_of(row["id"], row["record"])
+        return record_of(row)
 
     def not_found(self, job: int) -> NotFound:
         """Why a job cannot be had; the same for one that is not there and for another tenant's."""
@@ -83,8 +82,8 @@ class JobTable:
         """
         wanted = self.tally.oldest(tenant, limit)
         marks = ", ".join("?" * len(wanted))
-        rows = self._db.rows(f"SELECT id, record FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(record_of(row["id"], row["record"]) for row in rows)
+        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
+        return tuple(record_of(row) for row in rows)
 
     def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
         """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
@@ -106,9 +105,7 @@ class JobTable:
                     state=record.state.value,
                 )
             db.execute("UPDATE job SET cancel = ? WHERE id = ? AND cancel = 0", (microseconds(time.time()), job))
-            row = self._db.row("SELECT cancel FROM job WHERE id = ?", job)
-            asked_unix_s = cancel_unix_s(row["cancel"]) if row is not None else None
-            return dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s)
+            return self.get(tenant, job)
 
     def unfinished(self) -> tuple[StoredJob, ...]:
         """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
@@ -150,7 +147,7 @@ class JobTable:
         """
         query, values = listing(wanted, after, limit)
         rows = self._db.rows(query, *values)
-        return tuple((record_of(row["id"], row["record"]), (row["place"], row["id"])) for row in rows)
+        return tuple((record_of(row), (row["place"], row["id"])) for row in rows)
 
     def page(
         self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
@@ -190,20 +187,11 @@ class JobTable:
         return None if row is None else str(row["tenant"])
 
 
-_UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
+_UNFINISHED = f"SELECT {RECORD}, request, snapshot FROM job WHERE final = 0"
 
 
 @legible("a job's row")
 def _stored(row: sqlite3.Row) -> StoredJob:
     """What a restarted hypervisor recovers."""
-    record, snapshot = record_of(row["id"], row["record"]), json.loads(row["snapshot"])
-    cancel = bool(row["cancel"])
-    if cancel or record.cancel_asked_unix_s is not None:
-        asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
-        record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
-    return StoredJob(load_request(row["request"]), record, cancel, snapshot)
-
-
-def cancel_unix_s(column: int) -> float | None:
-    """When the end of a job was asked for, as its row has it in microseconds; 1 in those of older versions."""
-    return column / 1e6 if column > 1 else None
+    snapshot = json.loads(row["snapshot"])
+    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), snapshot)

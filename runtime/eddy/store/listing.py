@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
+from eddy.store.rows import RECORD
 
 INSERT_LABELS = "INSERT INTO label (tenant, name, value, submitted_us, job)"
 Place = tuple[int, int]
@@ -102,7 +103,7 @@ def listing(wanted: Wanted, after: Place | None, limit: int) -> tuple[str, list[
         where.append("job.ended_us IS NOT NULL")
     direction = "ASC" if up else "DESC"
     query = (
-        f"SELECT job.id AS id, job.record AS record, {place} AS place FROM {source} WHERE {' AND '.join(where) or '1'}"
+        f"SELECT {RECORD}, {place} AS place FROM {source} WHERE {' AND '.join(where) or '1'}"
         f" ORDER BY {place} {direction}, {number} {direction} LIMIT ?"
     )
     return query, [*values, limit]

@@ -201,10 +201,29 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
     return JobRecord(**body)
 
 
+RECORD = "job.id AS id, job.record AS record, job.cancel AS cancel"
+"""The columns `record_of` reads."""
+
+
+def record_of(row: sqlite3.Row) -> JobRecord:
+    """A record from its row. The same row gives the same record, while it is remembered.
+
+    Whether the job's end was requested, and when, is the column's to say: who wrote the record may not have heard of
+    it, as when the job ended meanwhile.
+    """
+    return _record(row["id"], row["record"], row["cancel"])
+
+
 @functools.lru_cache(maxsize=RECORDS)
-def record_of(number: int, text: str) -> JobRecord:
-    """A record from its row; the id is the row's. The same row gives the same record, while it is remembered."""
-    return load_record(text, number)
+def _record(number: int, text: str, cancel: int) -> JobRecord:
+    record = load_record(text, number)
+    requested_unix_s = cancel_unix_s(cancel)
+    return record if requested_unix_s is None else dataclasses.replace(record, cancel_asked_unix_s=requested_unix_s)
+
+
+def cancel_unix_s(column: int) -> float | None:
+    """When the end of a job was requested, as its row has it in microseconds; 1 in those of older versions."""
+    return column / 1e6 if column > 1 else None
 
 
 def _kernel(body: dict[str, Any]) -> KernelRecord:

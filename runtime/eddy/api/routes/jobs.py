@@ -227,7 +227,8 @@ async def show(
 async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: WaitS = 0.0) -> Job:
     """Ask for a job's end. Cancelling twice is cancelling; a job that has ended otherwise answers 409.
 
-    The answer comes at once, or when the job has ended (`wait`); `cancellation` says when it took effect.
+    The answer comes at once, or when the job has ended (`wait`). A 202 is on record: `cancellation` says when it took
+    effect, or that it came too late, because the job's last item had ended before it could be stopped.
     """
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
     context.require_running()

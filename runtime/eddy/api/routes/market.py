@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import anyio
 from fastapi import APIRouter, Query
 
 from eddy.api.audit import noted
@@ -13,7 +12,7 @@ from eddy.api.context import Caller, Context, Ctx, Operator
 from eddy.api.market_explained import MarketExplanation
 from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.openapi import refusals
-from eddy.api.policy import PRICE, put_in_force
+from eddy.api.policy import PRICE, in_force
 from eddy.api.progress import UNCALIBRATED
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.hypervisor.market_explain import explanation_of
@@ -80,8 +79,7 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
         raise Conflict(message, field="policy", asked=body.policy)
     context.require_running()
     await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
-    await anyio.to_thread.run_sync(put_in_force, context.store, body.policy, PRICE)
-    await context.hypervisor.operating.switch_price(POLICIES[body.policy]())
+    await context.hypervisor.operating.switch_price(POLICIES[body.policy](), in_force(body.policy, PRICE))
     return _in_force(body.policy)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
@@ -14,7 +13,7 @@ from eddy.api.bodies_base import LINE, Request
 from eddy.api.context import Ctx, Operator
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
-from eddy.api.policy import put_in_force
+from eddy.api.policy import in_force
 from eddy.api.rendering import slot_answer
 from eddy.api.schemas import Answer, Slot
 from eddy.core.errors import InvalidRequest
@@ -77,8 +76,7 @@ async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
     context.require_running()
     await noted(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
-    await anyio.to_thread.run_sync(put_in_force, context.store, body.policy)
-    await context.hypervisor.operating.switch(POLICIES[body.policy]())
+    await context.hypervisor.operating.switch(POLICIES[body.policy](), kept=in_force(body.policy))
     return _in_force(body.policy)
 
 
