@@ -21,7 +21,7 @@ async def test_a_job_says_what_it_waits_for_and_others_jobs_are_unknown(server: 
             refused = await client.post("/v1/jobs", json={**body, "after": [number]})
             assert (refused.status_code, refused.json()["field"]) == (422, "after[0]")
             refusals.append(
-                {**refused.json(), "asked": 0, "detail": refused.json()["detail"].replace(f"job {number}", "job N")}
+                {**refused.json(), "asked": 0, "detail": refused.json()["detail"].replace(f"array {number}", "array N")}
             )
         assert refusals[0] == refusals[1]
         assert (await client.post("/v1/jobs", json={**body, "after": list(range(1, 66))})).status_code == 422

@@ -30,6 +30,7 @@ async def test_an_array_is_one_id_and_many_jobs(server: Any) -> None:
         assert other.status_code == 409
         jobs = (await client.get(array["links"]["jobs"])).json()["jobs"]
         assert [job["array"] for job in jobs] == [{"id": array["id"], "index": n, "size": 3} for n in range(3)]
+        assert array["id"] not in [job["id"] for job in jobs], "its id is its own"
         assert [job["labels"] for job in jobs] == [{"series": "moon", "run": str(n)} for n in range(3)]
         requests = [server.store.jobs.request("ada", job["id"]).inputs["image"] for job in jobs]
         assert [list(blobs) for blobs in requests] == [each["inputs"]["image"] for each in wanted["each"]]
@@ -80,7 +81,7 @@ async def test_an_array_that_has_ended_is_not_cancelled(server: Any) -> None:
     server.store.tenants.put(TenantRecord("ada", server.store.tenants.get("ada").key_hash, False, Quota(max_jobs=5)))
     async with server.client() as client:
         array = (await client.post("/v1/arrays", json=await body(server, 2))).json()["id"]
-        for number in (array, array + 1):
+        for number in server.store.jobs.elements("ada", array):
             server.hypervisor.finish(server.store.jobs.get("ada", number), result=bytes(6))
         answer = await client.delete(f"/v1/arrays/{array}")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")

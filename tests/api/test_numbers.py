@@ -58,7 +58,7 @@ async def test_no_count_is_in_any_answer_about_jobs(hidden: Any) -> None:
     for _ in range(3):
         await server.submit("grace")
     job = await server.submit(labels={"a": "b"})
-    after = await server.submit(after=[job["id"]])
+    after = await server.submit(after=[job["id"]], afterany=[job["id"]], afternotok=[job["id"]])
     body = {"job": {"application": "invert", "inputs": job_inputs()}, "each": [{}]}
     number = server.store.numbers.job.meant(job["id"])
     assert number == 4
@@ -83,13 +83,13 @@ async def test_no_count_is_in_any_answer_about_jobs(hidden: Any) -> None:
         blob = job["links"]["self"]
     assert blob == here
     assert answers[here].json()["id"] == job["id"]
-    assert (after["after"], page["jobs"][0]["id"]) == ([job["id"]], array.json()["id"])
+    assert (after["after"], page["jobs"][0]["array"]["id"]) == ([job["id"]], array.json()["id"])
     assert following.json()["jobs"][0]["id"] == after["id"]
     assert answers["/v1/slots"].json()["slots"][0]["job"] == job["id"]
     assert answers["/v1/overview"].json()["spans"][0]["job"] == job["id"]
     assert answers[f"{here}/explain"].json()["job"] == job["id"]
     assert answers[f"/v1/jobs?array={array.json()['id']}"].json()["jobs"][0]["array"]["id"] == array.json()["id"]
-    named = re.compile(r"(?:jobs?|array|\"id\"|\"after\")[\": /\[]*([0-9]+)")
+    named = re.compile(r"(?:jobs?|array|\"id\"|\"after\w*\")[\": /\[]*([0-9]+)")
     for what, answer in answers.items():
         said = answer.text + json.dumps(dict(answer.headers))
         short = [found for found in named.findall(said) if len(found) < 12]
@@ -142,7 +142,10 @@ async def test_counts_and_guesses_name_no_job(hidden: Any, who: str) -> None:
                 assert (answer.status_code, answer.json()["asked"]) == (404, guess)
                 assert answer.json()["detail"] == f"there is no job {guess}: `eddy jobs` lists yours"
             answer = await client.get(f"/v1/arrays/{guess}")
-            assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no array {guess}.")
+            assert (answer.status_code, answer.json()["detail"]) == (
+                404,
+                f"There is no array {guess}; a job is shown by `eddy job`.",
+            )
             answer = await client.post("/v1/jobs", json={"application": "invert", "inputs": {}, "after": [guess]})
             assert answer.status_code == 422
             assert (await client.get("/v1/jobs", params={"array": guess})).json()["jobs"] == []

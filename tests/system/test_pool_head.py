@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +16,10 @@ from eddy.api.sessions import COOKIE, HEADER
 from eddy.cli.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client
+from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.pool.records import PoolJob
-from eddy.pool.table import PoolJobs
+from eddy.pool.table import PoolJobs, _digest
 from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner
 
@@ -28,6 +30,12 @@ APP = "image_compression"
 def pool(tmp_path: Path) -> Iterator[Pool]:
     with Pool(tmp_path).running() as running:
         yield running
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    with Pool.patient():
+        yield
 
 
 def posted(client: Client, body: Any, key: str = "", path: str = "/v1/arrays") -> dict[str, Any]:
@@ -69,7 +77,8 @@ def test_arrays_and_lists_at_two_heads(pool: Pool) -> None:
         posted(ada, body["job"], "k", "/v1/jobs")
     assert there.array(made["id"]).refresh().data == made
     oldest = pages(there, 2, array=made["id"], sort="oldest")
-    assert (len(set(oldest)), oldest[0]) == (5, made["id"])
+    assert len(set(oldest)) == 5
+    assert made["id"] not in oldest, "its id is no job's"
     assert pages(there, 2, array=made["id"]) == oldest[::-1]
     assert pages(there, 500, label="place=1", sort="oldest") == oldest[1::2]
     single = posted(ada, {"application": APP, "priority": 9}, path="/v1/jobs")["id"]
@@ -82,6 +91,17 @@ def test_arrays_and_lists_at_two_heads(pool: Pool) -> None:
     for number in (made["id"], oldest[2]):
         with pytest.raises(NotFound):
             grace.transport.json("GET", f"/v1/arrays/{number}")
+    for path in ("", "/events", "/explain", "/outputs/result"):
+        with pytest.raises(NotFound, match="it is an array"):
+            ada.transport.json("GET", f"/v1/jobs/{made['id']}{path}")
+        with pytest.raises(NotFound) as hers:
+            grace.transport.json("GET", f"/v1/jobs/{made['id']}{path}")
+        assert "array" not in hers.value.message
+    for method in ("GET", "DELETE"):
+        with pytest.raises(NotFound, match="eddy job"):
+            ada.transport.json(method, f"/v1/arrays/{oldest[0]}")
+    with pytest.raises(NotFound):
+        ada.transport.json("DELETE", f"/v1/jobs/{made['id']}")
     with pytest.raises(NotFound):
         grace.transport.json("DELETE", f"/v1/arrays/{made['id']}")
     with pytest.raises(NotFound):
@@ -133,6 +153,83 @@ def test_an_array_is_accepted_whole_or_not_at_all(pool: Pool, monkeypatch: pytes
     made = posted(pool.client(two, pool.keys["ada"]), body, "k")
     assert made["size"] == 6
     assert len(pages(ada, 500, array=made["id"])) == 6
+
+
+async def _earlier(table: PoolJobs, tenant: str, requests: Any, key: str = "") -> PoolJob:
+    """`PoolJobs.submit_array` of a release whose arrays had the numbers of their first jobs."""
+    first, now_s = await table._number(tenant, key, _digest(list(requests))), table.now()
+    for index, request in enumerate(requests):
+        number = first if not index else await table._number(tenant, f"{key} {index}", _digest(request))
+        place = ArrayPlace(first, index, len(requests))
+        if index:
+            await table._made(PoolJob(number, tenant, request, now_s, array=place))
+    job = PoolJob(first, tenant, requests[0], now_s, array=ArrayPlace(first, 0, len(requests)))
+    await table._made(job)
+    return job
+
+
+def test_arrays_of_an_earlier_release_keep_their_ids(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = pool.head("a"), pool.head("b")
+    ada = pool.tenant(one)
+    body = {"job": {"application": APP}, "each": labelled(3)}
+    with monkeypatch.context() as before:
+        before.setattr(PoolJobs, "submit_array", _earlier)
+        made = posted(ada, body, "k")
+    there = pool.client(two, pool.keys["ada"])
+    jobs = pages(there, 9, array=made["id"], sort="oldest")
+    assert (jobs[0], len(jobs)) == (made["id"], 3)
+    assert there.show(made["id"])["array"] == {"id": made["id"], "index": 0, "size": 3}
+    again = posted(there, body, "k")
+    assert again == made, "the same key names the same array"
+    last = posted(ada, {"application": APP, "after": [made["id"]], "afterany": [jobs[1]]}, path="/v1/jobs")
+    assert (last["after"], last["afterany"]) == ([made["id"]], [jobs[1]])
+    for number in jobs[:2]:
+        ada.cancel(number)
+    until(lambda: ada.show(last["id"])["state"] == "failed", saw=lambda: ada.show(last["id"]))
+    assert there.transport.json("DELETE", f"/v1/arrays/{made['id']}")["counts"]["cancelled"] == 3
+    assert len(ada.jobs()) == 4
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_jobs_and_arrays_wait_for(pool: Pool) -> None:
+    """A board runs two jobs at once; what fails, and what has its turn, is decided by whichever head leads."""
+    head = pool.head("a")
+    ada, order = pool.tenant(head), photograph("ada", 1, 0, 1)
+    first = ada.submit_array(APP, [order.inputs] * 4, max_running=1)
+    assert (first.data["max_running"], len({first.id, *(job.id for job in first.jobs())})) == (1, 5)
+    second = ada.submit_array(APP, [order.inputs] * 4, aftercorr=[first])
+    places = [job.data["after"] for job in second.jobs()]
+    assert places == [[job.id] for job in first.jobs()]
+    reduce, cleanup = ada.submit(APP, order.inputs, after=[second]), ada.submit(APP, order.inputs, afternotok=[first])
+    lost = ada.submit(APP, order.inputs)
+    whatever, instead = ada.submit(APP, order.inputs, afterany=[lost]), ada.submit(APP, order.inputs, afternotok=[lost])
+    ada.cancel(lost.id)
+    for field, wrong in (("after", 7), ("aftercorr", first.id), ("afterany", first.id + 1)):
+        with pytest.raises(InvalidRequest) as refused:
+            ada.transport.json("POST", "/v1/jobs", body={"application": APP, field: [wrong]})
+        assert refused.value.details["field"] == f"{field}[0]"
+    with pytest.raises(InvalidRequest, match="4 jobs and this one has 2"):
+        ada.submit_array(APP, [order.inputs] * 2, aftercorr=[first])
+    pool.board("b1")
+    reduce.wait(timeout_s=WAIT_S)
+    whatever.wait(timeout_s=WAIT_S)
+    instead.wait(timeout_s=WAIT_S)
+    until(lambda: cleanup.refresh().ended)
+    error = cleanup.data["error"]
+    assert error is not None
+    assert (cleanup.state, error["cause"], error["code"]) == ("cancelled", "dependency-never", "job-cancelled")
+    began = {job.id: parts(ada, job)[0]["started_unix_s"] for each in (first, second) for job in each.jobs()}
+    ended = {job.id: parts(ada, job)[-1]["ended_unix_s"] for each in (first, second) for job in each.jobs()}
+    assert parts(ada, reduce)[0]["started_unix_s"] >= max(ended[job.id] for job in second.jobs())
+    for one, other in zip(first.jobs(), second.jobs(), strict=True):
+        assert began[other.id] >= ended[one.id]
+    mine = sorted((began[job.id], ended[job.id]) for job in first.jobs())
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(mine)), "one at a time"
+
+
+def parts(client: Client, job: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")["parts"]
+    return found
 
 
 def test_bounds_count_every_job_of_an_array(pool: Pool) -> None:

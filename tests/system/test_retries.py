@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from eddy.board.model import ModelFaults
 from eddy.board.port import Cause
-from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT, Asked, Retries
+from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT, Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.hypervisor.engine import Engine
@@ -145,7 +145,7 @@ def test_a_late_job_ends_where_it_was_asked_to_and_goes_on_else(store: Store) ->
     engine = engine_of(store, model_board(slow=10))
     strict = submit(engine, LATE, deadline_s=0.05)
     lax = submit(engine, Asked(), deadline_s=0.05)
-    waiting = submit(engine, dataclasses.replace(LATE, after=(lax,)), deadline_s=0.06)
+    waiting = submit(engine, dataclasses.replace(LATE, after=(Predecessor(lax),)), deadline_s=0.06)
     early = submit(engine, LATE, batch=1, deadline_s=1e6)
     run(engine)
     record = ended(store, strict)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from eddy.board.model import ModelFaults
 from eddy.board.port import Cause
-from eddy.core.asked import Asked, Retries
+from eddy.core.asked import Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
@@ -115,7 +115,7 @@ def test_drawn_faults_kills_cancellations_and_recoveries(seed: int, tmp_path: Pa
     for _ in range(400):
         drawn = dice.random()
         if drawn < 0.06 and len(jobs) < 6:
-            after = tuple(dice.sample(sorted(jobs), 1)) if jobs and dice.random() < 0.3 else ()
+            after = tuple(map(Predecessor, dice.sample(sorted(jobs), 1))) if jobs and dice.random() < 0.3 else ()
             on = ("time-limit", "clock-lost", "internal-error")
             asked = Asked(after=after, retries=Retries(dice.randint(1, 6), on))
             batch = dice.randint(1, 5)

@@ -8,6 +8,7 @@ import http.client
 import itertools
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -126,6 +127,27 @@ def test_an_array_runs_as_jobs_of_their_own(ada: Client, server: Server, tmp_pat
     number = json.loads(made.stdout)["id"]
     listed = CliRunner().invoke(app, ["jobs", "--array", str(number), "--label", "run=8", *where])
     assert [job["array"]["index"] for job in json.loads(listed.stdout)["jobs"]] == [1, 0]
+    bound = ["--as-array", "--max-running", "1", "--aftercorr", str(number)]
+    second = json.loads(CliRunner().invoke(app, ["submit", "chain", *given, *bound, *where]).stdout)
+    assert (second["max_running"], second["ended"], second["counts"]["succeeded"]) == (1, True, 2)
+    assert [job.data["after"] for job in ada.array(second["id"]).jobs()] == [
+        [job.id] for job in ada.array(number).jobs()
+    ]
+    waits = ["--after", str(number), "--afterany", str(second["id"])]
+    last = json.loads(CliRunner().invoke(app, ["submit", "chain", *given, *waits, *where]).stdout)
+    assert (last["state"], last["after"], last["afterany"]) == ("succeeded", [number], [second["id"]])
+    never = CliRunner().invoke(app, ["submit", "chain", *given, "--afternotok", str(number), *where])
+    assert (never.exit_code, "dependency-never" in never.output, "cancelled" in never.output) == (1, True, True)
+    shown = CliRunner().invoke(app, ["job", str(last["id"]), *where[:-1]]).stdout
+    assert re.search(rf"afterany +{second['id']}", shown), shown
+    for command in ("job", "cancel", "wait", "result", "explain", "hold", "log"):
+        wrong = CliRunner().invoke(app, [command, str(number), *where])
+        assert (wrong.exit_code, f"eddy array show {number}" in wrong.output) == (4, True), command
+    for command in ("show", "wait", "cancel"):
+        wrong = CliRunner().invoke(app, ["array", command, str(last["id"]), *where])
+        assert (wrong.exit_code, "eddy job" in wrong.output) == (4, True), command
+    for alone in (["--max-running", "1"], ["--aftercorr", str(number)]):
+        assert CliRunner().invoke(app, ["submit", "chain", *given, *alone, *where]).exit_code == 2
     assert json.loads(CliRunner().invoke(app, ["array", "show", str(number), *where]).stdout)["ended"]
 
 

@@ -188,7 +188,7 @@ def test_what_the_operator_said_last_of_a_slot_holds_over_a_restart(point: str, 
             come()
         return outcome
 
-    engine.machine.step = decided  # type: ignore[method-assign]
+    engine.machine.step = decided  # type: ignore[method-assign,assignment]
     if point != "decided":
         store.at, store.after, store.happens = store.commits, point == "written", come
     engine.step()
@@ -204,7 +204,7 @@ def test_what_the_operator_said_last_of_a_slot_holds_over_a_restart(point: str, 
 @pytest.mark.parametrize("price", [False, True])
 def test_of_two_policies_the_one_in_force_is_the_one_that_is_remembered(store: Between, price: bool) -> None:
     engine = engine_over(store, model_board())
-    inner, second = store.remember, []
+    inner, second = store.remember, list[threading.Thread]()
 
     def switch(name: str) -> None:
         if price:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import pytest
 from eddy.board.port import READY, Preparation
-from eddy.core.asked import Asked
+from eddy.core.asked import ArrayPlace, Asked, Condition, Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.dependencies import Dependencies
-from eddy.hypervisor.holding import Holding
+from eddy.hypervisor.array_bounds import ArrayBounds
+from eddy.hypervisor.dependencies import CAUSE, MOST_ARRAYS, NEVER, Dependencies
+from eddy.hypervisor.holding import Holding, held_for
 from eddy.hypervisor.job_spec import JobSpec
 from eddy.hypervisor.preparing import Preparing
 from eddy.store.numbers import Numbers
@@ -29,6 +33,9 @@ class Known:
 
     def states(self, jobs: Collection[int]) -> Mapping[int, JobState]:
         return {job: self._states[job] for job in jobs if job in self._states}
+
+    def states_of_array(self, array: int) -> Mapping[int, JobState]:
+        return {job: state for job, state in self._states.items() if array < job < array + 10}
 
 
 class Builder:
@@ -52,7 +59,9 @@ class Rig:
         self.clock_s = 0.0
         preparing = Preparing(board, lambda: self.clock_s)
         self.dependencies = Dependencies(Known(states or {}), PLAIN, preparing.doing)
-        self.holding = Holding(preparing, self.dependencies, self.notes.append, self.came.append)
+        self.bounds = ArrayBounds(PLAIN, preparing.doing)
+        self.doing = preparing.doing
+        self.holding = Holding(preparing, self.dependencies, self.bounds, self.notes.append, self.came.append)
 
     def let_in(self, *messages: m.Input, known: Collection[int] = (), now_s: float = 0.0) -> list[m.Input]:
         return self.holding.let_in(messages, known, now_s)
@@ -60,7 +69,11 @@ class Rig:
 
 def job(number: int, after: tuple[int, ...] = (), deadline_s: float | None = None) -> JobSpec:
     return JobSpec(
-        number, "t", CHAIN, deadline_s=deadline_s, asked=Asked(after=after, ends_late=deadline_s is not None)
+        number,
+        "t",
+        CHAIN,
+        deadline_s=deadline_s,
+        asked=Asked(after=tuple(map(Predecessor, after)), ends_late=deadline_s is not None),
     )
 
 
@@ -135,10 +148,10 @@ def test_a_job_that_has_ended_leaves_nothing_behind() -> None:
         rig.let_in(m.Arrive(job(number, after=(1,), deadline_s=1e9)))
         assert [type(each) for each in rig.let_in(m.Cancel(number))] == [m.Arrive, m.Cancel]
         rig.holding.ended(number, JobState.CANCELLED, 0.0)
-    parts = vars(rig.holding)["_deadlines"], rig.dependencies
+    parts = vars(rig.holding)["_deadlines"], rig.dependencies, rig.bounds
     left = {name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, (list, dict))}
     assert left["_line"] == 1, "the job that waits"
-    assert left["_followers"] == left["_left"] == left["_held"] == 0
+    assert {name for name, length in left.items() if length} == {"_line"}, left
     assert [each.job for each in rig.holding.late(1e9) if isinstance(each, m.JobFault)] == [9]
 
 
@@ -150,3 +163,163 @@ def test_who_waited_for_two_jobs_of_which_one_failed_follows_the_other_no_more()
     rig.holding.ended(3, JobState.SUCCEEDED, 2.0)
     assert [each.job.id for each in rig.let_in() if isinstance(each, m.Arrive)] == [5]
     assert not vars(rig.dependencies)["_followers"]
+
+
+# What others must have come to ---------------------------------------------------------------------------------------
+
+ENDS = {None: "gone", JobState.SUCCEEDED: "ok", JobState.FAILED: "bad", JobState.CANCELLED: "bad"}
+WANTS = {
+    Condition.SUCCESS: {"ok": "goes on", "bad": CAUSE, "gone": CAUSE},
+    Condition.END: {"ok": "goes on", "bad": "goes on", "gone": "goes on"},
+    Condition.FAILURE: {"ok": NEVER, "bad": "goes on", "gone": CAUSE},
+}
+"""What becomes of a job, by what it wants of another and what the other came to."""
+
+
+def waiting(number: int, *after: Predecessor) -> m.Arrive:
+    return m.Arrive(JobSpec(number, "t", CHAIN, asked=Asked(after=after)))
+
+
+def outcome(messages: list[m.Input]) -> str:
+    """What a job that was held was told; nothing where it is held still."""
+    if not messages:
+        return "waits"
+    assert isinstance(messages[0], m.Arrive)
+    if len(messages) == 1:
+        return "goes on"
+    (_, fault) = messages
+    assert isinstance(fault, m.JobFault)
+    assert fault.ends is (JobState.CANCELLED if fault.cause == NEVER else JobState.FAILED)
+    return fault.cause
+
+
+@pytest.mark.parametrize("wanted", WANTS)
+@pytest.mark.parametrize("end", ENDS)
+def test_each_end_of_a_job_is_what_it_is_to_who_waits(wanted: Condition, end: JobState | None) -> None:
+    now = Rig({} if end is None else {1: end})
+    assert outcome(now.let_in(waiting(50, Predecessor(1, wanted)))) == WANTS[wanted][ENDS[end]]
+    if end is None:
+        return
+    later = Rig({1: JobState.RUNNING})
+    assert outcome(later.let_in(waiting(50, Predecessor(1, wanted)))) == "waits"
+    verb = {Condition.SUCCESS: "succeed", Condition.END: "end", Condition.FAILURE: "fail"}[wanted]
+    assert later.doing[50] == f"waiting for job 1 to {verb}"
+    later.holding.ended(1, end, 1.0)
+    assert outcome(later.let_in()) == WANTS[wanted][ENDS[end]]
+    assert 50 not in later.doing
+
+
+@pytest.mark.parametrize("wanted", WANTS)
+@pytest.mark.parametrize("ends", [*itertools.product((JobState.SUCCEEDED, JobState.FAILED), repeat=3)])
+@pytest.mark.parametrize("before", range(4))
+def test_an_array_is_waited_for_whole(wanted: Condition, ends: tuple[JobState, ...], before: int) -> None:
+    """Some of its jobs had ended before who waits came; each order of what follows gives the same end."""
+    states = {11 + place: end if place < before else JobState.QUEUED for place, end in enumerate(ends)}
+    rig = Rig({**states, 99: JobState.RUNNING})
+    told = outcome(rig.let_in(waiting(50, Predecessor(10, wanted, array=True))))
+    good = all(end is JobState.SUCCEEDED for end in ends)
+    for place, end in enumerate(ends):
+        seen = ends[: max(place, before)]
+        if told == "waits":
+            assert len(seen) < 3, "all have ended, and it still waits"
+            assert wanted is not Condition.SUCCESS or JobState.FAILED not in seen, "it waits in vain"
+        elif wanted is not Condition.SUCCESS or JobState.FAILED not in seen:
+            assert len(seen) == 3, "it went on while jobs of the array had not ended"
+        if place >= before:
+            rig.holding.ended(11 + place, end, 1.0 + place)
+            told = outcome(rig.let_in()) if told == "waits" else told
+    assert told == WANTS[wanted]["ok" if good else "bad"]
+
+
+def test_a_job_that_waits_for_several_things_waits_for_all_of_them_and_says_so() -> None:
+    rig = Rig({1: JobState.RUNNING, 2: JobState.RUNNING, 11: JobState.QUEUED, 12: JobState.QUEUED})
+    others = Predecessor(1), Predecessor(2, Condition.END), Predecessor(10, Condition.FAILURE, array=True)
+    assert rig.let_in(waiting(50, *others)) == []
+    assert rig.doing[50] == "waiting for job 1 to succeed and job 2 to end and array 10 to fail"
+    for number, end in ((11, JobState.FAILED), (1, JobState.SUCCEEDED), (12, JobState.SUCCEEDED)):
+        rig.holding.ended(number, end, 1.0)
+        assert rig.let_in() == []
+    assert rig.doing[50] == "waiting for job 2 to end"
+    rig.holding.ended(2, JobState.CANCELLED, 2.0)
+    assert outcome(rig.let_in()) == "goes on"
+
+
+def test_one_thing_may_be_wanted_to_end_and_to_fail() -> None:
+    rig = Rig({1: JobState.RUNNING})
+    rig.let_in(waiting(50, Predecessor(1, Condition.END), Predecessor(1, Condition.FAILURE)))
+    rig.holding.ended(1, JobState.SUCCEEDED, 1.0)
+    assert outcome(rig.let_in()) == NEVER
+
+
+def test_what_is_known_of_arrays_that_have_ended_is_bounded() -> None:
+    rig = Rig({10 * array + 1: JobState.SUCCEEDED for array in range(1, 300)})
+    for array in range(1, 300):
+        assert outcome(rig.let_in(waiting(9000 + array, Predecessor(10 * array, array=True)))) == "goes on"
+    assert len(vars(rig.dependencies)["_arrays"]) <= MOST_ARRAYS
+
+
+# Bounds of arrays ----------------------------------------------------------------------------------------------------
+
+
+def element(place: int, most: int | None = 2, array: int = 10, deadline_s: float | None = None) -> JobSpec:
+    asked = Asked(array=ArrayPlace(array, place, 6), max_running=most, ends_late=deadline_s is not None)
+    return JobSpec(array + 1 + place, "t", CHAIN, asked=asked, deadline_s=deadline_s)
+
+
+def let_in(messages: list[m.Input]) -> list[int]:
+    return [each.job.id for each in messages if isinstance(each, m.Arrive)]
+
+
+def test_so_many_of_an_array_are_in_at_once_and_the_next_follows_an_end() -> None:
+    rig = Rig()
+    assert let_in(rig.let_in(*(m.Arrive(element(place)) for place in range(5)))) == [11, 12]
+    assert let_in(rig.let_in(*(m.Arrive(element(place, None, 20)) for place in range(3)))) == [21, 22, 23]
+    assert let_in(rig.let_in(m.Arrive(element(0, 1, 30)))) == [31], "another array has a bound of its own"
+    assert rig.doing[13] == "waiting for its turn: at most 2 jobs of array 10 at once"
+    assert [held_for(note.detail) for note in rig.notes] == ["array"] * 3
+    rig.holding.ended(12, JobState.FAILED, 1.0)
+    assert rig.holding.pending
+    (arrival,) = rig.let_in(now_s=1.0)
+    assert isinstance(arrival, m.Arrive)
+    assert (arrival.job.id, arrival.ready_s) == (13, 1.0)
+    assert 13 not in rig.doing
+    rig.holding.ended(12, JobState.FAILED, 1.0)
+    assert rig.let_in() == [], "one end lets one in"
+
+
+def test_one_that_waits_for_its_turn_ends_at_once_and_takes_nobodys_turn() -> None:
+    rig = Rig()
+    rig.let_in(*(m.Arrive(element(place, 1)) for place in range(3)))
+    assert [type(each) for each in rig.let_in(m.Cancel(12))] == [m.Arrive, m.Cancel]
+    rig.holding.ended(12, JobState.CANCELLED, 0.5)
+    assert rig.let_in() == []
+    rig.holding.ended(11, JobState.SUCCEEDED, 1.0)
+    assert let_in(rig.let_in()) == [13]
+    late = Rig()
+    late.let_in(*(m.Arrive(element(place, 1, deadline_s=3.0)) for place in range(2)))
+    found = late.holding.late(3.0)
+    assert [type(each) for each in found] == [m.JobFault, m.Arrive, m.JobFault]
+
+
+def test_jobs_that_were_in_before_a_restart_count() -> None:
+    rig = Rig()
+    rig.holding.resume([element(0), element(1)])
+    assert rig.let_in(m.Arrive(element(2))) == []
+    rig.holding.ended(11, JobState.SUCCEEDED, 1.0)
+    assert let_in(rig.let_in()) == [13]
+    rig.holding.clear()
+    assert not rig.doing
+    assert let_in(rig.let_in(*(m.Arrive(element(place)) for place in range(3)))) == [11, 12]
+
+
+def test_a_job_takes_its_turn_when_it_is_ready_and_not_before() -> None:
+    rig = Rig({1: JobState.RUNNING})
+    behind = element(0, 1)
+    behind = dataclasses.replace(behind, asked=dataclasses.replace(behind.asked, after=(Predecessor(1),)))
+    assert rig.let_in(m.Arrive(behind)) == []
+    assert let_in(rig.let_in(m.Arrive(element(1, 1)))) == [12], "who waits for others keeps nobody back"
+    rig.holding.ended(1, JobState.SUCCEEDED, 1.0)
+    assert rig.let_in() == []
+    assert held_for(rig.doing[11]) == "array"
+    rig.holding.ended(12, JobState.SUCCEEDED, 2.0)
+    assert let_in(rig.let_in()) == [11]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.core.asked import Asked
+from eddy.core.asked import Asked, Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.core.slots import Pool
@@ -49,7 +49,9 @@ def cancelled(engine: Engine, _: dict[str, Any]) -> JobRecord:
 
 def follower_of_a_cancelled_one(engine: Engine, _: dict[str, Any]) -> JobRecord:
     first = cancelled(engine, {})
-    return engine.intake.accept(dataclasses.replace(request(engine.store, salt=1), asked=Asked(after=(first.id,))))
+    return engine.intake.accept(
+        dataclasses.replace(request(engine.store, salt=1), asked=Asked(after=(Predecessor(first.id),)))
+    )
 
 
 def with_a_damaged_blob(engine: Engine, _: dict[str, Any]) -> JobRecord:
@@ -106,9 +108,11 @@ def test_who_waits_for_the_disk_keeps_nobody_out(what: str, tmp_path: Path, monk
     engine.start()
     intake = engine.intake
     job = intake.accept_array([request(store)], [None])[0]
+    place = job.asked.array
+    assert place is not None
     calls: dict[str, Callable[[], object]] = {
         "cancel": lambda: intake.cancel(TENANT, job.id),
-        "cancel_array": lambda: intake.cancel_array(TENANT, job.id),
+        "cancel_array": lambda: intake.cancel_array(TENANT, place.id),
         "drain": lambda: intake.drain(0, "a new fan"),
     }
     asked, gate, synchronise = threading.Event(), threading.Event(), os.fdatasync

@@ -36,9 +36,10 @@ def test_a_job_waits_for_those_it_comes_after_and_fails_with_them() -> None:
     jobs = [job(1, "x", "running"), job(2, after=[1]), job(3, after=[7]), job(4, after=[7, 8]), job(5)]
     found = OpenJobs([*jobs, job(8, state="failed")])
     assert [each.id for each in found.ready] == [3, 5], "7 has ended well"
-    ((failing, error),) = found.failing(101.0)
-    assert (failing.id, error["cause"]) == (4, "dependency-failed")
-    assert failing.stopped(error, 102.0).state == "failed"
+    (ending,) = found.ending(101.0)
+    assert (ending.job.id, ending.error["cause"]) == (4, "dependency-failed")
+    assert ending.job.stopped(ending.error, 102.0, ending.state).state == "failed"
+    assert [each.state for each in OpenJobs([job(1, waits=[[7, "afternotok", False]])]).ending(101.0)] == ["cancelled"]
 
 
 def test_a_deadline_ends_what_asked_for_that_wherever_it_is() -> None:
@@ -49,11 +50,11 @@ def test_a_deadline_ends_what_asked_for_that_wherever_it_is() -> None:
         job(4, deadline_s=5.0, late="end", after=[1]),
     ]
     found = OpenJobs(jobs)
-    assert found.failing(105.0) == []
-    failing = [(each.id, error["cause"]) for each, error in found.failing(105.1)]
+    assert found.ending(105.0) == []
+    failing = [(each.job.id, each.error["cause"]) for each in found.ending(105.1)]
     assert failing == [(1, "deadline-passed"), (4, "deadline-passed")]
-    assert found.failing(104.0) == [], "the date was wrong, and is right again"
-    ended = jobs[0].stopped(found.failing(105.1)[0][1], 105.1)
+    assert found.ending(104.0) == [], "the date was wrong, and is right again"
+    ended = jobs[0].stopped(found.ending(105.1)[0].error, 105.1)
     assert ended.token > jobs[0].token, "its board drops it"
 
 
@@ -115,6 +116,6 @@ def test_a_date_that_jumps_forward_makes_no_job_late() -> None:
     assert date.not_after(1000.0 + 86400.0) == 1020.0
     assert date.not_after(1000.0) == 1000.0
     late = OpenJobs([job(1, deadline_s=950.0, late="end")])
-    assert late.failing(date.not_after(1000.0 + 86400.0)) == []
+    assert late.ending(date.not_after(1000.0 + 86400.0)) == []
     clock[0] += 100.0
-    assert [each.id for each, _ in late.failing(date.not_after(1000.0 + 86400.0))] == [1]
+    assert [each.job.id for each in late.ending(date.not_after(1000.0 + 86400.0))] == [1]

@@ -61,6 +61,12 @@ class ArraySubmission(Request):
     each: Annotated[list[Difference], FailFast()] = Field(
         min_length=1, max_length=MAX_ARRAY, description="For each job, what it has instead; `{}` for nothing."
     )
+    max_running: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ARRAY,
+        description="Most jobs of it that are ready or run at once; the others wait. Null for any number.",
+    )
 
 
 def array_model(job: type[JobSubmission]) -> type[ArraySubmission]:
@@ -90,23 +96,25 @@ class Array(Answer):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.ARRAY]})
 
-    id: int = Field(description="Its id, which is that of its first job.")
+    id: int = Field(description="Its id, which no job has.")
     tenant: str = Field(description="Whose it is.")
-    size: int = Field(description="Jobs in it; their ids follow each other.")
+    size: int = Field(description="Jobs in it.")
+    max_running: int | None = Field(description="Most jobs of it at once; null for any number.")
     ended: bool = Field(description="Whether all of them have ended.")
     counts: ArrayCounts = Field(description="How many are in which state.")
     links: dict[str, str] = Field(description="Addresses: `self`, and `jobs`, which lists them.")
 
 
-def array_answer(tenant: str, first: int, states: dict[JobState, int]) -> Array:
-    """The array object."""
+def array_answer(tenant: str, number: int, states: dict[JobState, int], max_running: int | None) -> Array:
+    """The array object; `number` is what it is told as."""
     return Array(
-        id=first,
+        id=number,
         tenant=tenant,
+        max_running=max_running,
         size=sum(states.values()),
         ended=all(state.is_final for state in states),
         counts=ArrayCounts(**{state.value: jobs for state, jobs in states.items()}),
-        links={"self": f"/v1/arrays/{first}", "jobs": f"/v1/jobs?array={first}&sort=oldest"},
+        links={"self": f"/v1/arrays/{number}", "jobs": f"/v1/jobs?array={number}&sort=oldest"},
     )
 
 

@@ -22,11 +22,13 @@ JOB_OF_APPLICATION: dict[str, Any] = {
 ARRAY_SUBMISSION: dict[str, Any] = {
     "job": {"application": "image_compression", "labels": {"series": "moon"}},
     "each": [{"inputs": {"image": [_PICTURE]}, "labels": {"run": str(run)}} for run in range(2)],
+    "max_running": 1,
 }
 ARRAY: dict[str, Any] = {
     "id": 17,
     "tenant": "ada",
     "size": 2,
+    "max_running": 1,
     "ended": False,
     "counts": {
         **dict.fromkeys(("queued", "placed", "reconfiguring", "preempted", "draining", "failed", "cancelled"), 0),
@@ -118,6 +120,8 @@ JOB: dict[str, Any] = {
     "form": "",
     "labels": {"series": "moon", "run": "7"},
     "after": [],
+    "afterany": [],
+    "afternotok": [],
     "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
     "retried": 0,
     "late": "end",

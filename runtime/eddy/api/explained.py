@@ -12,6 +12,7 @@ from eddy.api.estimates import ExpectedTimes, estimate_answer
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
+from eddy.hypervisor.holding import held_for
 from eddy.store.numbers import Numbers
 
 NS = 1_000_000_000
@@ -32,7 +33,7 @@ class WaitShown(Answer):
     """What a job waits for now."""
 
     cause: str = Field(
-        description="`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `building`, `items`, "
+        description="`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, "
         "`price-share` or `ending`; empty where it waits for nothing."
     )
     words: str = Field(description="The same for people.")
@@ -113,7 +114,8 @@ def _cause_after(event: JobEvent) -> str | None:
     if event.what is JobEventKind.WAIT:
         if event.detail in _CAUSES:
             return event.detail
-        return WaitCause.DEPENDENCY.value if event.detail.startswith("waiting for job") else "building"
+        building = held_for(event.detail) == "building"
+        return "building" if building else WaitCause.DEPENDENCY.value
     if event.what is not JobEventKind.STATE or event.state is None:
         return None
     if event.state in (JobState.RUNNING, JobState.DRAINING):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -30,6 +30,7 @@ from eddy.api.schemas import (
     Waiting,
 )
 from eddy.core.applications import Application
+from eddy.core.asked import Condition, Predecessor
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
@@ -89,7 +90,9 @@ def job_answer(
         held_by=_HOLDERS.get(record.held_by),
         form=record.form,
         labels=dict(record.asked.labels),
-        after=[told(job) for job in record.asked.after],
+        after=named_in(Condition.SUCCESS, record.asked.after, told),
+        afterany=named_in(Condition.END, record.asked.after, told),
+        afternotok=named_in(Condition.FAILURE, record.asked.after, told),
         retries=_retries(record),
         retried=record.retried,
         late="end" if record.asked.ends_late else "continue",
@@ -99,6 +102,11 @@ def job_answer(
         array=_array_place(record, numbers),
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
     )
+
+
+def named_in(wanted: Condition, after: Iterable[Predecessor], told: Callable[[int], int]) -> list[int]:
+    """Of what a job waits for, that of which it wants this, as it is told."""
+    return [told(each.id) for each in after if each.wanted is wanted]
 
 
 _HOLDERS: Mapping[str, Literal["tenant", "operator"]] = {"tenant": "tenant", "operator": "operator"}

@@ -32,7 +32,7 @@ __all__ = [
 class Waiting(Answer):
     """Board seconds without a slot, by what was missing."""
 
-    dependency: float = Field(description="Others were to succeed first (`after`).")
+    dependency: float = Field(description="Others were first: `after` and its like, or those of its array.")
     slot: float = Field(description="The policy had not given it a slot.")
     memory: float = Field(description="The board's memory was full.")
     preempted: float = Field(description="Its slots had been taken.")
@@ -203,7 +203,9 @@ class Job(Answer):
         "tasks are numbered in that form."
     )
     labels: dict[str, str] = Field(description="As submitted.")
-    after: list[int] = Field(description="Jobs that must have succeeded before this one is ready.")
+    after: list[int] = Field(description="Jobs and arrays that must have succeeded before this one is ready.")
+    afterany: list[int] = Field(description="Those that must have ended, however.")
+    afternotok: list[int] = Field(description="Those that must have failed or have been cancelled.")
     retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")
     retried: int = Field(description="Times it was begun again after it had failed.")
     late: Literal["continue", "end"] = Field(description="What becomes of it where its deadline has passed.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
@@ -23,6 +23,8 @@ from eddy.core.asked import (
     NO_RETRIES,
     NOT_ITS_FAULT,
     Asked,
+    Condition,
+    Predecessor,
     Retries,
 )
 from eddy.core.errors import InvalidRequest
@@ -42,6 +44,7 @@ Labels = Annotated[
     dict[Annotated[str, Field(pattern=LABEL_NAME)], Annotated[str, Field(pattern=LABEL_VALUE)]],
     Field(max_length=MAX_LABELS),
 ]
+Ids = Annotated[list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]], Field(max_length=MAX_AFTER)]
 Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
 
 
@@ -102,10 +105,21 @@ class JobSubmission(Request):
     )
     labels: Labels = Field(default_factory=dict, description="Name to value, for people and for `GET /v1/jobs`.")
 
-    after: list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]] = Field(
+    after: Ids = Field(
         default_factory=list,
-        max_length=MAX_AFTER,
-        description="Jobs of yours that must succeed first; where one does not, this one fails (`dependency-failed`).",
+        description="Jobs and arrays of yours that must succeed first, an array with all of its jobs; where one does"
+        " not, this one fails (`dependency-failed`).",
+    )
+    afterany: Ids = Field(default_factory=list, description="Jobs and arrays of yours that must end first, however.")
+    afternotok: Ids = Field(
+        default_factory=list,
+        description="Jobs and arrays of yours that must fail or be cancelled first, an array with one or more of its"
+        " jobs, once all have ended; where one succeeds, this one is cancelled (`dependency-never`).",
+    )
+    aftercorr: Ids = Field(
+        default_factory=list,
+        description="For an array: other arrays of yours, with as many jobs; each job waits for the success of the one"
+        " in its place, which then stands in its `after`.",
     )
 
     retries: RetrySubmission | None = Field(
@@ -163,12 +177,17 @@ class JobSubmission(Request):
             body=named.model_dump() if isinstance(named, BaseModel) else None,
             asked=Asked(
                 labels=self.labels,
-                after=tuple(dict.fromkeys(map(numbers.job.meant, self.after))),
+                after=self.predecessors(numbers.job.meant),
                 retries=self.retries.value if self.retries is not None else NO_RETRIES,
                 ends_late=self.late == "end",
                 min_progress=self.min_progress,
             ),
         )
+
+    def predecessors(self, meant: Callable[[int], int]) -> tuple[Predecessor, ...]:
+        """What it waits for, as it is called inside; whether an id is an array's is still to be seen."""
+        named = {wanted: getattr(self, wanted.value) for wanted in Condition}
+        return tuple(dict.fromkeys(Predecessor(meant(each), wanted) for wanted, ids in named.items() for each in ids))
 
 
 def submission_model(kinds: Mapping[str, KindView]) -> type[JobSubmission]:

@@ -20,8 +20,21 @@ WHEN = "2h, 3d, 2026-11-22 or 2026-11-22T18:00"
 Labels = Annotated[
     list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="A label for filters; repeatable.")
 ]
-After = Annotated[
-    list[int] | None, typer.Option("--after", metavar="ID", min=1, help="A job that must succeed first; repeatable.")
+
+
+def _others(name: str, what: str) -> Any:
+    return typer.Option(name, metavar="ID", min=1, help=f"{what}; repeatable.")
+
+
+After = Annotated[list[int] | None, _others("--after", "A job or array that must succeed first")]
+AfterAny = Annotated[list[int] | None, _others("--afterany", "A job or array that must end first, however")]
+AfterNotOk = Annotated[list[int] | None, _others("--afternotok", "A job or array that must fail or be cancelled first")]
+AfterCorr = Annotated[
+    list[int] | None,
+    _others("--aftercorr", "With --as-array: an array each job of which must succeed before the one in its place"),
+]
+MaxRunning = Annotated[
+    int | None, typer.Option("--max-running", metavar="N", min=1, help="With --as-array: most jobs of it at once.")
 ]
 Retry = Annotated[
     int, typer.Option("--retries", min=0, max=10, help="Try it again so often after faults it has no part in.")

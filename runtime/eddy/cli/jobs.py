@@ -15,9 +15,13 @@ from eddy.cli.expected import estimate_line, trial_lines
 from eddy.cli.job_arrays import AsArray, array_of, save_array, show_array, wait_for_array
 from eddy.cli.job_filters import (
     After,
+    AfterAny,
+    AfterCorr,
+    AfterNotOk,
     Before,
     EndLate,
     Labels,
+    MaxRunning,
     OfApplication,
     OfArray,
     OfKernel,
@@ -94,10 +98,14 @@ def submit(
     deadline: Deadline = None,
     labels: Labels = None,
     after: After = None,
+    afterany: AfterAny = None,
+    afternotok: AfterNotOk = None,
+    aftercorr: AfterCorr = None,
     retries: Retry = 0,
     retry_on: RetryOn = None,
     end_late: EndLate = False,
     as_array: AsArray = False,
+    max_running: MaxRunning = None,
     wait: Wait = True,
     dry_run: DryRun = False,
     out: Out = None,
@@ -110,7 +118,9 @@ def submit(
 
     with errors_in_one_line(as_json), connect(url, key) as client:
         beside: dict[str, Any] = {"labels": labels_of(labels), "after": after or (), "end_late": end_late}
-        beside["retries"] = retries_of(retries, retry_on)
+        beside |= {"afterany": afterany or (), "afternotok": afternotok or (), "retries": retries_of(retries, retry_on)}
+        if not as_array and (aftercorr or max_running is not None):
+            raise typer.BadParameter("--aftercorr and --max-running are said of an array: give --as-array.")
         app = client.app(application)
         given = gather(inputs or [], client.buffers(application), app["max_batch"])
         if not as_array:
@@ -120,6 +130,7 @@ def submit(
             show_trial(trial, as_json)
             return
         if as_array:
+            beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
             several = array_of(client, application, given, priority=priority, deadline_s=deadline, **beside)
             say(f"array {several.id} submitted: {len(several)} jobs")
             if wait or out is not None:
@@ -322,7 +333,7 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
         ("doing", data.get("doing", "")),
         ("estimate", estimate_line(data.get("estimate"), data["state"])),
-        ("after", ", ".join(map(str, data.get("after", [])))),
+        *((name, ", ".join(map(str, data.get(name, [])))) for name in ("after", "afterany", "afternotok")),
         ("labels", " ".join(f"{name}={value}" for name, value in data.get("labels", {}).items())),
         ("tries", _tries(data)),
         ("cancelled", _cancelled(data)),

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy.cli.job_filters import After, EndLate, Labels, LeastProgress, Retry, RetryOn, labels_of, retries_of
+from eddy.cli.job_filters import (
+    After,
+    AfterAny,
+    AfterNotOk,
+    EndLate,
+    Labels,
+    LeastProgress,
+    Retry,
+    RetryOn,
+    labels_of,
+    retries_of,
+)
 from eddy.cli.jobs import Deadline, DryRun, Out, Priority, Wait, save, show, show_trial, wait_for
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
@@ -53,6 +64,8 @@ def kernel(
     ] = None,
     labels: Labels = None,
     after: After = None,
+    afterany: AfterAny = None,
+    afternotok: AfterNotOk = None,
     retries: Retry = 0,
     retry_on: RetryOn = None,
     end_late: EndLate = False,
@@ -87,6 +100,8 @@ def kernel(
                 **shape,
                 labels=labels_of(labels),
                 after=after or (),
+                afterany=afterany or (),
+                afternotok=afternotok or (),
                 retries=retries_of(retries, retry_on),
                 end_late=end_late,
                 min_progress=min_progress,

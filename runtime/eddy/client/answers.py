@@ -38,11 +38,13 @@ class Array(TypedDict):
     """An array of jobs."""
 
     id: int
-    """Its id, which is that of its first job."""
+    """Its id, which no job has."""
     tenant: str
     """Whose it is."""
     size: int
-    """Jobs in it; their ids follow each other."""
+    """Jobs in it."""
+    max_running: int | None
+    """Most jobs of it at once; null for any number."""
     ended: bool
     """Whether all of them have ended."""
     counts: ArrayCounts
@@ -376,7 +378,11 @@ class _Job(TypedDict):
     labels: dict[str, str]
     """As submitted."""
     after: list[int]
-    """Jobs that must have succeeded before this one is ready."""
+    """Jobs and arrays that must have succeeded before this one is ready."""
+    afterany: list[int]
+    """Those that must have ended, however."""
+    afternotok: list[int]
+    """Those that must have failed or have been cancelled."""
     retries: JobRetries | None
     """Whether it is tried again where it fails; null for not."""
     retried: int
@@ -1037,8 +1043,8 @@ class WaitShown(TypedDict):
     """What a job waits for now."""
 
     cause: str
-    """`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `building`, `items`, `price-share` or `ending`;
-    empty where it waits for nothing."""
+    """`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, `price-share` or
+    `ending`; empty where it waits for nothing."""
     words: str
     """The same for people."""
 
@@ -1047,7 +1053,7 @@ class Waiting(TypedDict):
     """Board seconds without a slot, by what was missing."""
 
     dependency: float
-    """Others were to succeed first (`after`)."""
+    """Others were first: `after` and its like, or those of its array."""
     slot: float
     """The policy had not given it a slot."""
     memory: float

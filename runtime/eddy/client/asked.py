@@ -7,27 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eddy.client.job import Job
+    from eddy.client.job_array import JobArray
+
+    Others = Iterable[int | Job | JobArray]
 
 
 def asked(
     labels: Mapping[str, str] | None = None,
-    after: Iterable[int | Job] = (),
+    after: Others = (),
     retries: int | Mapping[str, Any] | None = None,
     end_late: bool = False,
     min_progress: float | None = None,
+    afterany: Others = (),
+    afternotok: Others = (),
+    aftercorr: Others = (),
 ) -> dict[str, Any]:
     """Fields of a submission, without those nobody asked for.
 
     Args:
         labels: Name to value, for people and for `Client.jobs`.
-        after: Jobs that must succeed first.
+        after: Jobs and arrays that must succeed first; ids, or handles on them.
         retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
         end_late: Whether it ends where its deadline has passed.
         min_progress: For a kernel: part of its speed alone that it should keep beside others.
+        afterany: Jobs and arrays that must end first, however.
+        afternotok: Jobs and arrays that must fail or be cancelled first.
+        aftercorr: For an array: others with as many jobs, each of which must succeed before the job in its place.
     """
+    others = {"after": after, "afterany": afterany, "afternotok": afternotok, "aftercorr": aftercorr}
     fields = {
         "labels": dict(labels or {}),
-        "after": [job if isinstance(job, int) else job.id for job in after],
+        **{name: [each if isinstance(each, int) else each.id for each in named] for name, named in others.items()},
         "retries": {"max": retries} if isinstance(retries, int) and retries else retries,
         "late": "end" if end_late else "",
     }

@@ -36,7 +36,7 @@ class JobArray:
 
     @property
     def id(self) -> int:
-        """Its id, which is its first job's."""
+        """Its id, which none of its jobs has."""
         return int(self.data["id"])
 
     @property

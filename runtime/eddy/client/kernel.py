@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from eddy.gpu.request import ELEMENTS, ArgumentValue, Buffer, KernelRequest, Sam
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array
+    from eddy.client.asked import Others
     from eddy.client.session import Session
 
 __all__ = ["Kernel", "KernelJob", "KernelSource", "Local", "array_of"]
@@ -220,7 +221,9 @@ class LaunchCalls(Caller, KernelSource):
         deadline_s: float | None = None,
         time_limit_s: float | None = None,
         labels: Mapping[str, str] | None = None,
-        after: Iterable[int | Job] = (),
+        after: Others = (),
+        afterany: Others = (),
+        afternotok: Others = (),
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
         min_progress: float | None = None,
@@ -241,7 +244,9 @@ class LaunchCalls(Caller, KernelSource):
             deadline_s: Board seconds after arrival by which it should end.
             time_limit_s: Board seconds one slice may take; None for what the server allows.
             labels: Name to value, for people and for `Client.jobs`.
-            after: Jobs that must succeed first; where one does not, this one fails.
+            after: Jobs and arrays that must succeed first; where one does not, this one fails.
+            afterany: Jobs and arrays that must end first, however.
+            afternotok: Jobs and arrays that must fail or be cancelled first; where one succeeds, this one is cancelled.
             retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
             end_late: Whether it ends, as failed, where its deadline has passed.
             min_progress: Part of its speed alone that it should keep beside others; None for what its tenant was
@@ -255,7 +260,7 @@ class LaunchCalls(Caller, KernelSource):
         body = yield from self._uploaded(global_size, arguments, local_size, offset)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        body |= asked(labels, after, retries, end_late, min_progress)
+        body |= asked(labels, after, retries, end_late, min_progress, afterany, afternotok)
         return (yield from self._posted(answers.Job, "/v1/jobs", body, headers))
 
     @call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eddy.client import answers
@@ -18,6 +18,7 @@ from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.client.arrays import BufferInfo
+    from eddy.client.asked import Others
 
 OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
@@ -44,7 +45,9 @@ class SubmitCalls(Caller):
         priority: int = 1,
         deadline_s: float | None = None,
         labels: Mapping[str, str] | None = None,
-        after: Iterable[int | Job] = (),
+        after: Others = (),
+        afterany: Others = (),
+        afternotok: Others = (),
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
         idempotency_key: str | None = None,
@@ -61,7 +64,9 @@ class SubmitCalls(Caller):
             priority: One of 1, 3, 9.
             deadline_s: Board seconds after arrival by which it should end.
             labels: Name to value, for people and for `jobs`.
-            after: Jobs that must succeed first; where one does not, this one fails.
+            after: Jobs and arrays that must succeed first; where one does not, this one fails.
+            afterany: Jobs and arrays that must end first, however.
+            afternotok: Jobs and arrays that must fail or be cancelled first; where one succeeds, this one is cancelled.
             retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
             end_late: Whether it ends, as failed, where its deadline has passed.
             idempotency_key: Names this submission; None for a new one, which makes the built-in retries safe.
@@ -74,7 +79,8 @@ class SubmitCalls(Caller):
         (fields,), same = yield from self._uploaded(
             application, [_given(inputs)], batch, priority, deadline_s, on_upload
         )
-        body = {**same, **fields, **asked(labels, after, retries, end_late)}
+        beside = asked(labels, after, retries, end_late, afterany=afterany, afternotok=afternotok)
+        body = {**same, **fields, **beside}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return (yield from self.transport.answering(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
 
@@ -88,7 +94,11 @@ class SubmitCalls(Caller):
         priority: int = 1,
         deadline_s: float | None = None,
         labels: Mapping[str, str] | None = None,
-        after: Iterable[int | Job] = (),
+        after: Others = (),
+        afterany: Others = (),
+        afternotok: Others = (),
+        aftercorr: Others = (),
+        max_running: int | None = None,
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
         idempotency_key: str | None = None,
@@ -96,12 +106,18 @@ class SubmitCalls(Caller):
     ) -> Operation[answers.Array]:
         """Submit a job for each entry of `inputs`, all or none, under one id; the rest is as in `submit`.
 
+        Args:
+            aftercorr: Arrays with as many jobs; each job waits for the success of the one in its place.
+            max_running: Most jobs of the array that are ready or run at once; None for any number.
+
         Raises:
             InvalidRequest: A field is wrong; `details` has `field`, with its place in the array.
             QuotaExceeded: Too many jobs or bytes.
         """
         each, same = yield from self._uploaded(application, inputs, batch, priority, deadline_s, on_upload)
-        body = {"job": {**same, **asked(labels, after, retries, end_late)}, "each": each}
+        beside = asked(labels, after, retries, end_late, afterany=afterany, afternotok=afternotok, aftercorr=aftercorr)
+        bound = {} if max_running is None else {"max_running": max_running}
+        body = {"job": {**same, **beside}, "each": each, **bound}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return (yield from self.transport.answering(answers.Array, "POST", "/v1/arrays", body=body, headers=headers))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
@@ -26,12 +27,51 @@ LABEL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$"
 LABEL_VALUE = r"^[ -~]{0,64}$"
 
 
+class Condition(str, enum.Enum):
+    """What a job waits for of another one, or of an array; the value is the field of a submission that names it."""
+
+    SUCCESS = "after"
+    """It has succeeded; an array where all of its jobs have."""
+    END = "afterany"
+    """It has ended, however."""
+    FAILURE = "afternotok"
+    """It has ended as failed or cancelled; an array where all of its jobs have ended, and one or more of them so."""
+    ELEMENT = "aftercorr"
+    """Of an array: each job of another array waits for the success of the one in the same place. It is resolved into
+    `SUCCESS` of that job when the other array is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """Another job of the same tenant, or an array of jobs, that a job waits for.
+
+    Attributes:
+        id: Of the job or array.
+        wanted: What must have become of it.
+        array: Whether it is an array; not known yet in a submission.
+    """
+
+    id: int
+    wanted: Condition = Condition.SUCCESS
+    array: bool = False
+
+    def to_json(self) -> int | list[Any]:
+        """As JSON; a job that must succeed is its id alone, as earlier versions have it."""
+        plain = self.wanted is Condition.SUCCESS and not self.array
+        return self.id if plain else [self.id, self.wanted.value, self.array]
+
+    @classmethod
+    def from_json(cls, found: int | Sequence[Any]) -> Predecessor:
+        """The inverse of `to_json`."""
+        return cls(found) if isinstance(found, int) else cls(found[0], Condition(found[1]), bool(found[2]))
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayPlace:
     """A job's place among those that were submitted together.
 
     Attributes:
-        id: The array's, which is the first job's.
+        id: The array's, which no job has; in arrays of earlier versions it is the first job's as well.
         index: Its place, from 0.
         size: Jobs of the array.
     """
@@ -63,23 +103,26 @@ class Asked:
 
     Attributes:
         labels: Name to value, for people and filters.
-        after: Jobs of the same tenant that must have succeeded before it is ready.
+        after: What it waits for before it is ready, all of it.
         array: Its place in an array, known once it is accepted; None where it is of none.
+        max_running: Jobs of its array that are ready or run at once, at most; None for any number.
         retries: What happens where it fails.
         ends_late: Whether it ends where its deadline has passed; else it goes on.
         min_progress: Normalised progress it should keep beside others, in [0, 1]; None for its tenant's.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    after: tuple[int, ...] = ()
+    after: tuple[Predecessor, ...] = ()
     array: ArrayPlace | None = None
+    max_running: int | None = None
     retries: Retries = NO_RETRIES
     ends_late: bool = False
     min_progress: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for, as JSON; empty where nothing was."""
-        body: dict[str, Any] = {"labels": dict(self.labels), "after": list(self.after)}
+        after = [each.to_json() for each in self.after]
+        body: dict[str, Any] = {"labels": dict(self.labels), "after": after, "max_running": self.max_running}
         body["array"] = list(astuple(self.array)) if self.array is not None else []
         body["retries"] = [self.retries.max, list(self.retries.on)] if self.retries != NO_RETRIES else []
         body["ends_late"] = self.ends_late
@@ -92,7 +135,8 @@ class Asked:
         place, retries = body.get("array"), body.get("retries")
         return cls(
             labels=dict(body.get("labels", {})),
-            after=tuple(body.get("after", ())),
+            after=tuple(map(Predecessor.from_json, body.get("after", ()))),
+            max_running=body.get("max_running"),
             array=ArrayPlace(*place) if place else None,
             retries=Retries(retries[0], tuple(retries[1])) if retries else NO_RETRIES,
             ends_late=bool(body.get("ends_late", False)),

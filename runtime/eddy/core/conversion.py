@@ -95,7 +95,7 @@ def _array(values: Any) -> Array:
 
     numpy takes a list with 2**63 and -1 for floating point, which rounds both; such a list is an array of objects here.
     """
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):  # type: ignore[no-untyped-call]
         raise _NoArray("a masked array, whose masked elements have no value")
     if isinstance(values, (np.ndarray, np.generic)):
         return np.asarray(values)
@@ -159,8 +159,8 @@ def _unfit(given: Array, wanted: np.dtype[Any]) -> npt.NDArray[np.bool_]:
     if given.dtype.kind == "c":
         if wanted.kind == "c":
             part = np.finfo(wanted).dtype
-            return _unfit(given.real, part) | _unfit(given.imag, part)
-        return (given.imag != 0) | _unfit(given.real, wanted)
+            return np.asarray(_unfit(given.real, part) | _unfit(given.imag, part))
+        return np.asarray((given.imag != 0) | _unfit(given.real, wanted))
     if wanted.kind == "c":
         wanted = np.finfo(wanted).dtype
     if wanted.kind == "b":
@@ -201,7 +201,7 @@ def _integer_unfit(given: Array, wanted: np.dtype[Any]) -> npt.NDArray[np.bool_]
     size = np.where(given < 0, ~size + np.uint64(1), size)
     lowest = np.maximum(size & (~size + np.uint64(1)), np.uint64(1))
     wrong = np.zeros(given.shape, np.bool_) if digits >= 64 else np.asarray(size // lowest >= np.uint64(1 << digits))
-    return wrong | ~np.isfinite(given.astype(wanted))
+    return np.asarray(wrong | ~np.isfinite(given.astype(wanted)))
 
 
 def _digits(dtype: np.dtype[Any]) -> int:

@@ -25,6 +25,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
+from eddy.hypervisor.array_bounds import ArrayBounds
 from eddy.hypervisor.board_events import BoardEvents
 from eddy.hypervisor.buffers import JobBuffers
 from eddy.hypervisor.commands import Commands
@@ -115,7 +116,8 @@ class Engine:
         self.keeping = Keeping(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
         self.commits = StepCommits(store, self.intake, self.buffers, self.keeping)
-        self._holding = Holding(self.preparing, dependencies, self.commits.note, self.commits.told.add)
+        bounds = ArrayBounds(store.numbers, self.preparing.doing)
+        self._holding = Holding(self.preparing, dependencies, bounds, self.commits.note, self.commits.told.add)
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
     def start(self) -> None:

@@ -1,7 +1,8 @@
 """Jobs that have arrived and wait outside the machine, and those that end at their deadline.
 
-A job is held back while others must succeed first (`dependencies`), then while the board makes what it needs
-(`preparing`). One that is to end is let go at once, so that the machine ends it.
+A job is held back while something must become of others first (`dependencies`), then while as many of its array are in
+the machine as may be (`array_bounds`), then while the board makes what it needs (`preparing`). One that is to end is
+let go at once, so that the machine ends it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,24 @@ from collections.abc import Callable, Collection, Iterable
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.array_bounds import SAID as TURN
+from eddy.hypervisor.array_bounds import ArrayBounds
 from eddy.hypervisor.deadlines import CAUSE as LATE
 from eddy.hypervisor.deadlines import Deadlines
+from eddy.hypervisor.dependencies import SAID as OTHERS
 from eddy.hypervisor.dependencies import Dependencies
 from eddy.hypervisor.preparing import Preparing
+
+
+def held_for(doing: str) -> str:
+    """What keeps a job out of the machine: `predecessor`, `array` or `building`.
+
+    Args:
+        doing: What is said of it.
+    """
+    if doing.startswith(TURN):
+        return "array"
+    return "predecessor" if doing.startswith(OTHERS) else "building"
 
 
 class Holding:
@@ -23,6 +38,7 @@ class Holding:
     Args:
         preparing: Asks the board whether it has what jobs need.
         dependencies: Knows which jobs wait for others.
+        bounds: Knows which jobs wait for others of their array.
         note: Keeps what followers are told of a job that is held.
         came: Called with a job that has arrived.
     """
@@ -31,26 +47,30 @@ class Holding:
         self,
         preparing: Preparing,
         dependencies: Dependencies,
+        bounds: ArrayBounds,
         note: Callable[[JobEvent], None],
         came: Callable[[int], None],
     ) -> None:
-        self._preparing, self._dependencies, self._note, self._came = preparing, dependencies, note, came
+        self._preparing, self._dependencies, self._bounds = preparing, dependencies, bounds
+        self._note, self._came = note, came
         self._deadlines = Deadlines()
 
     def clear(self) -> None:
         """Forget everything: store and board are recovered."""
-        for part in (self._preparing, self._dependencies, self._deadlines):
+        for part in (self._preparing, self._dependencies, self._bounds, self._deadlines):
             part.clear()
 
     def resume(self, jobs: Iterable[m.JobSpec]) -> None:
-        """Watch the deadlines of jobs that were recovered into the machine."""
+        """Watch the deadlines of jobs that were recovered into the machine, and count them among their arrays."""
         for job in jobs:
             self._deadlines.watch(job)
+            self._bounds.resume(job)
 
     def ended(self, job: int, state: JobState, now_s: float) -> None:
         """A job has ended: those that waited for it go on, or end."""
         self._deadlines.forget(job)
         self._dependencies.ended(job, state, now_s)
+        self._bounds.ended(job, now_s)
 
     def look(self) -> None:
         """See how it stands with what the board makes.
@@ -63,7 +83,7 @@ class Holding:
     @property
     def pending(self) -> bool:
         """Whether some job is held no longer, and the machine has not been told."""
-        return bool(self._preparing.released or self._dependencies.pending)
+        return bool(self._preparing.released or self._dependencies.pending or self._bounds.pending)
 
     @property
     def next_s(self) -> float:
@@ -106,11 +126,13 @@ class Holding:
     def _let_go(self, job: int, now_s: float) -> None:
         """Hold a job no longer that is to end."""
         self._dependencies.release(job, now_s)
+        self._bounds.release(job, now_s)
         self._preparing.release(job)
 
     def _holds(self, arrival: m.Arrive, now_s: float) -> bool:
         """Keep a job back where it waits; answers whether. Its event log says so."""
-        if not (self._dependencies.holds(arrival, now_s) or self._preparing.holds(arrival)):
+        held = self._dependencies.holds(arrival, now_s) or self._bounds.holds(arrival)
+        if not (held or self._preparing.holds(arrival)):
             return False
         job = arrival.job
         detail = self._preparing.doing.get(job.id)
@@ -121,10 +143,11 @@ class Holding:
     def _released(self, now_s: float) -> list[m.Input]:
         """Messages of jobs that are held no longer, in order."""
         found: list[m.Input] = []
-        while self._dependencies.ready:
-            arrival = self._dependencies.ready.popleft()
-            found += [] if self._holds(arrival, now_s) else [arrival]
-        for waiting in (self._dependencies.failed, self._preparing.released):
+        for ready in (self._dependencies.ready, self._bounds.ready):
+            while ready:
+                arrival = ready.popleft()
+                found += [] if self._holds(arrival, now_s) else [arrival]
+        for waiting in (self._dependencies.failed, self._bounds.released, self._preparing.released):
             found += waiting
             waiting.clear()
         return found

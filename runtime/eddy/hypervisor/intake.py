@@ -325,7 +325,7 @@ class Intake:
             self._remember(kept)
             self.policies[pool] = policy
             self._inbox.append(m.Switch(pool, policy))
-        self._store.settle()
+        self._settle(kept)
 
     def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None:
         """Have another policy share the cores of clusters, from the next step on; `kept` as in `switch`."""
@@ -333,8 +333,12 @@ class Intake:
             self._remember(kept)
             self.price = policy
             self._inbox.append(m.SwitchPrice(policy))
-        self._store.settle()
+        self._settle(kept)
 
     def _remember(self, kept: tuple[str, str] | None) -> None:
         if kept is not None:
             self._store.remember(*kept, wait=False)
+
+    def _settle(self, kept: tuple[str, str] | None) -> None:
+        if kept is not None:
+            self._store.settle()

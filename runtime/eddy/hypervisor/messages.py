@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
 from eddy.core.counters import CoreCounters
+from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent
 from eddy.core.slots import Pool
 from eddy.hypervisor.job_spec import Collects as Collects
@@ -52,12 +53,14 @@ class NoMemory:
 
 @dataclass(frozen=True, slots=True)
 class JobFault:
-    """Something that concerns one job alone went wrong; it cannot go on. `item` is the item it went wrong with."""
+    """Something that concerns one job alone went wrong; it cannot go on. `item` is the item it went wrong with, and
+    `ends` how it ends: as cancelled where it was not needed."""
 
     job: int
     cause: str
     detail: str = ""
     item: int | None = None
+    ends: JobState = JobState.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class MachineRequests:
             return
         self.state.memory.give_up(job)
         job.failed_item = message.item
-        self.state.end(job, JobState.FAILED, self.state.now_s, message.cause, message.detail)
+        self.state.end(job, message.ends, self.state.now_s, message.cause, message.detail)
 
     # The operator
 

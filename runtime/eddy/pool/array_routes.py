@@ -17,7 +17,6 @@ from eddy.api.numbers import Decimal
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import JobState
 from eddy.pool.head_parts import Caller, HeadParts, Parts
-from eddy.pool.records import PoolJob
 from eddy.pool.submitting import admitted, requests_of
 from eddy.pool.table import AT_ONCE
 from eddy.pool.tenants import PoolTenant
@@ -37,11 +36,14 @@ async def submit_array(
     """Accept jobs together, durably: all, or none where one is refused or they are too many for you."""
     jobs = differing(body.job, body.each)
     check_differences(body, body.job.check_kind(VIEWS))
-    requests, key = await requests_of(parts, caller, jobs), idempotency_key or ""
+    requests, key = await requests_of(parts, caller, jobs, of_array=True), idempotency_key or ""
+    if body.max_running is not None:
+        requests = [{**each, "max_running": body.max_running} for each in requests]
     first = await admitted(
         parts, caller, requests, key, lambda: parts.table.submit_array(caller.id, requests, key)
     )  # fmt: skip
-    shown = await _answer(parts, first)
+    assert first.array is not None
+    shown = await _answer(parts, caller.id, first.array.id)
     response.headers["Location"] = shown.links["self"]
     return shown
 
@@ -49,14 +51,14 @@ async def submit_array(
 @router.get("/{array}", response_model=Array)
 async def show_array(number: Number, parts: Parts, caller: Caller) -> Array:
     """How many of its jobs are in which state."""
-    return await _answer(parts, await _first(parts, caller, number))
+    return await _answer(parts, *await _found(parts, caller, number))
 
 
 @router.delete("/{array}", status_code=202, response_model=Array)
 async def cancel_array(number: Number, parts: Parts, caller: Caller) -> Array:
     """End all jobs of it that have not ended; 409 where all have, and none as cancelled."""
-    first = await _first(parts, caller, number)
-    states = await _states(parts, first)
+    tenant, array = await _found(parts, caller, number)
+    states = parts.lead.mirror.index.states(tenant, array)
     if all(state.is_final for state in states) and JobState.CANCELLED not in states:
         raise Conflict(f"All jobs of array {number} have ended: there is nothing to cancel.", field="array")
     turns, now_s = asyncio.Semaphore(AT_ONCE), time.time()
@@ -66,27 +68,26 @@ async def cancel_array(number: Number, parts: Parts, caller: Caller) -> Array:
             with contextlib.suppress(Conflict):  # it has ended meanwhile
                 await parts.table.change(job, lambda it: it.cancelled(now_s))
 
-    await asyncio.gather(*map(end, parts.lead.mirror.index.unfinished(first.tenant, first.id)))
-    return await _answer(parts, first)
+    await asyncio.gather(*map(end, parts.lead.mirror.index.unfinished(tenant, array)))
+    return await _answer(parts, tenant, array)
 
 
-async def _first(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
-    """The first job of an array that the caller may see.
+async def _found(parts: HeadParts, caller: PoolTenant, number: int) -> tuple[str, int]:
+    """An array that the caller may see: whose it is, and what it is called inside.
 
     Raises:
         NotFound: There is none.
     """
-    with contextlib.suppress(NotFound):
-        job = await parts.table.job(parts.numbers.job.meant(number))
-        if (job.tenant == caller.id or caller.admin) and job.array is not None and job.array.id == job.id:
-            return job
-    raise NotFound(f"There is no array {number}.", field="array", asked=number)
-
-
-async def _states(parts: HeadParts, first: PoolJob) -> dict[JobState, int]:
     await parts.lead.mirror.caught_up()
-    return parts.lead.mirror.index.states(first.tenant, first.id)
+    array = parts.numbers.job.meant(number)
+    owner = parts.lead.mirror.index.array_owner(array)
+    if owner is None or not (owner == caller.id or caller.admin):
+        raise NotFound(f"There is no array {number}; a job is shown by `eddy job`.", field="array", asked=number)
+    return owner, array
 
 
-async def _answer(parts: HeadParts, first: PoolJob) -> Array:
-    return array_answer(first.tenant, parts.numbers.job.told(first.id), await _states(parts, first))
+async def _answer(parts: HeadParts, tenant: str, array: int) -> Array:
+    await parts.lead.mirror.caught_up()
+    index = parts.lead.mirror.index
+    member = await parts.table.job(index.members(array)[0])
+    return array_answer(tenant, parts.numbers.job.told(array), index.states(tenant, array), member.max_running)

@@ -7,6 +7,7 @@ from typing import Any
 
 from eddy.hypervisor.deadlines import CAUSE as DEADLINE_PASSED
 from eddy.hypervisor.dependencies import CAUSE as DEPENDENCY_FAILED
+from eddy.hypervisor.dependencies import NEVER as DEPENDENCY_NEVER
 from eddy.pool.records import PoolJob
 
 
@@ -26,8 +27,14 @@ def too_late(job: PoolJob) -> Mapping[str, Any]:
 
 
 def dependency_failed() -> Mapping[str, Any]:
-    """The error of a job that comes after one that failed."""
+    """The error of a job that wants the success of one that did not succeed."""
     return _error(DEPENDENCY_FAILED, "A job that it comes after did not succeed.")
+
+
+def never_needed() -> Mapping[str, Any]:
+    """The error of a job that wants the failure of one that succeeded; it ends as cancelled."""
+    message = "What was to fail first succeeded."
+    return {**_error(DEPENDENCY_NEVER, message), "code": "job-cancelled"}
 
 
 def _error(cause: str, message: str) -> Mapping[str, Any]:

@@ -58,6 +58,15 @@ class JobIndex:
         """How many jobs of an array are in which state; nothing where there is none."""
         return {JobState(state): int(jobs) for state, jobs in self._db.execute(_STATES, (array, tenant))}
 
+    def array_owner(self, array: int) -> str | None:
+        """Whose array it is; None where there is none of that number."""
+        row = self._db.execute("SELECT tenant FROM job WHERE array = ? LIMIT 1", (array,)).fetchone()
+        return None if row is None else str(row["tenant"])
+
+    def members(self, array: int) -> list[int]:
+        """Jobs of an array, by number."""
+        return [int(row["id"]) for row in self._db.execute("SELECT id FROM job WHERE array = ? ORDER BY id", (array,))]
+
     def unfinished(self, tenant: str, array: int) -> list[int]:
         """Jobs of an array that have not ended."""
         query = "SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0 ORDER BY id"

@@ -170,9 +170,9 @@ class Lead:
         replans.done()
 
     async def _end(self) -> None:
-        """Jobs that are too late, or that come after one that failed."""
-        for job, error in self.mirror.jobs.failing(self.mirror.date.not_after(self._table.now())):
-            await self._changed(job, lambda it, error=error: it.stopped(error, self._table.now()))  # type: ignore[misc]
+        """Jobs that are too late, or that wait in vain for what others came to."""
+        for each in self.mirror.jobs.ending(self.mirror.date.not_after(self._table.now())):
+            await self._changed(each.job, lambda it, how=each: it.stopped(how.error, self._table.now(), how.state))  # type: ignore[misc]
 
     def seen(self) -> PoolView:
         """The pool as it is now, without sizes of inputs; of what waits, the first that are forecast."""

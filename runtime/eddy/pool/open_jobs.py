@@ -7,19 +7,57 @@ a decision costs follows what boards have and what they can be given, and not ho
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
 
-from eddy.pool.holding_back import dependency_failed, is_late, late_from_s, too_late
-from eddy.pool.records import QUEUED, SUCCEEDED, PoolJob
+from eddy.core.asked import Condition, Predecessor
+from eddy.pool.holding_back import dependency_failed, is_late, late_from_s, never_needed, too_late
+from eddy.pool.records import CANCELLED, FAILED, QUEUED, SUCCEEDED, PoolJob
 from eddy.pool.turns import Fits, in_turns, priority
 
+_Key = tuple[int, bool]
+"""A job or an array: its number, and whether it is an array."""
+_OPEN, _GOOD, _BAD = "open", "good", "bad"
+"""How one stands that is waited for."""
 _File = tuple[int, str, str]
 """Priority, tenant, and what the jobs run: an application's name, or "" for kernels, which boards take all or none
 of."""
+
+
+class Termination(NamedTuple):
+    """A job that is to be ended, though no board says so.
+
+    Attributes:
+        job: It.
+        error: Why.
+        state: As what it ends.
+    """
+
+    job: PoolJob
+    error: Mapping[str, Any]
+    state: str
+
+
+@dataclass(slots=True)
+class _Turns:
+    """The jobs of an array of which boards have only so many at once.
+
+    Attributes:
+        most: How many.
+        given: Those that boards have.
+        ready: Those that wait for nothing but their turn, by number.
+        shown: Those of them whose turn it is.
+    """
+
+    most: int
+    given: set[int] = field(default_factory=set)
+    ready: SortedDict = field(default_factory=SortedDict)
+    shown: dict[int, PoolJob] = field(default_factory=dict)
 
 
 class OpenJobs(Mapping[int, PoolJob]):
@@ -38,8 +76,13 @@ class OpenJobs(Mapping[int, PoolJob]):
         self._of: Counter[str] = Counter()
         self._on: dict[str, dict[int, PoolJob]] = {}
         self._ready: dict[_File, SortedDict] = {}
-        self._followers: dict[int, set[int]] = {}
-        self._lost: set[int] = set()
+        self._followers: dict[_Key, set[int]] = {}
+        self._members: dict[int, set[int]] = {}
+        """By array: its jobs that have not ended."""
+        self._failed_arrays: set[int] = set()
+        self._turns: dict[int, _Turns] = {}
+        self._lost: dict[int, Condition] = {}
+        """Jobs that wait in vain, and for what."""
         self._dates: list[tuple[float, int]] = []
         self._late: set[int] = set()
         for job in jobs:
@@ -66,18 +109,40 @@ class OpenJobs(Mapping[int, PoolJob]):
             self._file(job)
         elif job.state != SUCCEEDED:
             self.failed.add(job.id)
+        self._note_in_array(job)
         if job.ended or before is None:
-            for number in self._followers.get(job.id, ()):
-                self._unfile_waiting(self._jobs[number])
-                self._file_waiting(self._jobs[number])
+            self._look_again((job.id, False))
+            if job.array is not None:
+                self._look_again((job.array.id, True))
+
+    def _look_again(self, key: _Key) -> None:
+        """What waits for a job or an array is filed again: something became of that."""
+        for number in self._followers.get(key, ()):
+            self._unfile_waiting(self._jobs[number])
+            self._file_waiting(self._jobs[number])
+
+    def _note_in_array(self, job: PoolJob) -> None:
+        """Keep what is known of the array of a job that is new, or changed."""
+        if job.array is None:
+            return
+        members = self._members.setdefault(job.array.id, set())
+        if not job.ended:
+            members.add(job.id)
+            return
+        members.discard(job.id)
+        if job.state != SUCCEEDED:
+            self._failed_arrays.add(job.array.id)
+        if not members:
+            del self._members[job.array.id]
 
     def _file(self, job: PoolJob) -> None:
         self._of[job.tenant] += 1
         if job.board:
             self._on.setdefault(job.board, {})[job.id] = job
+            self._turn(job, given=True)
         if job.state == QUEUED:
-            for number in job.after:
-                self._followers.setdefault(number, set()).add(job.id)
+            for each in job.after:
+                self._followers.setdefault((each.id, each.array), set()).add(job.id)
             self._file_waiting(job)
 
     def _unfile(self, job: PoolJob) -> None:
@@ -86,22 +151,73 @@ class OpenJobs(Mapping[int, PoolJob]):
             del self._of[job.tenant]
         if job.board:
             _without(self._on, job.board, job.id)
+            self._turn(job, given=False)
         if job.state == QUEUED:
-            for number in set(job.after):
-                self._followers[number].discard(job.id)
-                if not self._followers[number]:
-                    del self._followers[number]
+            for key in {(each.id, each.array) for each in job.after}:
+                self._followers[key].discard(job.id)
+                if not self._followers[key]:
+                    del self._followers[key]
             self._unfile_waiting(job)
 
     def _file_waiting(self, job: PoolJob) -> None:
-        if not self.failed.isdisjoint(job.after):
-            self._lost.add(job.id)
-        elif self._jobs.keys().isdisjoint(job.after):
-            self._ready.setdefault(_file_of(job), SortedDict())[job.id] = job
+        stands = [self._stands(each) for each in job.after]
+        for each, how in zip(job.after, stands, strict=True):
+            if (each.wanted is Condition.SUCCESS and how == _BAD) or (
+                each.wanted is Condition.FAILURE and how == _GOOD
+            ):
+                self._lost[job.id] = each.wanted
+                return
+        if all(how in (_GOOD, _BAD) for how in stands):
+            self._turn(job, ready=True)
+
+    def _stands(self, each: Predecessor) -> str:
+        """How a job or array stands that is waited for; of one that is not known it is taken that it succeeded."""
+        if not each.array:
+            return _OPEN if each.id in self._jobs else _BAD if each.id in self.failed else _GOOD
+        failed = each.id in self._failed_arrays
+        if self._members.get(each.id) and not (failed and each.wanted is Condition.SUCCESS):
+            return _OPEN
+        return _BAD if failed else _GOOD
 
     def _unfile_waiting(self, job: PoolJob) -> None:
-        self._lost.discard(job.id)
-        if job.id in self._ready.get(_file_of(job), ()):
+        self._lost.pop(job.id, None)
+        self._turn(job, ready=False)
+
+    def _turn(self, job: PoolJob, ready: bool | None = None, given: bool | None = None) -> None:
+        """A job is ready for a board, or a board has it, or that is so no longer: whose turn it is may change.
+
+        Args:
+            job: It.
+            ready: Whether it waits for a board alone; None where that is as before.
+            given: Whether a board has it; None where that is as before.
+        """
+        if job.array is None or job.max_running is None:
+            if ready is not None:
+                self._show(job, ready)
+            return
+        turns = self._turns.setdefault(job.array.id, _Turns(job.max_running))
+        if ready is not None:
+            turns.ready.pop(job.id, None)
+        if given is not None:
+            turns.given.discard(job.id)
+        if ready:
+            turns.ready[job.id] = job
+        if given:
+            turns.given.add(job.id)
+        now = dict(itertools.islice(turns.ready.items(), max(turns.most - len(turns.given), 0)))
+        for number in turns.shown.keys() - now.keys():
+            self._show(turns.shown[number], False)
+        for number in now.keys() - turns.shown.keys():
+            self._show(now[number], True)
+        turns.shown = now
+        if not (turns.ready or turns.given):
+            del self._turns[job.array.id]
+
+    def _show(self, job: PoolJob, shown: bool) -> None:
+        """File a job among those that may be placed, or take it out of there."""
+        if shown:
+            self._ready.setdefault(_file_of(job), SortedDict())[job.id] = job
+        elif job.id in self._ready.get(_file_of(job), ()):
             _without(self._ready, _file_of(job), job.id)
 
     @property
@@ -140,8 +256,8 @@ class OpenJobs(Mapping[int, PoolJob]):
         merged = {key: heapq.merge(*of_each, key=lambda job: job.id) for key, of_each in queues.items()}
         return in_turns(merged, given, weights, most)
 
-    def failing(self, now_unix_s: float) -> list[tuple[PoolJob, Mapping[str, Any]]]:
-        """Jobs to be ended, by number, each with its error: too late, or after one that failed.
+    def ending(self, now_unix_s: float) -> list[Termination]:
+        """Jobs to be ended, by number: too late, or waiting in vain for what others came to.
 
         Args:
             now_unix_s: Wall time.
@@ -150,8 +266,15 @@ class OpenJobs(Mapping[int, PoolJob]):
             self._late.add(heapq.heappop(self._dates)[1])
         self._late &= self._jobs.keys()
         late = {number for number in self._late if is_late(self._jobs[number], now_unix_s)}
-        jobs = [self._jobs[number] for number in sorted(late | self._lost)]
-        return [(job, too_late(job) if job.id in late else dependency_failed()) for job in jobs]
+        jobs = [self._jobs[number] for number in sorted(late | self._lost.keys())]
+        return [self._ending(job, job.id in late) for job in jobs]
+
+    def _ending(self, job: PoolJob, late: bool) -> Termination:
+        if late:
+            return Termination(job, too_late(job), FAILED)
+        if self._lost[job.id] is Condition.FAILURE:
+            return Termination(job, never_needed(), CANCELLED)
+        return Termination(job, dependency_failed(), FAILED)
 
 
 def _file_of(job: PoolJob) -> _File:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eddy.core.asked import ArrayPlace
+from eddy.core.asked import ArrayPlace, Predecessor
 from eddy.core.errors import Conflict
 
 QUEUED, PLACED, RUNNING = "queued", "placed", "running"
@@ -124,9 +124,16 @@ class PoolJob:
         return 1 if self.request.get("kernel") else int(self.request.get("batch", 1))
 
     @property
-    def after(self) -> tuple[int, ...]:
-        """Jobs that must succeed first."""
-        return tuple(self.request.get("after", ()))
+    def after(self) -> tuple[Predecessor, ...]:
+        """What it waits for before a board is given it: `after` has jobs that must succeed, as earlier releases read
+        it, and `waits` whatever else."""
+        found = (*self.request.get("after", ()), *self.request.get("waits", ()))
+        return tuple(map(Predecessor.from_json, found))
+
+    @property
+    def max_running(self) -> int | None:
+        """Jobs of its array that boards may have at once; None for any number."""
+        return self.request.get("max_running")
 
     @property
     def deadline_s(self) -> float | None:
@@ -229,15 +236,16 @@ class PoolJob:
         self._check(token)
         return replace(self, state=FAILED, error=error, ended_unix_s=at_unix_s)
 
-    def stopped(self, error: Mapping[str, Any], at_unix_s: float) -> PoolJob:
-        """The same, failed for a reason that is not its board's; a board that runs it drops it.
+    def stopped(self, error: Mapping[str, Any], at_unix_s: float, state: str = FAILED) -> PoolJob:
+        """The same, ended as failed, or as cancelled, for a reason that is not its board's; a board that runs it drops
+        it.
 
         Raises:
             Fenced: It has ended already.
         """
         if self.ended:
             raise Fenced(f"Job {self.id} has ended already: {self.state}.", job=self.id)
-        return replace(self, state=FAILED, token=self.token + 1, error=error, ended_unix_s=at_unix_s)
+        return replace(self, state=state, token=self.token + 1, error=error, ended_unix_s=at_unix_s)
 
     def cancelled(self, at_unix_s: float) -> PoolJob:
         """The same, ended because that was asked for.

@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from eddy.api.estimates import DryRun, ExpectedTimes
 from eddy.api.explained import Explained, Spent, WaitShown
+from eddy.api.rendering import named_in
 from eddy.api.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
 from eddy.api.tenant_submissions import QuotaSubmission
+from eddy.core.asked import Condition
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool
 from eddy.pool.records import CANCELLED, PLACED, QUEUED, SUCCEEDED, PoolJob
@@ -60,7 +62,9 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
         unchecked=sorted({module for part in job.parts for module in part.unchecked}),
         form="",
         labels=dict(job.request.get("labels", {})),
-        after=[told(each) for each in job.after],
+        after=named_in(Condition.SUCCESS, job.after, told),
+        afterany=named_in(Condition.END, job.after, told),
+        afternotok=named_in(Condition.FAILURE, job.after, told),
         retries=None,
         retried=len(job.moves),
         late="end" if job.late_end else "continue",
@@ -162,8 +166,13 @@ def explanation(job: PoolJob, number: int, now_unix_s: float, estimate: Expected
 def _waits(job: PoolJob) -> WaitShown:
     """What a job waits for that has not ended."""
     if job.state == QUEUED:
-        cause, words = ("predecessor", "the jobs it comes after") if job.after else ("board", "a board with room")
-        return WaitShown(cause=cause, words=f"It waits for {words}.")
+        if job.after:
+            return WaitShown(
+                cause="predecessor", words="It waits for the jobs it comes after, or for a board with room."
+            )
+        most = job.max_running
+        bound = "" if most is None else f"; boards have {most} of its array at once at most"
+        return WaitShown(cause="board", words=f"It waits for a board with room{bound}.")
     if job.state == PLACED:
         return WaitShown(cause="inputs", words=f"It waits for its inputs, or its turn, on board {job.board}.")
     return WaitShown(cause="items", words=f"{job.done} of {job.batch} items are committed; board {job.board} runs it.")

@@ -9,6 +9,7 @@ from typing import Any
 
 from eddy.api.kinds import VIEWS
 from eddy.api.submissions import JobSubmission
+from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.records import PoolJob
@@ -16,6 +17,8 @@ from eddy.pool.table import AT_ONCE
 from eddy.pool.tenants import PoolTenant
 
 Requests = Sequence[dict[str, Any]]
+_WAITS = frozenset(wanted.value for wanted in Condition)
+"""Fields of a submission that say what it waits for."""
 
 
 async def visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
@@ -27,14 +30,35 @@ async def visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
     with contextlib.suppress(NotFound):
         job = await parts.table.job(parts.numbers.job.meant(number))
         if job.tenant == caller.id or caller.admin:
-            if not parts.lead.mirror.arrays.accepted(job) and job.array is not None:
-                await parts.table.job(job.array.id)  # the whole array is there once its first job is
-            return job
+            arrays = parts.lead.mirror.arrays
+            if not arrays.accepted(job):
+                await parts.lead.mirror.caught_up()  # the whole array is there once its first job is
+            if arrays.accepted(job):
+                return job
+    if await _array_of(parts, caller, number) is not None:
+        message = f"There is no job {number}; it is an array: `eddy array show {number}` shows it."
+        raise NotFound(message, field="job", asked=number)
     raise NotFound(f"There is no job {number}.", field="job", asked=number)
 
 
-async def requests_of(parts: HeadParts, caller: PoolTenant, jobs: Sequence[JobSubmission]) -> Requests:
+async def _array_of(parts: HeadParts, caller: PoolTenant, number: int) -> int | None:
+    """What an array that was told as a number is called inside, where the caller may see it; None otherwise."""
+    await parts.lead.mirror.caught_up()
+    array = parts.numbers.job.meant(number)
+    owner = parts.lead.mirror.index.array_owner(array)
+    return array if owner is not None and (owner == caller.id or caller.admin) else None
+
+
+async def requests_of(
+    parts: HeadParts, caller: PoolTenant, jobs: Sequence[JobSubmission], of_array: bool = False
+) -> Requests:
     """Submissions as boards take them; they differ in nothing but inputs, labels and a kernel's arguments.
+
+    Args:
+        parts: Of the head.
+        caller: Whose they are.
+        jobs: One, or those of an array.
+        of_array: Whether they are an array's.
 
     Raises:
         InvalidRequest: One asks for what a job cannot have, or for what the tenant has not.
@@ -44,28 +68,83 @@ async def requests_of(parts: HeadParts, caller: PoolTenant, jobs: Sequence[JobSu
     shared.check_kind(VIEWS)
     if shared.application is not None:
         parts.catalogue.application(shared.application)
-    after = [await _own(parts, caller, number) for number in dict.fromkeys(shared.after)]
+    waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)
     found = []
-    for job in jobs:
-        request = job.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        if after:
-            request["after"] = after
+    for job, after in zip(jobs, waits, strict=True):
+        request = job.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(_WAITS))
+        told = [each.to_json() for each in after]
+        kept: dict[str, list[Any]] = {"after": [each for each in told if isinstance(each, int)]}
+        kept["waits"] = [each for each in told if not isinstance(each, int)]
+        request |= {name: named for name, named in kept.items() if named}
         found.append(request | {"priority": job.priority, "batch": job.batch})
     await _have(parts, caller, {sha for each in found for sha in PoolJob(0, caller.id, each, 0.0).blobs})
     return found
 
 
-async def _own(parts: HeadParts, caller: PoolTenant, number: int) -> int:
-    """What a caller's job that was told as a number is called inside.
+async def _waits(
+    parts: HeadParts, caller: PoolTenant, shared: JobSubmission, size: int | None
+) -> list[tuple[Predecessor, ...]]:
+    """What each job waits for.
+
+    Args:
+        parts: Of the head.
+        caller: Whose they are.
+        shared: What they are told to wait for.
+        size: Jobs of their array; None where it is one of its own.
+
+    Raises:
+        InvalidRequest: Something of it is not there, or only an array of that size can wait for it.
+    """
+    same, columns = list[Predecessor](), list[list[Predecessor]]()
+    for wanted in Condition:
+        for place, number in enumerate(dict.fromkeys(getattr(shared, wanted.value))):
+            field = f"{wanted.value}[{place}]"
+            each = await _predecessor(parts, caller, number, wanted, field)
+            if wanted is Condition.ELEMENT:
+                columns.append(await _elements(parts, number, each.id, size, field))
+            else:
+                same.append(each)
+    rows = zip(*columns, strict=True)
+    return [tuple(dict.fromkeys((*same, *row))) for row in rows] or [tuple(same)] * (size or 1)
+
+
+async def _predecessor(parts: HeadParts, caller: PoolTenant, number: int, wanted: Condition, field: str) -> Predecessor:
+    """A caller's job or array that was told as a number.
 
     Raises:
         InvalidRequest: It has none such.
     """
     with contextlib.suppress(NotFound):
-        job = await visible(parts, caller, number)
-        if job.tenant == caller.id:
-            return job.id
-    raise InvalidRequest(f"after: you have no job {number}.", field="after", asked=number)
+        array = await _array_of(parts, caller, number)
+        if array is not None and parts.lead.mirror.index.array_owner(array) == caller.id:
+            return Predecessor(array, wanted, array=True)
+        if wanted is not Condition.ELEMENT and (job := await visible(parts, caller, number)).tenant == caller.id:
+            return Predecessor(job.id, wanted)
+    what = "array" if wanted is Condition.ELEMENT else "job or array"
+    raise InvalidRequest(f"{field}: you have no {what} {number}.", field=field, asked=number)
+
+
+async def _elements(parts: HeadParts, number: int, array: int, size: int | None, field: str) -> list[Predecessor]:
+    """The jobs of an array, in their order in it, each of which is waited for by the one in its place.
+
+    Raises:
+        InvalidRequest: Who waits is no array of that size.
+    """
+    if size is None:
+        message = f"{field}: only a job of an array has a place; name the jobs themselves in after."
+        raise InvalidRequest(message, field=field, allowed="leave it out")
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def member(job: int) -> PoolJob:
+        async with turns:
+            return await parts.table.job(job)
+
+    jobs = await asyncio.gather(*map(member, parts.lead.mirror.index.members(array)))
+    if len(jobs) != size:
+        message = f"{field}: array {number} has {len(jobs)} jobs and this one has {size}: they must be as many."
+        raise InvalidRequest(message, field=field, asked=number, allowed=f"arrays of {size} jobs")
+    places = {job.array.index: job.id for job in jobs if job.array is not None}
+    return [Predecessor(places[place]) for place in sorted(places)]
 
 
 async def _have(parts: HeadParts, caller: PoolTenant, blobs: Iterable[str]) -> None:

@@ -56,7 +56,7 @@ class PoolJobs:
     async def submit_array(
         self, tenant: str, requests: Sequence[Mapping[str, Any]], idempotency_key: str = ""
     ) -> PoolJob:
-        """Accept jobs together, all or none; answers the first, whose number is the array's.
+        """Accept jobs together, all or none; answers the first. The array has a number that no job has.
 
         The record of the first is written last. Nobody counts, shows or places one of the others before that is there,
         so what a head leaves that ends in between is nothing; the client's next try, with the same key, completes it.
@@ -67,9 +67,9 @@ class PoolJobs:
         """
         _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
-        first = await self._number(tenant, key, _digest(list(requests)))
+        array = await self._number(tenant, key, _digest(list(requests)))
         with contextlib.suppress(NotFound):
-            return await self.job(first)
+            return await self.job(array)  # of an earlier release, whose arrays had the numbers of their first jobs
         now_s, size = self.now(), len(requests)
         turns = asyncio.Semaphore(AT_ONCE)
 
@@ -77,14 +77,14 @@ class PoolJobs:
             async with turns:
                 # No key of a client has a space, so none names a place of another's array.
                 number = await self._number(tenant, f"{key} {index}", _digest(requests[index]))
-                job = PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(first, index, size))
-                await self._made(job)
+                job = PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(array, index, size))
+                if index:
+                    await self._made(job)
                 return job
 
-        members = await asyncio.gather(*(member(index) for index in range(1, size)))
-        job = PoolJob(first, tenant, requests[0], now_s, array=ArrayPlace(first, 0, size))
+        job, *members = await asyncio.gather(*map(member, range(size)))
         if not await self._made(job):
-            return await self.job(first)
+            return await self.job(job.id)
 
         async def told(job: PoolJob) -> None:
             async with turns:

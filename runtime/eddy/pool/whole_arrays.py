@@ -21,11 +21,11 @@ class WholeArrays:
         if self.accepted(job):
             return (job,)
         assert job.array is not None
-        if job.id != job.array.id:
+        if job.array.index:
             self._held.setdefault(job.array.id, {})[job.id] = job
             return ()
-        self._whole.add(job.id)
-        return (job, *self._held.pop(job.id, {}).values())
+        self._whole.add(job.array.id)
+        return (job, *self._held.pop(job.array.id, {}).values())
 
     def accepted(self, job: PoolJob) -> bool:
         """Whether a record is a job's that was accepted: one of an array is not before all of them are there."""

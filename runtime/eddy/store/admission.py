@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 
+from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.records import JobRequest
 from eddy.core.tenants import Quota
@@ -25,15 +27,18 @@ class AdmissionChecks:
     def __init__(self, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], usage: Usage) -> None:
         self._numbers, self._jobs, self._quota, self._usage = numbers, jobs, quota, usage
 
-    def check(self, request: JobRequest, more: int) -> None:
+    def check(self, request: JobRequest, more: int) -> tuple[Predecessor, ...]:
         """Check a request that comes after so many others of its tenant that are kept with it.
 
+        Returns:
+            What it waits for.
+
         Raises:
-            InvalidRequest: A job it is to wait for is not there.
+            InvalidRequest: A job or array it is to wait for is not there.
             QuotaExceeded: The tenant may not have so many jobs.
         """
         self.check_quota(request.tenant, more)
-        self.check_after(request)
+        return self.predecessors(request)
 
     def check_quota(self, tenant: str, more: int) -> None:
         """Check that a tenant may have one job more than so many that are added with it.
@@ -51,14 +56,72 @@ class AdmissionChecks:
             )
         self._usage.check(tenant, quota)
 
-    def check_after(self, request: JobRequest) -> None:
-        """Check that the jobs it is to wait for are there; so there are no circles."""
-        gone = self._jobs.missing(request.tenant, request.asked.after) if request.asked.after else []
-        if gone:
-            place = request.asked.after.index(gone[0])
-            told = self._numbers.job.told(gone[0])
-            raise InvalidRequest(
-                f"after[{place}]: you have no job {told}; name jobs of yours that must succeed first",
-                field=f"after[{place}]",
-                asked=told,
-            )
+    def predecessors(self, request: JobRequest) -> tuple[Predecessor, ...]:
+        """What a job of its own waits for, jobs told from arrays. All of it is there, so there are no circles.
+
+        Raises:
+            InvalidRequest: Something of it is not there, or only the jobs of an array can wait for it.
+        """
+        shared, corresponding = self._resolved(request)
+        if corresponding:
+            message = "aftercorr[0]: only a job of an array has a place; name the jobs themselves in after."
+            raise InvalidRequest(message, field="aftercorr[0]", allowed="leave it out")
+        return shared
+
+    def predecessors_of_each(self, request: JobRequest, size: int) -> list[tuple[Predecessor, ...]]:
+        """What each job of an array of that size waits for.
+
+        Args:
+            request: Of any of them: they share this.
+            size: Jobs of the array.
+
+        Raises:
+            InvalidRequest: Something of it is not there, or an array that is named in `aftercorr` has another size.
+        """
+        shared, corresponding = self._resolved(request)
+        columns = []
+        for place, array in enumerate(corresponding):
+            elements = self._jobs.elements(request.tenant, array)
+            if len(elements) != size:
+                told = self._numbers.job.told(array)
+                message = (
+                    f"aftercorr[{place}]: array {told} has {len(elements)} jobs and this one has {size}: place by place"
+                    " they must be as many; name it in after to wait for all of it"
+                )
+                raise InvalidRequest(message, field=f"aftercorr[{place}]", asked=told, allowed=f"arrays of {size} jobs")
+            columns.append([Predecessor(job) for job in elements])
+        return [tuple(dict.fromkeys((*shared, *row))) for row in zip(*columns, strict=True)] or [shared] * size
+
+    def _resolved(self, request: JobRequest) -> tuple[tuple[Predecessor, ...], list[int]]:
+        """What a request names, jobs told from arrays; and the arrays whose jobs are waited for place by place."""
+        if not request.asked.after:
+            return (), []
+        ids = list(dict.fromkeys(each.id for each in request.asked.after))
+        jobs, arrays = self._jobs.there(request.tenant, ids)
+        found: list[Predecessor] = []
+        for field in Condition:
+            for place, each in enumerate(_named(request.asked.after, field)):
+                is_array = each.id in arrays
+                if not is_array and (field is Condition.ELEMENT or each.id not in jobs):
+                    raise self._missing(field, place, each.id)
+                found.append(dataclasses.replace(each, array=is_array))
+        shared = [each for each in found if each.wanted is not Condition.ELEMENT]
+        return tuple(shared), [each.id for each in found if each.wanted is Condition.ELEMENT]
+
+    def _missing(self, field: Condition, place: int, number: int) -> InvalidRequest:
+        told, name = self._numbers.job.told(number), f"{field.value}[{place}]"
+        what = "array" if field is Condition.ELEMENT else "job or array"
+        message = f"{name}: you have no {what} {told}; name {_NAME[field]}"
+        return InvalidRequest(message, field=name, asked=told)
+
+
+_NAME = {
+    Condition.SUCCESS: "jobs or arrays of yours that must succeed first",
+    Condition.END: "jobs or arrays of yours that must end first",
+    Condition.FAILURE: "jobs or arrays of yours that must fail or be cancelled first",
+    Condition.ELEMENT: "arrays of yours whose jobs must succeed first, place by place",
+}
+
+
+def _named(after: Iterable[Predecessor], field: Condition) -> Sequence[Predecessor]:
+    return [each for each in after if each.wanted is field]

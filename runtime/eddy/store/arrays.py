@@ -1,4 +1,4 @@
-"""Arrays of jobs: accepted together or not at all, under one id, which is that of the first of them."""
+"""Arrays of jobs: accepted together or not at all, under an id that no job has."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Arrays:
         if found is None:
             return None
         body, first = found
-        if body != _body(submissions):
+        if body != _body(submissions) or first.asked.array is None:
             raise self._submissions.keys.taken(request.idempotency_key, first)
-        return self.get(request.tenant, first.id)
+        return self.get(request.tenant, first.asked.array.id)
 
     def write(
         self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
@@ -70,50 +70,61 @@ class Arrays:
             if known is not None:
                 return known, False
             group = Group(arrival_s, self._submissions.next_id(), {}, [], [])
-            first = group.number
-            self._submissions.checks.check(request, len(submissions) - 1)
-            for index, submission in enumerate(submissions):
+            array, size = group.number, len(submissions)
+            self._submissions.checks.check_quota(request.tenant, size - 1)
+            waits = self._submissions.checks.predecessors_of_each(request, size)
+            for index, (submission, after) in enumerate(zip(submissions, waits, strict=True)):
+                group.number += 1
                 kept = check(submission)
-                record = new_record(kept, group)
-                place = ArrayPlace(first, index, len(submissions))
-                asked = dataclasses.replace(record.asked, array=place)
+                record = new_record(kept, group, after)
+                asked = dataclasses.replace(record.asked, array=ArrayPlace(array, index, size))
                 text = dump_request(submission.request)
                 group.added.append((dataclasses.replace(record, asked=asked), text, kept))
-                group.number += 1
             if request.idempotency_key:
-                group.keys.append((request.tenant, request.idempotency_key, _body(submissions), first))
+                group.keys.append((request.tenant, request.idempotency_key, _body(submissions), array + 1))
             self._submissions.insert(db, group)
         return tuple(record for record, _, _ in group.added), True
 
-    def get(self, tenant: str, first: int) -> tuple[JobRecord, ...]:
+    def owner(self, array: int) -> str | None:
+        """Whose array it is; None where there is none of that id."""
+        row = self._db.row("SELECT tenant FROM job WHERE array = ? LIMIT 1", array)
+        return None if row is None else str(row["tenant"])
+
+    def get(self, tenant: str, array: int) -> tuple[JobRecord, ...]:
         """The jobs of an array, in order.
 
         Raises:
             NotFound: There is no such array of this tenant.
         """
         query = f"SELECT {RECORD} FROM job WHERE array = ? AND tenant = ? ORDER BY submitted_us, id"
-        rows = self._db.rows(query, first, tenant)
+        rows = self._db.rows(query, array, tenant)
         if not rows:
-            raise self._no_array(first)
+            raise self.not_found(array)
         return tuple(sorted(map(record_of, rows), key=lambda record: record.id))
 
-    def _no_array(self, first: int) -> NotFound:
-        told = self._numbers.job.told(first)
-        return NotFound(f"There is no array {told}.", field="array", asked=told)
+    def not_found(self, array: int) -> NotFound:
+        """Why an array cannot be had; the same for one that is not there, for another tenant's, and for a job."""
+        told = self._numbers.job.told(array)
+        return NotFound(f"There is no array {told}; a job is shown by `eddy job`.", field="array", asked=told)
 
-    def states(self, tenant: str, first: int) -> dict[JobState, int]:
+    def states(self, tenant: str, array: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state.
 
         Raises:
             NotFound: There is no such array of this tenant.
         """
         query = "SELECT state, count(*) AS jobs FROM job WHERE array = ? AND tenant = ? GROUP BY state"
-        found = {JobState(row["state"]): int(row["jobs"]) for row in self._db.rows(query, first, tenant)}
+        found = {JobState(row["state"]): int(row["jobs"]) for row in self._db.rows(query, array, tenant)}
         if not found:
-            raise self._no_array(first)
+            raise self.not_found(array)
         return found
 
-    def request_cancel(self, tenant: str, first: int) -> tuple[int, ...]:
+    def max_running(self, array: int) -> int | None:
+        """Most jobs of an array at once; None for any number."""
+        row = self._db.row(f"SELECT {RECORD} FROM job WHERE array = ? LIMIT 1", array)
+        return None if row is None else record_of(row).asked.max_running
+
+    def request_cancel(self, tenant: str, array: int) -> tuple[int, ...]:
         """Note that all jobs of an array shall end that have not; answers which. It is durable once the store has
         settled (`Store.settle`).
 
@@ -122,14 +133,14 @@ class Arrays:
             Conflict: All have ended, and none as cancelled.
         """
         with self._db.transaction(wait=False) as db:
-            states = self.states(tenant, first)
+            states = self.states(tenant, array)
             if all(state.is_final for state in states) and JobState.CANCELLED not in states:
                 raise Conflict(
-                    f"All jobs of array {self._numbers.job.told(first)} have ended: there is nothing to cancel.",
+                    f"All jobs of array {self._numbers.job.told(array)} have ended: there is nothing to cancel.",
                     field="array",
                 )
-            rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", first, tenant)
-            values = microseconds(time.time()), first, tenant
+            rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", array, tenant)
+            values = microseconds(time.time()), array, tenant
             db.execute("UPDATE job SET cancel = ? WHERE array = ? AND tenant = ? AND final = 0 AND cancel = 0", values)
             return tuple(sorted(row["id"] for row in rows))
 

@@ -43,13 +43,23 @@ class JobTable:
         """
         row = self._db.row(f"SELECT {RECORD} FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
-            raise self.not_found(job)
+            raise self.not_found(job, tenant)
         return record_of(row)
 
-    def not_found(self, job: int) -> NotFound:
-        """Why a job cannot be had; the same for one that is not there and for another tenant's."""
-        told = self._numbers.job.told(job)
-        return NotFound(f"there is no job {told}: `eddy jobs` lists yours", field="job", asked=told)
+    def not_found(self, job: int, tenant: str | None = None) -> NotFound:
+        """Why a job cannot be had; the same for one that is not there and for another tenant's.
+
+        Args:
+            job: What was taken for its id.
+            tenant: Who asks; None for an operator, who may know of all arrays.
+        """
+        told, values = self._numbers.job.told(job), (job, *([] if tenant is None else [tenant]))
+        whose = "" if tenant is None else " AND tenant = ?"
+        if self._db.row(f"SELECT 1 FROM job WHERE array = ?{whose} LIMIT 1", *values) is not None:
+            message = f"there is no job {told}; it is an array: `eddy array show {told}` shows it"
+        else:
+            message = f"there is no job {told}: `eddy jobs` lists yours"
+        return NotFound(message, field="job", asked=told)
 
     def request(self, tenant: str, job: int) -> JobRequest:
         """What was asked for.
@@ -59,7 +69,7 @@ class JobTable:
         """
         row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
-            raise self.not_found(job)
+            raise self.not_found(job, tenant)
         return load_request(row["request"])
 
     def program(self, job: int) -> str:
@@ -174,12 +184,27 @@ class JobTable:
         rows = self._db.fresh_rows(f"SELECT id, state FROM job WHERE id IN ({marks})", *jobs)
         return {row["id"]: JobState(row["state"]) for row in rows}
 
-    def missing(self, tenant: str, jobs: Sequence[int]) -> list[int]:
-        """Those of some ids that no job of a tenant has."""
-        marks = ", ".join("?" * len(jobs))
-        rows = self._db.rows(f"SELECT id FROM job WHERE tenant = ? AND id IN ({marks})", tenant, *jobs)
-        there = {row["id"] for row in rows}
-        return [job for job in jobs if job not in there]
+    def states_of_array(self, array: int) -> dict[int, JobState]:
+        """In which state the jobs of an array are, on disk or not yet; empty where none of it is on record."""
+        rows = self._db.fresh_rows("SELECT id, state FROM job WHERE array = ?", array)
+        return {row["id"]: JobState(row["state"]) for row in rows}
+
+    def there(self, tenant: str, ids: Sequence[int]) -> tuple[set[int], set[int]]:
+        """Which of some ids are those of a tenant's jobs, and which of its arrays.
+
+        An array of an earlier version has the id of its first job: that is in both.
+        """
+        marks = ", ".join("?" * len(ids))
+        jobs = self._db.rows(f"SELECT id FROM job WHERE tenant = ? AND id IN ({marks})", tenant, *ids)
+        arrays = self._db.rows(f"SELECT DISTINCT array FROM job WHERE array IN ({marks}) AND tenant = ?", *ids, tenant)
+        return {row["id"] for row in jobs}, {row["array"] for row in arrays}
+
+    def elements(self, tenant: str, array: int) -> list[int]:
+        """The jobs of a tenant's array, in their order in it."""
+        return [
+            row["id"]
+            for row in self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? ORDER BY id", array, tenant)
+        ]
 
     def owner(self, job: int) -> str | None:
         """Whose job it is; None where there is none of that id."""

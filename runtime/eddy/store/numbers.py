@@ -21,7 +21,7 @@ class Numbers:
     """What counts of a store are told as.
 
     Attributes:
-        job: Of jobs, and of arrays, which are called as their first job.
+        job: Of jobs and of arrays, which are counted together: no id is both, but in arrays of earlier versions.
         event: Of entries of the event log.
     """
 

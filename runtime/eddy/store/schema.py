@@ -166,6 +166,10 @@ MIGRATIONS: tuple[Migration, ...] = (
     ALTER TABLE api_key ADD COLUMN revoked_for_good INTEGER NOT NULL DEFAULT 0;
     UPDATE api_key SET revoked_for_good = 1 WHERE revoked_unix_s <= strftime('%s', 'now') + 0.0;
     """,
+    """
+    -- Records name arrays, and ends other than success, among what jobs wait for; earlier versions do not read that.
+    -- Arrays have ids that no job has. Those that are there keep theirs, which are their first jobs' as well.
+    """,
 )
 
 

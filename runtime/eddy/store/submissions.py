@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from eddy.core.asked import Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.tenants import Quota
@@ -155,11 +157,11 @@ class Submissions:
             body = text_hash(text) if request.idempotency_key else ""
             if key in group.known:
                 return self.keys.same(request, body, *group.known[key]), False
-            self.checks.check(request, group.tenants[request.tenant])
+            after = self.checks.check(request, group.tenants[request.tenant])
             kept = check(submission)
         except Exception as refusal:
             return refusal
-        record = new_record(kept, group)
+        record = new_record(kept, group, after)
         group.number += 1
         group.tenants[request.tenant] += 1
         group.added.append((record, text, kept))
@@ -173,7 +175,7 @@ class Submissions:
 
         Raises:
             Conflict: The idempotency key was used for another request.
-            InvalidRequest: A job it is to wait for is not there.
+            InvalidRequest: A job or array it is to wait for is not there.
             QuotaExceeded: The tenant has as many jobs as it may.
         """
         if request.idempotency_key and self.keys.known(request) is not None:
@@ -186,8 +188,8 @@ def draft(submission: Submission, at_s: float) -> JobRecord:
     return new_record(submission, Group(at_s, LAST_ID, {}, [], []))
 
 
-def new_record(submission: Submission, group: Group) -> JobRecord:
-    """The record of a job that is accepted as the next of its group."""
+def new_record(submission: Submission, group: Group, after: tuple[Predecessor, ...] = ()) -> JobRecord:
+    """The record of a job that is accepted as the next of its group, and waits for what `after` names."""
     request, at_s = submission.request, group.at_s
     return JobRecord(
         id=group.number,
@@ -202,7 +204,7 @@ def new_record(submission: Submission, group: Group) -> JobRecord:
         kernel=submission.kernel,
         kind=submission.kind,
         computed=submission.computed,
-        asked=request.asked,
+        asked=request.asked if after == request.asked.after else dataclasses.replace(request.asked, after=after),
     )
 
 

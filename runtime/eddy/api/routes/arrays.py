@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.routes.jobs import check_priority, read
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import NotFound
+from eddy.core.jobs import JobState
 from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
@@ -26,7 +27,7 @@ router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
 async def array_meant(
     array: Annotated[Decimal, Path(ge=1, le=(1 << 63) - 1, description="Id of an array.")], context: Ctx
 ) -> int:
-    """The first job of the array that an id names; no job where it names none."""
+    """Which array an id names; none where it names none."""
     return context.store.numbers.job.meant(array)
 
 
@@ -52,12 +53,14 @@ async def submit(
     check_differences(body, view)
     context.require_running()
     check_priority(tenant, body.job.priority)
-    requests = [job.request(tenant.id, idempotency_key or "", view, context.store.numbers) for job in jobs]
+    made = [job.request(tenant.id, idempotency_key or "", view, context.store.numbers) for job in jobs]
+    requests = [replace(each, asked=replace(each.asked, max_running=body.max_running)) for each in made]
     work = partial(context.hypervisor.submit_array, requests)
     records = await (while_connected(http, work) if view.lingers else work())
-    first = records[0].id
-    response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.told(first)}"
-    return await _answer(context, tenant.id, first)
+    place = records[0].asked.array
+    assert place is not None
+    response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.told(place.id)}"
+    return await _answer(context, tenant.id, place.id)
 
 
 def routes(job: type[JobSubmission]) -> APIRouter:
@@ -103,11 +106,12 @@ async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
 
 
 async def _answer(context: Context, owner: str, array: int) -> Array:
-    return array_answer(
-        owner,
-        context.store.numbers.job.told(array),
-        await read(context, partial(context.store.arrays.states, owner, array)),
-    )
+    states, most = await read(context, partial(_read, context, owner, array))
+    return array_answer(owner, context.store.numbers.job.told(array), states, most)
+
+
+def _read(context: Context, owner: str, array: int) -> tuple[dict[JobState, int], int | None]:
+    return context.store.arrays.states(owner, array), context.store.arrays.max_running(array)
 
 
 async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
@@ -118,8 +122,7 @@ async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
     """
     if not viewer.admin:
         return viewer.id
-    owner = await anyio.to_thread.run_sync(context.store.jobs.owner, array)
+    owner = await anyio.to_thread.run_sync(context.store.arrays.owner, array)
     if owner is None:
-        told = context.store.numbers.job.told(array)
-        raise NotFound(f"There is no array {told}.", field="array", asked=told)
+        raise context.store.arrays.not_found(array)
     return owner

@@ -12,6 +12,7 @@ from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import joining, queue_of
 from eddy.hypervisor.forecast.waits import WaitNow, wait_of
 from eddy.hypervisor.forecast.whatif import WhatIf, alone, what_ifs
+from eddy.hypervisor.holding import held_for
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.slot import Phase
@@ -48,10 +49,8 @@ def standing_of(machine: Machine, now_s: float, number: int, doing: str) -> Answ
     """
     job = machine.jobs.get(number)
     if job is None:
-        cause = "predecessor" if doing.startswith("waiting for job") else "building"
-        wait = (
-            WaitNow(cause, f"It is {doing}.") if doing else WaitNow("", "It has just been accepted, or has just ended.")
-        )
+        just = WaitNow("", "It has just been accepted, or has just ended.")
+        wait = WaitNow(held_for(doing), f"It is {doing}.") if doing else just
         return lambda _: JobStanding(now_s, wait)
     if job.spec.spread is not None and machine.clusters is not None:
         shared, cores = _of_kernel(machine, number), cores_of(machine.clusters, now_s)
