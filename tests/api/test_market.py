@@ -80,6 +80,11 @@ async def test_the_history_has_the_epochs_that_ended(server: Any) -> None:
         every = (await client.get("/v1/market/history")).json()["epochs"]
         later = (await client.get("/v1/market/history", params={"after": 0})).json()["epochs"]
         last = (await client.get("/v1/market/history", params={"limit": 1})).json()["epochs"]
+        newest = (await client.get("/v1/market")).json()["epoch"]
+        assert (await client.get("/v1/market/history", params={"after": newest})).json()["epochs"] == []
+        for after in (newest + 1, 1 << 60):
+            refused = await client.get("/v1/market/history", params={"after": after})
+            assert (refused.status_code, refused.json()["code"]) == (410, "unknown-cursor")
     assert [epoch["epoch"] for epoch in every] == [0, 1]
     assert [epoch["epoch"] for epoch in later] == [1] == [epoch["epoch"] for epoch in last]
     assert np.allclose([e["ended_s"] - e["at_s"] for e in every], 0.1)

@@ -117,6 +117,31 @@ def test_a_job_comes_while_one_watches_and_its_life_is_shown(browser: Browser, s
     assert said == []
 
 
+def test_a_job_is_followed_again_where_the_servers_history_is_another(browser: Browser, server: Server) -> None:
+    """The stream breaks off, and the server does not know the last event any more: the page shows what there is now."""
+    key = tenant(server, "ada")
+    job = submit(server, key)
+    page, said = opened(browser, server, key, viewport={"width": 1000, "height": 800})
+    asked, answered = list[str](), list[int]()
+    page.on("response", lambda each: answered.append(each.status) if each.url.endswith("/events") else None)
+
+    def broken(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            body = 'retry: 50\n\nid: 4711\nevent: state\ndata: {"at_s": 1.0, "state": "forgotten"}\n\n'
+            route.fulfill(status=200, content_type="text/event-stream", body=body)
+        else:
+            route.continue_()
+
+    page.route("**/v1/jobs/*/events", broken)
+    page.locator("#ended button.link", has_text=str(job)).click()
+    expect(page.locator("#job-events li").first).to_contain_text("submitted")
+    expect(page.locator("#job-events")).not_to_contain_text("forgotten")
+    assert page.locator("#job-events li").count() >= 5
+    assert answered == [200, 410, 200], "it goes on, is refused, and begins again"
+    assert said == []
+
+
 def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser, tmp_path: Path) -> None:
     settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
     with Server(settings, board=model_board(faults=ModelFaults())).background() as running:

@@ -17,7 +17,7 @@ from eddy.cli.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client
 from eddy.core.asked import ArrayPlace
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized, UnknownCursor
 from eddy.pool.records import PoolJob
 from eddy.pool.table import PoolJobs, _digest
 from pool_kit import WAIT_S, Pool, asking, until
@@ -435,6 +435,38 @@ def _log_in_and_out(client: httpx.Client, elsewhere: httpx.Client, key: str) -> 
     assert feed.over()
     client.cookies.set(COOKIE, cookie)
     assert client.get("/v1/overview").status_code == 401
+
+
+def test_places_that_are_none_are_refused_at_a_head_too(pool: Pool) -> None:
+    head = pool.head("a")
+    ada, grace = pool.tenant(head), pool.tenant(head, "grace")
+    first, second = [posted(ada, {"application": APP}, path="/v1/jobs")["id"] for _ in range(2)]
+    hers = posted(grace, {"application": APP}, path="/v1/jobs")["id"]
+    mine = {each.data["job"]: each.id for each in ada.events(last=9, follow=False)}
+    until(lambda: len([*grace.events(last=9, follow=False)]) == 1)
+    theirs = [each.id for each in grace.events(last=9, follow=False)]
+
+    def told(path: str, last: int) -> str:
+        return str(ada.transport.request("GET", path, headers={"Last-Event-ID": str(last)}).text)
+
+    ada.cancel(first)  # so that its stream ends
+    assert str(mine[second]) in told("/v1/events?follow=false", mine[first])
+    assert '"cancelled"' in told(f"/v1/jobs/{first}/events", mine[first])
+    assert '"queued"' in told(f"/v1/jobs/{first}/events", 0)
+    for path, wrong in (
+        ("/v1/events?follow=false", [*theirs, 7, 10**14 + 1, (1 << 63) - 1]),
+        (f"/v1/jobs/{first}/events", [mine[second], *theirs, 7, (1 << 63) - 1]),
+    ):
+        for event in wrong:
+            with pytest.raises(UnknownCursor) as refused:
+                told(path, event)
+            assert refused.value.details["status"] == 410
+    page = ada.transport.json("GET", "/v1/jobs", params={"limit": 1})
+    place, number = page["next"].split(".")
+    assert len(ada.transport.json("GET", "/v1/jobs", params={"cursor": page["next"]})["jobs"]) == 1
+    for cursor in (f"{int(place) + 1}.{number}", f"{place}.{hers}", f"{place}.{int(number) + 1}", f"{place}.0"):
+        with pytest.raises(UnknownCursor):
+            ada.transport.json("GET", "/v1/jobs", params={"cursor": cursor})
 
 
 def waits_for(client: Client, job: int) -> str:

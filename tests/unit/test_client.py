@@ -152,6 +152,30 @@ def test_a_broken_stream_goes_on_where_it_was() -> None:
     assert asked == [None, "2"]
 
 
+UNKNOWN = {"code": "unknown-cursor", "detail": "There is no event 2.", "status": 410}
+
+
+def test_a_stream_whose_last_event_is_not_known_any_more_begins_again_and_says_so() -> None:
+    asked: list[str | None] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("Last-Event-ID"))
+        if len(asked) == 1:
+            return httpx.Response(200, stream=Broken("id: 2\nevent: a\ndata: {}\n\n"))
+        if asked[-1] is not None:
+            return httpx.Response(410, json=UNKNOWN, headers={"Content-Type": "application/problem+json"})
+        return httpx.Response(200, text="id: 7\nevent: b\ndata: {}\n\nevent: end\ndata: {}\n\n")
+
+    from eddy.client.stream import RESTARTED, follow
+
+    events = list(follow(client(handler).transport, "/v1/jobs/1/events"))
+    assert [event.kind for event in events] == ["a", RESTARTED, "b"]
+    assert events[1].data == {"detail": "There is no event 2."}
+    assert asked == [None, "2", None]
+    with pytest.raises(errors.UnknownCursor, match="no event 2"):
+        list(follow(client(handler).transport, "/v1/jobs/1/events", after=2))
+
+
 def test_a_stream_with_nothing_left_ends() -> None:
     from eddy.client.stream import follow
 

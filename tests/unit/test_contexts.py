@@ -194,6 +194,31 @@ def test_a_watched_list_has_a_line_for_each_change(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines() == ['{"state": "succeeded"}']
 
 
+class Restored(Changes):
+    """A server that is restored from a backup while somebody watches: what happened meanwhile is told by no event."""
+
+    def events(self) -> Any:
+        from eddy.client.stream import RESTARTED, Event
+
+        yield Event(3, "state", {"job": 17})
+        yield Event(-1, RESTARTED, {"detail": "There is no event 3."})
+        yield Event(9, "state", {"job": 19})
+
+    def show(self, number: int) -> dict[str, Any]:
+        return {**JOB, "id": number, "state": "running"}
+
+    def jobs(self, limit: int) -> list[dict[str, Any]]:
+        return [{**JOB, "id": number, "state": state} for number, state in ((18, "failed"), (17, "queued"))]
+
+
+def test_a_watched_list_shows_what_there_is_where_the_servers_history_begins_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    client: Any = Restored()
+    job_list.follow_list(client, [], ["id", "state"], "csv", None)
+    assert capsys.readouterr().out.splitlines() == ["17,running", "17,queued", "18,failed", "19,running"]
+
+
 def test_a_watched_list_has_only_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     labels = dict(JOB["labels"])
     for wanted, lines in (

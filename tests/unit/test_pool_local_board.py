@@ -82,3 +82,26 @@ def test_a_board_is_described_once_its_server_knows_its_slots() -> None:
     board = LocalBoard(app, "eddy_operator", "model/test")
     assert asyncio.run(board.facts()) == Facts("model/test", 2, ("lenet",), True)
     assert len(asked) == 3
+
+
+def test_a_market_that_began_again_is_read_from_its_beginning() -> None:
+    """A board's server was restored: its epochs are counted from less than what was read last."""
+    app, asked, newest = FastAPI(), list[int](), [9]
+
+    @app.get("/v1/market/history")
+    async def history(after: int, limit: int) -> JSONResponse:
+        asked.append(after)
+        if after > newest[0]:
+            return JSONResponse({"code": "unknown-cursor", "detail": "There was no such epoch.", "status": 410}, 410)
+        me = {"shares": [{"core_seconds": 0.5, "pes": 2.0}]}
+        return JSONResponse({"epochs": [{"epoch": newest[0], "at_s": 0.0, "ended_s": 1.0, "me": me}]})
+
+    async def go() -> None:
+        board = LocalBoard(app, "eddy_operator", "model/test")
+        client = board._as("eddy_ada")
+        for _ in range(2):
+            assert await board._had("ada", client) == {"had": 0.5, "promised": 2.0}
+            newest[0] = 3
+
+    asyncio.run(go())
+    assert asked == [-1, 9, -1]

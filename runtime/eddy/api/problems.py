@@ -65,6 +65,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "outputs-collected": Entry(
             410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
         ),
+        "unknown-cursor": Entry(
+            410, "The place to go on from is not known", "Begin again without it, from what there is now."
+        ),
         "precondition-failed": Entry(
             412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed` tag."
         ),

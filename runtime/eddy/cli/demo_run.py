@@ -20,6 +20,7 @@ from eddy.cli.demo_plan import Array, Order, orders, picture
 from eddy.cli.installed import bitstreams_folder
 from eddy.cli.progress import watching
 from eddy.client import Client, Event, Job
+from eddy.client.stream import RESTARTED
 from eddy.core.fusion import forms, in_form
 from eddy.packages.applications import load_application
 from eddy.packages.modules import ModuleKind
@@ -172,6 +173,9 @@ def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]
     """Follow one job to its end and fetch its outputs."""
     events, shown_s = [], float("-inf")
     for event in job.events():
+        if event.kind == RESTARTED:
+            events.clear()
+            continue
         events.append(event)
         if event.kind in ("state", "result") and time.monotonic() - shown_s >= SHOWN_S:
             watch(job.refresh())

@@ -10,7 +10,7 @@ import typer
 from eddy.cli.jobs import event_line
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url, one_of
-from eddy.cli.output import errors_in_one_line, print_json, refuse_endless
+from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say
 
 
 def events(
@@ -24,12 +24,17 @@ def events(
     as_json: AsJson = False,
 ) -> None:
     """Print events of all your jobs, oldest first."""
+    from eddy.client.stream import RESTARTED
+
     with errors_in_one_line(as_json), connect(url, key) as client:
         if as_json:
             refuse_endless("--follow", follow)
             print_json({"events": [{"id": event.id, **event.data} for event in client.events(last=last, follow=False)]})
             return
         for event in client.events(last=last, follow=follow):
+            if event.kind == RESTARTED:
+                say(f"the events begin again: {event.data['detail']}")
+                continue
             data = event.data
             line = (
                 json.dumps({"id": event.id, **data})

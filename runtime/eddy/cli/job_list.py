@@ -16,6 +16,8 @@ from eddy.cli.output import Column, age, seconds, table
 if TYPE_CHECKING:
     from eddy.client import Client
 
+MOST_AGAIN = 500
+"""Jobs that are looked at again, the newest, where the server's history began again."""
 FORMATS = ("table", "csv", "json")
 COLUMNS: Mapping[str, Column] = {
     column.key: column
@@ -111,19 +113,25 @@ def follow_list(
         state: Only jobs that come into this state.
         fits: Whether a job is one of those asked for.
     """
+    from eddy.client.stream import RESTARTED
+
     last = {job["id"]: _state(job) for job in known}
     for event in client.events():
-        if event.kind not in ("submitted", "state", "result"):
-            continue
-        job = client.show(event.data["job"])
-        if last.get(job["id"]) == _state(job) or state not in (None, job["state"]) or not fits(job):
-            continue
-        last[job["id"]] = _state(job)
-        if form == "json":
-            show_list([job], columns, form)
+        if event.kind == RESTARTED:  # what happened meanwhile shows in the jobs as they are now
+            changed = [*reversed(client.jobs(limit=MOST_AGAIN))]
+        elif event.kind in ("submitted", "state", "result"):
+            changed = [client.show(event.data["job"])]
         else:
-            values = [str(_cell(job, name) if form == "csv" else _row(job).get(name, "")) for name in columns]
-            print((",".join if form == "csv" else "  ".join)(values), flush=True)
+            continue
+        for job in changed:
+            if last.get(job["id"]) == _state(job) or state not in (None, job["state"]) or not fits(job):
+                continue
+            last[job["id"]] = _state(job)
+            if form == "json":
+                show_list([job], columns, form)
+            else:
+                values = [str(_cell(job, name) if form == "csv" else _row(job).get(name, "")) for name in columns]
+                print((",".join if form == "csv" else "  ".join)(values), flush=True)
 
 
 def _state(job: Mapping[str, Any]) -> tuple[str, int]:

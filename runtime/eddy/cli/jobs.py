@@ -218,11 +218,16 @@ def job(
     as_json: AsJson = False,
 ) -> None:
     """Show a job: its times by cause, and why it failed."""
+    from eddy.client.stream import RESTARTED
+
     with errors_in_one_line(as_json), connect(url, key) as client:
         handle = client.job(job)
         if follow:
             # With --json, standard output has one value: the job as it ended.
             for event in handle.events():
+                if event.kind == RESTARTED:
+                    say(f"the events begin again: {event.data['detail']}")
+                    continue
                 print(event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
             handle.refresh()
         show(handle.data, as_json, {})

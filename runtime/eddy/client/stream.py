@@ -12,7 +12,12 @@ import httpx
 from eddy.client.async_transport import AsyncTransport
 from eddy.client.exchange import Exchange
 from eddy.client.transport import Transport
+from eddy.core.errors import UnknownCursor
 
+RESTARTED = "restarted"
+"""Kind of an event that says that the server does not know the last one any more: it was restored from a backup, say,
+or has removed what was old. What followed from earlier events may not be so any more, and some were missed: look at the
+jobs as they are now. Of one job, all its events follow; of all jobs, those from now on."""
 _READ_TIMEOUT_S = 60.0
 """Longer than the server's heartbeat: a stream silent for this long is dead."""
 
@@ -23,7 +28,7 @@ class Event:
 
     Attributes:
         id: What `Last-Event-ID` takes; it names the event, and says nothing of the order. -1 for none.
-        kind: What happened.
+        kind: What happened. `RESTARTED` comes from the client itself.
         data: The rest of it.
     """
 
@@ -74,22 +79,28 @@ class Following:
     def __init__(self, exchange: Exchange, after: int) -> None:
         self.ended = False
         self._exchange, self._after, self._failures = exchange, after, 0
-        self._parser = Parser()
+        self._parser, self._received = Parser(), False
 
     def headers(self) -> dict[str, str]:
         """What the stream is asked for with; what came of an event before the connection broke is forgotten."""
         self._parser = Parser()
         return {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(self._after)} if self._after >= 0 else {})
 
-    def opened(self, answer: httpx.Response) -> None:
-        """Look at how it was answered; the body of a refusal has been read.
+    def opened(self, answer: httpx.Response) -> Event | None:
+        """Look at how it was answered; the body of a refusal has been read. Answers an event to hand on, where the
+        stream is to be asked for again without the last one.
 
         Raises:
             EddyError: The server refused it.
         """
         if answer.status_code >= 400:
-            raise self._exchange.problem(answer)
+            problem = self._exchange.problem(answer)
+            if not (isinstance(problem, UnknownCursor) and self._received):
+                raise problem
+            self._after = -1
+            return Event(-1, RESTARTED, {"detail": problem.message})
         self.ended = answer.status_code == 204  # it has ended, and every event of it is known
+        return None
 
     def line(self, line: str) -> Event | None:
         """Take a line; answers the event to hand on, if it ends one."""
@@ -100,7 +111,8 @@ class Following:
         if event.kind == "end":
             self.ended = True
             return None
-        self._after = event.id if event.id >= 0 else self._after
+        if event.id >= 0:
+            self._after, self._received = event.id, True
         return event
 
     def broken(self, failure: Exception | None) -> float:
@@ -120,7 +132,10 @@ class Following:
 def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
     """Every event after `after`, reconnecting where the connection breaks, until the server ends the stream.
 
+    Where the server does not know the last event any more, one of kind `RESTARTED` comes, and the stream begins again.
+
     Raises:
+        UnknownCursor: It does not know `after`.
         EddyError: The server refused it.
         ServerUnreachable: Nothing answers any more.
     """
@@ -131,7 +146,9 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
             with transport.stream(path, following.headers(), _READ_TIMEOUT_S) as answer:
                 if answer.status_code >= 400:
                     answer.read()
-                following.opened(answer)
+                if (restarted := following.opened(answer)) is not None:
+                    yield restarted
+                    continue
                 for line in answer.iter_lines():
                     event = following.line(line)
                     if following.ended:
@@ -154,7 +171,9 @@ async def follow_awaiting(transport: AsyncTransport, path: str, after: int = -1)
             async with transport.stream(path, following.headers(), _READ_TIMEOUT_S) as answer:
                 if answer.status_code >= 400:
                     await answer.aread()
-                following.opened(answer)
+                if (restarted := following.opened(answer)) is not None:
+                    yield restarted
+                    continue
                 async for line in answer.aiter_lines():
                     event = following.line(line)
                     if following.ended:

@@ -6,6 +6,7 @@
     ├── InvalidRequest          the caller can mend it: a field is wrong
     │   ├── NotFound            no such job, application, blob, slot
     │   ├── Conflict            the thing exists, but its state forbids this
+    │   ├── UnknownCursor       the place to go on from is none of this list or stream
     │   └── CompilationFailed   the compiler refused a kernel's source
     ├── OutputsCollected        what a job left was removed to make room
     ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
@@ -68,6 +69,13 @@ class Conflict(InvalidRequest):
     """The thing exists, but the state it is in forbids the request."""
 
     code = "conflict"
+
+
+class UnknownCursor(InvalidRequest):
+    """The place from which a list or a stream of events is to go on is not known: it is of another list, job or server,
+    or what was there has been removed. Whoever asks begins again, with what there is now."""
+
+    code = "unknown-cursor"
 
 
 class CompilationFailed(InvalidRequest):

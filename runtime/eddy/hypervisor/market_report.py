@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from eddy.core.errors import UnknownCursor
 from eddy.hypervisor.market_history import Epoch
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.progress_report import progress_in
@@ -47,8 +48,16 @@ def market_of(loop: PriceLoop, tenant: str) -> dict[str, Any]:
 
 
 def history_of(loop: PriceLoop, tenant: str, after: int = -1, limit: int = HISTORY) -> dict[str, Any]:
-    """Epochs that have ended, in which a tenant had work: the latest `limit` of those numbered above `after`."""
-    _, history = loop.shown()
+    """Epochs that have ended, in which a tenant had work: the latest `limit` of those numbered above `after`.
+
+    Raises:
+        UnknownCursor: No epoch has had that number yet: it is of another market.
+    """
+    now, history = loop.shown()
+    numbered = [epoch.number for epoch in (*history, *(() if now is None else (now,)))]
+    if after > max(numbered, default=-1):
+        message = f"There was no epoch {after} here: ask without `after`, which answers what is kept."
+        raise UnknownCursor(message, field="after", asked=after)
     mine = [epoch for epoch in history if epoch.number > after and tenant in epoch.view.tenants][-limit:]
     return {
         "epochs": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import ConsumerConfig, DeliverPolicy
+from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.feeds import HeadCredential
@@ -17,6 +19,7 @@ from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.records import FINAL
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
+from eddy.store.events import unknown_event
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 LOOK_S = 0.5
@@ -31,12 +34,13 @@ async def events(
 ) -> Response:
     """What happened to a job, as it happens."""
     job = await visible(parts, caller, number)
-    after = 0 if last_event_id is None else parts.numbers.event.meant(last_event_id)
+    subject = f"eddy.events.{job.tenant}.{job.id}"
+    after = 0 if last_event_id is None else await _place(parts, subject, last_event_id)
 
     async def ended() -> bool:
         return (await parts.table.job(job.id)).ended
 
-    told = _told(parts, f"eddy.events.{job.tenant}.{job.id}", after, ended, one=True)
+    told = _told(parts, subject, after, ended, one=True)
     return _feed(parts, request, told)
 
 
@@ -52,7 +56,7 @@ async def all_events(
     """What happens to all of your jobs, from now on, or after `Last-Event-ID`; to everyone's, for the operator."""
     subject = f"eddy.events.{'*' if caller.admin else caller.id}.*"
     if last_event_id is not None:
-        after = parts.numbers.event.meant(last_event_id)
+        after = await _place(parts, subject, last_event_id)
     else:
         if last:
             parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
@@ -62,6 +66,23 @@ async def all_events(
         return not follow
 
     return _feed(parts, request, _told(parts, subject, after, ended))
+
+
+async def _place(parts: HeadParts, subject: str, asked: int) -> int:
+    """The place in the stream of an event that was told as a number; 0 is the place before the first.
+
+    Raises:
+        UnknownCursor: There is none among those of the subject, or none any more.
+    """
+    place = parts.numbers.event.meant(asked)
+    if not place:
+        return 0
+    if place > 0:
+        with contextlib.suppress(NatsNotFound):
+            found = str((await parts.link.js.get_msg(EVENTS, place)).subject)
+            if fnmatch.fnmatchcase(found, subject):
+                return place
+    raise unknown_event(asked)
 
 
 async def _before_last(parts: HeadParts, subject: str, last: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eddy.core.jobs import JobState
 from eddy.pool.records import PoolJob
+from eddy.store.jobs import unknown_place
 from eddy.store.listing import INSERT_LABELS, Place, Wanted, listing, microseconds
 from eddy.store.schema import migrate
 
@@ -53,6 +54,17 @@ class JobIndex:
         """
         query, values = listing(wanted, after, limit)
         return [(row["place"], row["id"]) for row in self._db.execute(query, values)]
+
+    def check_place(self, wanted: Wanted, place: Place) -> None:
+        """Check that a page can go on from a place.
+
+        Raises:
+            UnknownCursor: No job of this list stands there.
+        """
+        query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
+        row = self._db.execute(query, (place[1],)).fetchone()
+        if row is None or row["place"] != place[0] or wanted.tenant not in (None, row["tenant"]):
+            raise unknown_place()
 
     def states(self, tenant: str, array: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state; nothing where there is none."""

@@ -81,7 +81,10 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
     await mirror.caught_up()
     wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
-    places = mirror.index.page(wanted, query.after(numbers), limit + 1)
+    after = query.after(numbers)
+    if after is not None:
+        mirror.index.check_place(wanted, after)
+    places = mirror.index.page(wanted, after, limit + 1)
     jobs = await asyncio.gather(*(parts.table.job(number) for _, number in places[:limit]))
     following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
     return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}

@@ -13,7 +13,16 @@ from typing import Any
 import httpx
 
 from eddy.client.async_client import AsyncClient
-from eddy.core.errors import Conflict, EddyError, NotFound, QuotaExceeded, RateLimited, StorageFull, Unauthorized
+from eddy.core.errors import (
+    Conflict,
+    EddyError,
+    NotFound,
+    QuotaExceeded,
+    RateLimited,
+    StorageFull,
+    Unauthorized,
+    UnknownCursor,
+)
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 from eddy.pool.records import PoolJob
 
@@ -159,7 +168,11 @@ class LocalBoard:
 
     async def _had(self, tenant: str, client: AsyncClient) -> dict[str, float]:
         params = {"after": self._epochs.get(tenant, -1), "limit": EPOCHS}
-        epochs = (await client.transport.json("GET", "/v1/market/history", params=params))["epochs"]
+        try:
+            epochs = (await client.transport.json("GET", "/v1/market/history", params=params))["epochs"]
+        except UnknownCursor:  # its market began again with another data folder, or an older one
+            self._epochs.pop(tenant)
+            return await self._had(tenant, client)
         if epochs:
             self._epochs[tenant] = int(epochs[-1]["epoch"])
         length_s = sum(epoch["ended_s"] - epoch["at_s"] for epoch in epochs)

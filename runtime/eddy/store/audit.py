@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eddy.core.errors import UnknownCursor
 from eddy.files import os_errors, write_private
 from eddy.store.database import Database
 
@@ -134,7 +135,15 @@ class Audit:
         return AuditEntry(number, at_unix_s, actor, key, action, facts, chain)
 
     def entries(self, after: int = 0, limit: int = 1 << 30) -> tuple[AuditEntry, ...]:
-        """Entries in order, after a number."""
+        """Entries in order, after a number.
+
+        Raises:
+            UnknownCursor: No entry has had that number yet: it is of another log.
+        """
+        row = self._db.row("SELECT MAX(seq) AS last FROM audit")
+        if after > (0 if row is None else int(row["last"] or 0)):
+            message = f"There is no entry {after} in this log: ask without `after`, which begins with the first one."
+            raise UnknownCursor(message, field="after", asked=after)
         query = "SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         return tuple(load_entry(row) for row in self._db.rows(query, after, limit))
 

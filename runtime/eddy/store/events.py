@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eddy.core.errors import UnknownCursor
 from eddy.core.records import JobEvent
 from eddy.store.database import Database
 from eddy.store.jobs import JobTable
@@ -11,6 +12,15 @@ from eddy.store.rows import load_event
 
 PART = 10_000
 """Entries that are read at once, where nobody says how many."""
+
+
+def unknown_event(asked: int) -> UnknownCursor:
+    """Why a stream cannot go on from an event; `asked` is what that was called."""
+    message = (
+        f"There is no event {asked} in this stream: it is of another one, or was removed. Ask without Last-Event-ID,"
+        " and look at the jobs as they are now."
+    )
+    return UnknownCursor(message, field="Last-Event-ID", asked=asked)
 
 
 class Events:
@@ -47,6 +57,22 @@ class Events:
             values.append(job)
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+
+    def check_known(self, tenant: str | None, job: int | None, seq: int, asked: int) -> None:
+        """Check that an entry of the log is one that somebody who follows a part of it may have seen.
+
+        Args:
+            tenant: Whose events are followed; None for everyone's (operators).
+            job: Of which job; None for all.
+            seq: Number of the entry; 0 for the place before the first one.
+            asked: What the entry was called.
+
+        Raises:
+            UnknownCursor: There is none; the same where it is not there, and where it is of another job or tenant.
+        """
+        row = self._db.row("SELECT tenant, job FROM event WHERE seq = ?", seq)
+        if seq and (row is None or tenant not in (None, row["tenant"]) or job not in (None, row["job"])):
+            raise unknown_event(asked)
 
     def whole(self, tenant: str, job: int) -> Iterator[JobEvent]:
         """The whole log of a job, in order, read a part at a time.

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Sequence
 
-from eddy.core.errors import Conflict, NotFound, StorageDamaged
+from eddy.core.errors import Conflict, NotFound, StorageDamaged, UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.store.damage import give_up
@@ -17,6 +17,12 @@ from eddy.store.listing import Place, Wanted, listing, microseconds
 from eddy.store.numbers import Numbers
 from eddy.store.rows import RECORD, StoredJob, load_request, record_of
 from eddy.store.tally import Tally
+
+
+def unknown_place() -> UnknownCursor:
+    """Why a page of a list cannot begin where it is to."""
+    message = "This cursor is none of this list: ask without it, which begins with the first page."
+    return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
 
 
 class JobTable:
@@ -158,6 +164,23 @@ class JobTable:
         query, values = listing(wanted, after, limit)
         rows = self._db.rows(query, *values)
         return tuple((record_of(row), (row["place"], row["id"])) for row in rows)
+
+    def check_place(self, wanted: Wanted, place: Place) -> None:
+        """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
+
+        Raises:
+            UnknownCursor: Nothing of this list ever stood there.
+        """
+        at_us, job = place
+        query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
+        row = self._db.row(query, job)
+        if row is None:
+            last = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
+            known = last is not None and 0 < job <= last["seq"]
+        else:
+            known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
+        if not known:
+            raise unknown_place()
 
     def page(
         self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None

@@ -44,7 +44,7 @@ class AuditPage(Answer):
     entries: list[AuditLine] = Field(description="In order of their numbers.")
 
 
-@router.get("", operation_id="show_audit", response_model=AuditPage, summary="The audit log")
+@router.get("", operation_id="show_audit", response_model=AuditPage, summary="The audit log", responses=refusals(410))
 async def show_audit(
     context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000, last: _Last = None
 ) -> AuditPage:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio.to_thread
 from fastapi import APIRouter
 
@@ -10,7 +12,8 @@ from eddy.api.context import Caller, Ctx
 from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
 from eddy.api.events import EventStream, Followed
 from eddy.api.following import following
-from eddy.api.openapi import stream
+from eddy.api.openapi import refusals, stream
+from eddy.api.routes.jobs import read
 
 router = APIRouter(prefix="/v1/events", tags=["jobs"])
 
@@ -21,7 +24,7 @@ router = APIRouter(prefix="/v1/events", tags=["jobs"])
     summary="Follow all your jobs",
     status_code=200,
     response_class=EventStream,
-    responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
+    responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS), **refusals(410)},
 )
 async def events(
     context: Ctx,
@@ -30,10 +33,14 @@ async def events(
     follow: GoOn = True,
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
+    """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends.
+
+    A `Last-Event-ID` that names none of them is refused (`unknown-cursor`); 0 begins with the first.
+    """
     whose = None if viewer.admin else viewer.id
     if last_event_id is not None:
         after = context.store.numbers.event.meant(last_event_id)
+        await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))
     else:
         after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store

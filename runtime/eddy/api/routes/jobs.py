@@ -161,6 +161,7 @@ def quick(model: type[JobSubmission]) -> APIRouter:
         operation_id="list_jobs",
         response_model=JobPage,
         summary="List jobs, newest first",
+        responses=refusals(410),
         route_class_override=quick_list_route(list_jobs),
     )
     return every
@@ -173,7 +174,10 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     limit = query.limit or context.settings.page_size
     numbers = context.store.numbers
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
-    found = await read(context, partial(context.store.jobs.wanted, wanted, limit + 1, query.after(numbers)))
+    after = query.after(numbers)
+    if after is not None:
+        await read(context, partial(context.store.jobs.check_place, wanted, after))
+    found = await read(context, partial(context.store.jobs.wanted, wanted, limit + 1, after))
     page = found[:limit]
     following = cursor_of(page[-1][1], numbers) if len(found) > limit else None
     offer = context.catalogue.now
@@ -251,7 +255,7 @@ def _has_ended(record: JobRecord) -> bool:
     responses={
         200: stream("Events, until the job has ended.", examples.EVENTS),
         204: {"description": "Ended; there are no more events."},
-        **refusals(404),
+        **refusals(404, 410),
     },
 )
 async def events(
@@ -260,10 +264,14 @@ async def events(
     viewer: Caller,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
+    """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`.
+
+    A `Last-Event-ID` that names none of its events is refused (`unknown-cursor`); 0 begins with the first.
+    """
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
     after = context.store.numbers.event.meant(last_event_id or 0)
     record = await read(context, lambda: context.store.jobs.get(owner, job))
+    await read(context, lambda: context.store.events.check_known(owner, job, after, last_event_id or 0))
     if record.state.is_final and not await read(context, lambda: context.store.events.of(owner, job, after, 1)):
         return Response(status_code=204)
     followed = Followed(

@@ -38,7 +38,13 @@ async def show_market(context: Ctx, viewer: Caller) -> MarketAnswer:
     return MarketAnswer.model_validate(market_of(_loop(context), viewer.id))
 
 
-@router.get("/history", operation_id="show_market_history", response_model=MarketHistory, summary="Epochs that ended")
+@router.get(
+    "/history",
+    operation_id="show_market_history",
+    response_model=MarketHistory,
+    summary="Epochs that ended",
+    responses=refusals(410),
+)
 def show_history(
     context: Ctx,
     viewer: Caller,

@@ -43,6 +43,12 @@ export async function show(id, refresh) {
   if (!dialog.open) dialog.showModal();
   source?.close();
   source = new EventSource(`/v1/jobs/${id}/events`);
+  const mine = source;
+  // Where the browser gives up, the server does not know the last event any more: all of it, from what there is now.
+  source.onerror = () => {
+    if (mine.readyState !== EventSource.CLOSED || source !== mine || !dialog.open) return;
+    setTimeout(() => { if (source === mine && dialog.open) show(id, refresh).catch(() => {}); }, 1000);
+  };
   const kinds = ["submitted", "state", "wait", "configure", "configured", "configuration_failed", "launch", "item_done",
     "item_failed", "result", "preempt", "release", "dropped", "recovered", "part", "sent"];
   for (const kind of kinds) source.addEventListener(kind, (event) => events.append(entry(kind, JSON.parse(event.data))));
