@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -230,6 +231,21 @@ def test_what_jobs_and_arrays_wait_for(pool: Pool) -> None:
 def parts(client: Client, job: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")["parts"]
     return found
+
+
+def test_names_of_every_script_at_two_heads(pool: Pool) -> None:
+    one, two = pool.head("a"), pool.head("b")
+    ada = pool.tenant(one)
+    there, labels = pool.client(two, pool.keys["ada"]), {"проект": "Größe", "項目": "東京"}
+    typed = {unicodedata.normalize("NFD", name): unicodedata.normalize("NFD", text) for name, text in labels.items()}
+    made = posted(ada, {"application": APP, "labels": typed}, path="/v1/jobs")
+    assert made["labels"] == labels
+    assert pages(there, 9, label="проект=Größe") == [made["id"]] == pages(there, 9, label=f"項目={typed['項目']}")
+    with pytest.raises(InvalidRequest):
+        posted(ada, {"application": APP, "labels": {"a": "\u202e"}}, path="/v1/jobs")
+    pool.operator(one).change_tenant("ada", display_name="Ада")
+    until(lambda: pool.operator(two).overview()["tenants"][0]["display_name"] == "Ада")
+    assert {each["id"]: each["display_name"] for each in pool.operator(two).tenants()}["ada"] == "Ада"
 
 
 def test_bounds_count_every_job_of_an_array(pool: Pool) -> None:

@@ -7,10 +7,14 @@ import dataclasses
 import http.client
 import itertools
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 import threading
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +34,7 @@ from eddy.cli.demo_plan import Order
 from eddy.cli.main import app
 from eddy.client import Client, JobFailed, ServerUnreachable
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, Unauthorized
+from eddy.core.names import width
 from eddy.store import Store
 from hypervisor_kit import BYTES, KEY, expected, item, model_board
 from typer.testing import CliRunner
@@ -79,6 +84,35 @@ def test_arrays_go_in_and_come_out(ada: Client) -> None:
     assert seen[-1] == ("succeeded", 3)
     assert [entry["id"] for entry in ada.jobs()] == [job.id]
     assert [slot["module"] for slot in ada.slots()["slots"]][:3] == ["rotate", "mix", "flip"]
+
+
+def test_labels_and_names_of_every_script_go_through_the_command(ada: Client, server: Server, tmp_path: Path) -> None:
+    """Typed in parts (NFD), found either way, lined up in tables; a terminal without the letters has them spelled."""
+    np.save(tmp_path / "in.npy", inputs(1)["in"])
+    np.save(tmp_path / "key.npy", inputs(1)["key"])
+    given = ["-i", f"in={tmp_path / 'in.npy'}", "-i", f"key={tmp_path / 'key.npy'}"]
+    where = ["--url", server.url, "--key", server.key_file.read_text().strip()]
+    labels = {"проект": "Größe", "項目": "東京タワー"}
+    typed = [part for pair in labels.items() for part in ("--label", unicodedata.normalize("NFD", "=".join(pair)))]
+    made = CliRunner().invoke(app, ["submit", "chain", *given, *typed, *where, "--json"])
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout)["labels"] == labels
+    plain = CliRunner().invoke(app, ["submit", "chain", *given, "--label", "a=b", *where])
+    assert plain.exit_code == 0, plain.output
+    listed = CliRunner().invoke(app, ["jobs", *typed, "--columns", "labels,id,state", *where]).stdout
+    assert str(json.loads(made.stdout)["id"]) in listed
+    both = CliRunner().invoke(app, ["jobs", "--columns", "labels,id,state", *where]).stdout.splitlines()
+    begins = {width(line[: line.index("succeeded")]) for line in both if "succeeded" in line}
+    assert len(begins) == 1, "columns stand below each other"
+    assert max(map(width, both)) <= 80
+    named = CliRunner().invoke(app, ["tenant", "set", "ada", "--display-name", "愛達・ラブレス", *where]).stdout
+    assert "愛達・ラブレス" in named
+    program = [sys.executable, "-m", "eddy", "tenant", "list", *where]
+    for encoding, wanted in (("utf-8", "愛達"), ("ascii", "\\u611b"), ("latin-1", "\\u611b")):
+        env = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(program, capture_output=True, timeout=60, check=False, env=env)
+        assert done.returncode == 0, done.stderr
+        assert wanted in done.stdout.decode(encoding)
 
 
 def test_no_cancellation_that_was_accepted_is_forgotten(ada: Client) -> None:

@@ -11,9 +11,10 @@ from eddy.api import examples
 from eddy.api.bodies_base import Digest, Digests, Request
 from eddy.api.kernel_submissions import Argument
 from eddy.api.kinds import KindView
+from eddy.api.names import Labels
 from eddy.api.numbers import Whole
 from eddy.api.schemas import Answer
-from eddy.api.submissions import JobSubmission, Labels
+from eddy.api.submissions import JobSubmission
 from eddy.core.asked import MAX_ARRAY
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState

@@ -76,7 +76,8 @@ TENANT: dict[str, Any] = {
         "max_slot_s": 3600.0,
         "max_core_s": None,
     },
-    "attributes": {},
+    "display_name": "Ада",
+    "attributes": {"display_name": "Ада"},
 }
 KEY: dict[str, Any] = {
     "id": "k5c0ffee5c0ff",

@@ -6,18 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from eddy.api.bodies_base import IDEMPOTENCY_KEY, IDENTIFIER, LINE, NAME, SHA256
-from eddy.core.asked import LABEL_NAME, LABEL_VALUE
 
 DAY = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$"
-LABEL = f"^{LABEL_NAME.strip('^$')}={LABEL_VALUE.strip('^$')}$"
 IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
         DAY: "must be a day, as 2026-11-22",
         IDEMPOTENCY_KEY: "must be 1 to 128 printable characters of ASCII, without spaces",
         IDENTIFIER: "must begin with a letter or `_`, and have up to 64 letters, digits and `_`",
-        LABEL: "must read NAME=VALUE: a name of up to 63 letters, digits and `_./-`, and up to 64 printable characters",
-        LABEL_NAME: "must begin with a letter or digit, and have up to 63 letters, digits and `_./-`",
-        LABEL_VALUE: "must be up to 64 printable characters of ASCII",
         LINE: "must be one line, without characters that steer a terminal",
         NAME: "must begin with a letter, and have up to 64 letters, digits and `_.-`",
         SHA256: "must be a sha256, 64 lower-case hex digits",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from eddy.api.forms import LABEL
+from eddy.api.names import Label
 from eddy.api.numbers import Decimal
 from eddy.core.asked import MAX_LABELS
 from eddy.core.jobs import JobState
@@ -17,8 +16,6 @@ from eddy.store.numbers import Numbers
 
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
 _MOST_UNIX_S = 1e10
-
-Label = Annotated[str, Field(pattern=LABEL)]
 
 
 class ListQuery(BaseModel):

@@ -12,6 +12,7 @@ from eddy.api import examples
 from eddy.api.context import Context
 from eddy.api.rendering import job_answer, slot_answer
 from eddy.api.schemas import Answer, Job, Slot
+from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord
@@ -53,6 +54,7 @@ class TenantLoad(Answer):
     """What a tenant has under way."""
 
     tenant: str = Field(description="Its name.")
+    display_name: str = Field(description="What people call it; empty where it has no other name.")
     jobs: dict[str, int] = Field(description="Its jobs that have not ended, by state.")
 
 
@@ -114,8 +116,16 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
         ended=shown(_ended(store, whose)),
         spans=[span for span in done if span is not None],
         faults=dict(store.happened.faults) if viewer.admin else {},
-        tenants=[TenantLoad(tenant=name, jobs=jobs) for name, jobs in loads.items()] if viewer.admin else [],
+        tenants=[_load(store, name, jobs) for name, jobs in loads.items()] if viewer.admin else [],
     )
+
+
+def _load(store: Store, tenant: str, jobs: dict[str, int]) -> TenantLoad:
+    try:
+        called = store.tenants.get(tenant).display_name
+    except NotFound:  # it has jobs of a version that knew it
+        called = ""
+    return TenantLoad(tenant=tenant, display_name=called, jobs=jobs)
 
 
 def _span(event: JobEvent, numbers: Numbers) -> Span | None:

@@ -220,7 +220,13 @@ def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> S
 def tenant_answer(record: TenantRecord) -> Tenant:
     """A tenant without its key's hash."""
     quota = TenantQuota(**dataclasses.asdict(record.quota))
-    return Tenant(id=record.id, admin=record.admin, quota=quota, attributes=dict(record.attributes))
+    return Tenant(
+        id=record.id,
+        admin=record.admin,
+        display_name=record.display_name,
+        quota=quota,
+        attributes=dict(record.attributes),
+    )
 
 
 def key_answer(key: ApiKey, now_unix_s: float) -> Key:

@@ -355,6 +355,7 @@ class Tenant(Answer):
 
     id: str = Field(description="Its name.")
     admin: bool = Field(description="Whether it may do what the operator may.")
+    display_name: str = Field(description="What people call it, in any script; empty where it has no other name.")
     quota: TenantQuota = Field(description="Its bounds.")
     attributes: dict[str, Any] = Field(description="What the operator keeps with it.")
 

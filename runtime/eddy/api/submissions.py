@@ -12,13 +12,11 @@ from eddy.api import examples
 from eddy.api.bodies_base import MAX_ITEMS, MAX_SECONDS, Digest, Digests, Request
 from eddy.api.kernel_submissions import KernelSubmission
 from eddy.api.kinds import KindView
+from eddy.api.names import Labels
 from eddy.api.numbers import Whole
 from eddy.core.asked import (
     ITS_OWN,
-    LABEL_NAME,
-    LABEL_VALUE,
     MAX_AFTER,
-    MAX_LABELS,
     MAX_RETRIES,
     NO_RETRIES,
     NOT_ITS_FAULT,
@@ -40,10 +38,6 @@ def _priority(value: int) -> int:
     return value
 
 
-Labels = Annotated[
-    dict[Annotated[str, Field(pattern=LABEL_NAME)], Annotated[str, Field(pattern=LABEL_VALUE)]],
-    Field(max_length=MAX_LABELS),
-]
 Ids = Annotated[list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]], Field(max_length=MAX_AFTER)]
 Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
 

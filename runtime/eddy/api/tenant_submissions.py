@@ -10,8 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
 from eddy.api.bodies_base import LINE, NAME, Request
+from eddy.api.names import DisplayName
 from eddy.api.numbers import Whole
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.core.names import label_value
+from eddy.core.tenants import DISPLAY_NAME, LEAST_WEIGHT, MOST_WEIGHT, Quota
 
 
 def _attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -21,7 +23,13 @@ def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
         text = f"has a weight of {weight!r}; it must be a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
         raise PydanticCustomError("weight", "{text}", {"text": text, "ge": LEAST_WEIGHT, "le": MOST_WEIGHT})
-    return value
+    if not isinstance(value.get(DISPLAY_NAME, ""), str):
+        raise PydanticCustomError("display_name", "{text}", {"text": f"has a {DISPLAY_NAME} that is no text"})
+    try:
+        called = {DISPLAY_NAME: label_value(value[DISPLAY_NAME])} if DISPLAY_NAME in value else {}
+    except ValueError as failure:
+        raise PydanticCustomError("display_name", "{text}", {"text": f"{DISPLAY_NAME} {failure}"}) from None
+    return {**value, **called}
 
 
 Attributes = Annotated[dict[str, Any], AfterValidator(_attributes), Field(max_length=32)]
@@ -49,11 +57,17 @@ class TenantSubmission(Request):
 
     id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
+    display_name: DisplayName = Field(default="", description="What people call it, in any script.")
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
     attributes: Attributes = Field(
         default_factory=dict,
         description="Data of the operator's own; `weight`, from 1e-6 to 1e6, is what it is entitled to, 1 else.",
     )
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The attributes, with what it is called."""
+        return {**self.attributes, **({DISPLAY_NAME: self.display_name} if self.display_name else {})}
 
 
 class TenantChange(Request):
@@ -73,6 +87,7 @@ class TenantChange(Request):
         le=1,
         description="Part of their speed alone that its kernels are promised to keep beside others; null stays.",
     )
+    display_name: DisplayName | None = Field(default=None, description="What people call it; null stays.")
     attributes: Attributes | None = Field(
         default=None, description="Data of the operator's own, instead of all there was; null stays."
     )

@@ -171,7 +171,7 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
 
 def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> OrderOutcome:
     """Follow one job to its end and fetch its outputs."""
-    events, shown_s = [], float("-inf")
+    events, shown_s = list[Event](), float("-inf")
     for event in job.events():
         if event.kind == RESTARTED:
             events.clear()

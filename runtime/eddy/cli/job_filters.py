@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from eddy.cli.options import one_of
+from eddy.core.names import composed
 
 ORDERS = ("newest", "oldest", "ended")
 _AGO = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdw])")
@@ -94,7 +95,7 @@ def labels_of(texts: Sequence[str] | None) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise typer.BadParameter(f"--label {text!r} has no value; give it as NAME=VALUE.")
-        found[name] = value
+        found[composed(name)] = composed(value)
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from eddy.cli.output import Column, age, seconds, table
+from eddy.core import names as texts
 
 if TYPE_CHECKING:
     from eddy.client import Client
@@ -76,8 +77,9 @@ def usual(jobs: Sequence[Mapping[str, Any]], width: int | None = None) -> list[s
 
 
 def _needed(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> int:
-    """Characters a table of these columns takes, two of them between columns."""
-    widths = [max(len(COLUMNS[name].title), *(len(str(row.get(name) or "-")) for row in rows), 0) for name in names]
+    """Columns of a terminal that a table takes, two of them between its own."""
+    cells = {name: [COLUMNS[name].title, *(str(row.get(name) or "-") for row in rows)] for name in names}
+    widths = [max(map(texts.width, cells[name])) for name in names]
     return sum(widths) + 2 * len(names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -76,6 +77,8 @@ class _Command(typer.Typer):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the command line."""
+        if isinstance(sys.stdout, io.TextIOWrapper):  # names may have letters that a terminal's encoding has not
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             try:
                 if "--json" not in sys.argv[1:]:

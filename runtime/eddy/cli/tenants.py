@@ -44,6 +44,7 @@ def tenant_add(
         float | None,
         typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to beside the others; 1 else."),
     ] = None,
+    called: Annotated[str, typer.Option("--display-name", help="What people call it, in any script.")] = "",
     admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
     url: Url = URL,
     key: Key = KEY,
@@ -53,7 +54,7 @@ def tenant_add(
     with errors_in_one_line(as_json), connect(url, key) as client:
         bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes}
         named = {field: value for field, value in bounds.items() if value is not None}
-        created = client.add_tenant(name, admin=admin, weight=weight, **named)
+        created = client.add_tenant(name, admin=admin, weight=weight, display_name=called, **named)
     if as_json:
         print_json(created)
         return
@@ -68,6 +69,9 @@ def tenant_set(
     min_progress: Annotated[
         float | None,
         typer.Option("--min-progress", min=0, max=1, help="Part of their speed alone that its kernels are promised."),
+    ] = None,
+    called: Annotated[
+        str | None, typer.Option("--display-name", help='What people call it, in any script; "" for nothing else.')
     ] = None,
     max_jobs: Annotated[int | None, typer.Option("--max-jobs", min=1, help="Jobs not ended, at once.")] = None,
     max_blob_bytes: Annotated[int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = None,
@@ -85,7 +89,7 @@ def tenant_set(
     texts = {"max_requests_per_s": max_requests, "max_slot_s": max_slot_s, "max_core_s": max_core_s}
     quota: dict[str, Any] = {**named, **{field: _number(text) for field, text in texts.items() if text}}
     with errors_in_one_line(as_json), connect(url, key) as client:
-        changed = client.change_tenant(name, weight=weight, min_progress=min_progress, **quota)
+        changed = client.change_tenant(name, weight=weight, min_progress=min_progress, display_name=called, **quota)
     if as_json:
         print_json(changed)
     else:
@@ -106,6 +110,7 @@ def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None
 def _list(found: Sequence[Mapping[str, Any]]) -> None:
     columns = (
         Column("Tenant", "id"),
+        *([Column("Called", "display_name")] if any(entry["display_name"] for entry in found) else []),
         Column("Oper.", "admin"),
         Column("Weight", "weight", right=True),
         Column("Jobs", "max_jobs", right=True),

@@ -961,6 +961,8 @@ class Tenant(TypedDict):
     """Its name."""
     admin: bool
     """Whether it may do what the operator may."""
+    display_name: str
+    """What people call it, in any script; empty where it has no other name."""
     quota: TenantQuota
     """Its bounds."""
     attributes: dict[str, Any]
@@ -979,6 +981,8 @@ class TenantLoad(TypedDict):
 
     tenant: str
     """Its name."""
+    display_name: str
+    """What people call it; empty where it has no other name."""
     jobs: dict[str, int]
     """Its jobs that have not ended, by state."""
 
@@ -1007,6 +1011,8 @@ class TenantWithKey(TypedDict):
     """Its name."""
     admin: bool
     """Whether it may do what the operator may."""
+    display_name: str
+    """What people call it, in any script; empty where it has no other name."""
     quota: TenantQuota
     """Its bounds."""
     attributes: dict[str, Any]

@@ -62,10 +62,20 @@ class OperatorCalls(Caller):
 
     @call
     def add_tenant(
-        self, /, name: str, *, admin: bool = False, weight: float | None = None, **quota: int
+        self,
+        /,
+        name: str,
+        *,
+        admin: bool = False,
+        weight: float | None = None,
+        display_name: str = "",
+        **quota: int,
     ) -> Operation[answers.TenantWithKey]:
-        """Add a tenant (operators); the answer has its `key`, this once. `weight` is what it is entitled to, 1 else."""
+        """Add a tenant (operators); the answer has its `key`, this once. `weight` is what it is entitled to, 1 else;
+        `display_name` what people call it, in any script."""
         body: dict[str, Any] = {"id": name, "admin": admin, "quota": quota}
+        if display_name:
+            body["display_name"] = display_name
         if weight is not None:
             body["attributes"] = {"weight": weight}
         return self.transport.answering(answers.TenantWithKey, "POST", "/v1/admin/tenants", body=body)
@@ -83,15 +93,17 @@ class OperatorCalls(Caller):
         *,
         weight: float | None = None,
         min_progress: float | None = None,
+        display_name: str | None = None,
         attributes: Mapping[str, Any] | None = None,
         **quota: Any,
     ) -> Operation[answers.Tenant]:
-        """Change a tenant's weight, the progress it is promised beside others, attributes or bounds at once
-        (operators); what is left out stays."""
+        """Change a tenant's weight, the progress it is promised beside others, what it is called, attributes or bounds
+        at once (operators); what is left out stays."""
         body: dict[str, Any] = {
             "quota": quota,
             "weight": weight,
             "min_progress": min_progress,
+            "display_name": display_name,
             "attributes": attributes,
         }
         given = {field: value for field, value in body.items() if value is not None}

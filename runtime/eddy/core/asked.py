@@ -23,8 +23,6 @@ ITS_OWN = (
     "stack-overflow",
 )
 """The other causes after which a job may be tried again."""
-LABEL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$"
-LABEL_VALUE = r"^[ -~]{0,64}$"
 
 
 class Condition(str, enum.Enum):

@@ -79,6 +79,10 @@ class ApiKey:
         return "expired" if self.expires_unix_s is not None and self.expires_unix_s <= now_unix_s else ""
 
 
+DISPLAY_NAME = "display_name"
+"""The attribute that says what people call a tenant."""
+
+
 @dataclass(frozen=True, slots=True)
 class TenantRecord:
     """A tenant of the hypervisor.
@@ -96,3 +100,8 @@ class TenantRecord:
     admin: bool = False
     quota: Quota = Quota()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def display_name(self) -> str:
+        """What people call it, in any script; "" where it has no other name than its id."""
+        return str(self.attributes.get(DISPLAY_NAME, ""))

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import Request
+from eddy.api.names import DisplayName
 from eddy.api.numbers import Whole
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
@@ -48,6 +49,7 @@ class PoolTenantSubmission(Request):
 
     id: str = Field(description="Its name: letters, digits, `_` and `-`, a letter first.")
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
+    display_name: DisplayName = Field(default="", description="What people call it, in any script.")
     quota: PoolQuota = Field(default_factory=PoolQuota, description="Its bounds.")
     attributes: PoolAttributes = Field(default_factory=PoolAttributes, description="Its weight.")
 
@@ -56,6 +58,7 @@ class PoolTenantChange(Request):
     """What changes of a tenant; what is left out stays."""
 
     quota: PoolQuota | None = Field(default=None, description="Bounds; those left out stay.")
+    display_name: DisplayName | None = Field(default=None, description="What people call it; null stays.")
     weight: float | None = Field(
         default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool; null stays."
     )
@@ -79,7 +82,10 @@ async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmissio
     if not NAMES.fullmatch(body.id):
         allowed = "letters, digits, - and _, a letter first, at most 58 characters"
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
-    tenant = PoolTenant(body.id, body.admin, body.attributes.weight, body.quota.max_jobs, body.quota.max_priority)
+    quota, called = body.quota, body.display_name
+    tenant = PoolTenant(
+        body.id, body.admin, body.attributes.weight, quota.max_jobs, quota.max_priority, display_name=called
+    )
     key = await parts.tenants.add(tenant)
     return JSONResponse({**_tenant(tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
 
@@ -102,6 +108,8 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
     what: dict[str, Any] = {} if body.quota is None else body.quota.model_dump(exclude_unset=True)
     if body.weight is not None:
         what["weight"] = body.weight
+    if body.display_name is not None:
+        what["display_name"] = body.display_name
     return _tenant(await parts.tenants.change(name, **what))
 
 
@@ -110,6 +118,7 @@ def _tenant(tenant: PoolTenant) -> dict[str, Any]:
     return {
         "id": tenant.id,
         "admin": tenant.admin,
+        "display_name": tenant.display_name,
         "quota": quota_shown(tenant),
         "attributes": {"weight": tenant.weight},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -84,8 +85,11 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
         ended=[job_shown(job, told) for job in ended],
         spans=[],
         faults={},
-        tenants=[TenantLoad(tenant=name, jobs=dict(jobs)) for name, jobs in sorted(by_tenant.items())]
-        if caller.admin
-        else [],
+        tenants=[_load(parts, name, jobs) for name, jobs in sorted(by_tenant.items())] if caller.admin else [],
         boards=[glance(board) for _, board in sorted(mirror.boards.items())],
     )
+
+
+def _load(parts: HeadParts, tenant: str, jobs: Mapping[str, int]) -> TenantLoad:
+    known = parts.lead.mirror.tenants.get(tenant)
+    return TenantLoad(tenant=tenant, display_name="" if known is None else known.display_name, jobs=dict(jobs))

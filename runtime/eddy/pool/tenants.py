@@ -39,6 +39,7 @@ class PoolTenant:
         max_priority: Highest priority of its jobs.
         scope: What the key may do that it asks with.
         key_expires_unix_s: When that key ends by itself, or None.
+        display_name: What people call it, in any script; "" where it has no other name.
     """
 
     id: str
@@ -48,6 +49,7 @@ class PoolTenant:
     max_priority: int = PRIORITIES[-1]
     scope: str = KeyScope.TENANT.value
     key_expires_unix_s: float | None = None
+    display_name: str = ""
 
     @staticmethod
     def decode(data: bytes | None) -> PoolTenant:

@@ -18,7 +18,7 @@ from eddy.api.rendering import tenant_answer
 from eddy.api.schemas import Tenant, TenantList, TenantWithKey
 from eddy.api.tenant_submissions import TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound
-from eddy.core.tenants import Quota, TenantRecord
+from eddy.core.tenants import DISPLAY_NAME, Quota, TenantRecord
 
 _adding = threading.Lock()
 """Between asking for a name and taking it."""
@@ -44,7 +44,7 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
 def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
     """Add a tenant; its key is in this answer and nowhere else."""
     key = new_key()
-    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.attributes)
+    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept)
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
@@ -83,6 +83,8 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
         attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
         if body.weight is not None:
             attributes["weight"] = body.weight
+        if body.display_name is not None:
+            attributes[DISPLAY_NAME] = body.display_name
         if body.min_progress is not None:
             check_promise(context.store, tenant, body.min_progress)
             attributes["min_progress"] = body.min_progress

@@ -11,6 +11,7 @@ from typing import Any
 
 from eddy.cli.output import seconds
 from eddy.cli.resources import phase_of
+from eddy.core import names
 
 COLUMNS, LINES = 80, 24
 """The smallest terminal everything fits into."""
@@ -74,7 +75,7 @@ def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen
 
 
 def _fit(lines: Sequence[Line], columns: int, most: int) -> list[Line]:
-    return [replace(line, text=line.text[:columns].rstrip()) for line in lines[:most]]
+    return [replace(line, text=names.within(line.text, columns).rstrip()) for line in lines[:most]]
 
 
 def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
@@ -195,7 +196,7 @@ still from one look to the next; texts, on the left, share what is left by what 
 def _table(columns: Sequence[tuple[int, str]], rows: Sequence[Sequence[Any]], width: int) -> list[str]:
     """Rows, the first being the head, as lines at most as wide as a terminal."""
     shown = [[_BLANK if value is None or value == "" else str(value) for value in row] for row in rows]
-    needed = [max(len(row[place]) for row in shown) for place in range(len(columns))]
+    needed = [max(names.width(row[place]) for row in shown) for place in range(len(columns))]
     texts = sorted((place for place, (_, side) in enumerate(columns) if side == "<"), key=needed.__getitem__)
     widths = [usual for usual, _ in columns]
     room = max(width, COLUMNS) - (len(columns) - 1) - sum(usual for usual, side in columns if side == ">")
@@ -208,14 +209,9 @@ def _table(columns: Sequence[tuple[int, str]], rows: Sequence[Sequence[Any]], wi
         widths[place] = min(needed[place], room // (len(texts) - done))
         room -= widths[place]
     return [
-        " ".join(f"{_cut(text, most):{side}{most}}" for text, most, (_, side) in zip(row, widths, columns, strict=True))
+        " ".join(names.fitted(text, most, side) for text, most, (_, side) in zip(row, widths, columns, strict=True))
         for row in shown
     ]
-
-
-def _cut(text: str, most: int) -> str:
-    """A text that fits; one that had to be cut shows it."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _number(value: Any) -> str:

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from eddy.cli.top.frame import Chosen, Line, Seen, frame
 from eddy.cli.top.look import look
 from eddy.core.errors import EddyError
+from eddy.core.names import fitted
 
 if TYPE_CHECKING:
     from eddy.client import Client
@@ -104,7 +105,7 @@ class Screen(App[None]):
         text = Text(no_wrap=True)
         for line in lines:
             text.append(
-                f"{line.text:<{self.size.width}}\n" if line.style == "chosen" else f"{line.text}\n", STYLES[line.style]
+                f"{fitted(line.text, self.size.width) if line.style == 'chosen' else line.text}\n", STYLES[line.style]
             )
         self.query_one("#frame", Static).update(text)
         self.query_one("#keys", Static).update(self._asked or self._said or self._keys())

@@ -95,7 +95,7 @@ function faults(state) {
 function tenants(state) {
   const names = [...new Set(state.tenants.flatMap((entry) => Object.keys(entry.jobs)))].sort();
   return table("", [
-    { title: "Tenant", of: (entry) => entry.tenant },
+    { title: "Tenant", of: (entry) => (entry.display_name ? `${entry.display_name} (${entry.tenant})` : entry.tenant) },
     ...names.map((name) => ({ title: name, number: true, of: (entry) => String(entry.jobs[name] || 0) })),
   ], state.tenants, "No tenant has a job under way.");
 }
