@@ -81,7 +81,9 @@ async def test_the_overview_shows_a_tenant_its_own_and_the_operator_everything(s
     assert [(span["tenant"], span["slot"], span["start_s"]) for span in seen["ada"]["spans"]] == [("ada", 0, 1.25)]
     assert [job["id"] for job in seen["operator"]["jobs"]] == [first["id"], second["id"]]
     assert seen["operator"]["counts"] == {"queued": 2}
-    assert seen["operator"]["tenants"] == [{"tenant": who, "jobs": {"queued": 1}} for who in ("ada", "grace")]
+    assert seen["operator"]["tenants"] == [
+        {"tenant": who, "display_name": "", "jobs": {"queued": 1}} for who in ("ada", "grace")
+    ]
     assert {span["tenant"] for span in seen["operator"]["spans"]} == {"ada", "grace"}
     assert seen["operator"]["ready"]
 

@@ -145,7 +145,8 @@ async def test_the_form_of_a_text_is_said_in_words(server: Any, method: str, pat
         answer = await client.request(method, path, json=body)
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith(words)
-    assert answer.json()["allowed"]["pattern"]
+    allowed = answer.json()["allowed"]
+    assert allowed == "NAME=VALUE" if "label[0]" in words else allowed["pattern"]
 
 
 @pytest.mark.parametrize("entry", ["18446744073709551616", "-9223372036854775809", '"\\u0000"', '"\\ud800"', "1e999"])

@@ -180,6 +180,8 @@ class JobSubmission(Request):
 
     def predecessors(self, meant: Callable[[int], int]) -> tuple[Predecessor, ...]:
         """What it waits for, as it is called inside; whether an id is an array's is still to be seen."""
+        if not (self.after or self.afterany or self.afternotok or self.aftercorr):
+            return ()
         named = {wanted: getattr(self, wanted.value) for wanted in Condition}
         return tuple(dict.fromkeys(Predecessor(meant(each), wanted) for wanted, ids in named.items() for each in ids))
 

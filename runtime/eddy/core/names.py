@@ -8,6 +8,7 @@ or labels of metrics (ids of tenants, boards, applications, modules, keys) stay 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 MOST_NAME, MOST_NAME_BYTES = 63, 189
@@ -27,6 +28,11 @@ TEXT_WORDS = f"must be up to {MOST_VALUE} printable characters ({MOST_VALUE_BYTE
 """What a form allows, as the end of a sentence."""
 
 
+_PLAIN_NAME = re.compile(f"[A-Za-z0-9][A-Za-z0-9{re.escape(SIGNS)}]{{0,{MOST_NAME - 1}}}")
+_PLAIN_VALUE = re.compile(f"[ -~]{{0,{MOST_VALUE}}}")
+"""What most are: it is taken at once, for each submission has some."""
+
+
 def composed(text: str) -> str:
     """The same text in the one form in which names are kept and compared."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
@@ -38,6 +44,8 @@ def label_name(text: str) -> str:
     Raises:
         ValueError: It has another form; says which it must have.
     """
+    if _PLAIN_NAME.fullmatch(text):
+        return text
     found = composed(text)
     first = unicodedata.category(found[0]) if found else ""
     if not (first[:1] == "L" or first == "Nd") or not all(map(_of_name, found)) or not _bounded(found, MOST_NAME_BYTES):
@@ -53,6 +61,8 @@ def label_value(text: str) -> str:
     Raises:
         ValueError: It has another form; says which it must have.
     """
+    if _PLAIN_VALUE.fullmatch(text):
+        return text
     found = composed(text)
     begins_well = not found or unicodedata.category(found[0])[0] != "M"
     if not begins_well or not all(map(_printable, found)) or not _bounded(found, MOST_VALUE_BYTES):
