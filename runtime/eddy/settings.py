@@ -153,6 +153,8 @@ _ALL = (
             ("refuse", "allow")),
     Setting("traces", "", "", "OTLP/HTTP endpoint that a trace of each ended job is sent to.", "server"),
     Setting("pool", "", "", "Pool to join: the file `eddy pool admit` writes, or a NATS URL.", "server"),
+    Setting("pool_creds", "", "", "Credentials file of NATS, where a pool's own servers know their users by these.",
+            "server"),
     Setting("pool_name", "", "", "The board's name in the pool; empty is its file's, or the host's.", "server"),
     Setting("pool_width", 0, "jobs", "Jobs of the pool the board runs at once; 0 is one a slot.", "server", least=0),
     Setting("replan_factor", 2.0, "",

@@ -208,8 +208,9 @@ def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
                 said = refused.value.message
             assert await other.mine() == []
             assert two.stats["reconnects"] == 0, "others notice nothing"
+        boards.server.admission.revoke("b1")  # again changes nothing
         with pytest.raises(NotFound):
-            boards.server.admission.revoke("b1")
+            boards.server.admission.revoke("b3")
         boards.server.admission.admit("b1")
         async with boards.board("b1") as (_, again):
             assert await again.mine() == [boards.job.id]

@@ -91,7 +91,7 @@ class Pool:
 
 def play(board: Board, pool: Pool, monkeypatch: pytest.MonkeyPatch, until: Callable[[], bool]) -> asyncio.Task[None]:
     @contextlib.asynccontextmanager
-    async def connected(*_: object) -> AsyncIterator[None]:
+    async def connected(*_: object, **__: object) -> AsyncIterator[None]:
         yield None
 
     monkeypatch.setattr("eddy.pool.agent.connected", connected)

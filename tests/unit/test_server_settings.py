@@ -16,7 +16,7 @@ from eddy.trust import generate
 from typer.testing import CliRunner
 from unit.test_settings_defaults import NAMES
 
-ELSEWHERE = {"config", "pool", "pool_name", "pool_width"}
+ELSEWHERE = {"config", "pool", "pool_creds", "pool_name", "pool_width"}
 """Of the configuration file, and of the pool's agent, which runs beside the server."""
 TOGETHER = {"tls_cert", "tls_key", "trusted_packages", "unsigned_packages"}
 """These name files, and have tests of their own below."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +16,12 @@ from eddy.cli.installed import bitstreams_folder, not_installed
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
 from eddy.cli.output import errors_in_one_line, print_json, say
-from eddy.core.errors import NotFound
+from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from eddy.pool.admission import PoolAdmission
+    from eddy.pool.admission import Place, PoolAdmission
+    from eddy.pool.nats_server import NatsServer
 
 app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
 
@@ -34,25 +37,112 @@ def up(
     data: Data = DATA,
     host: Annotated[str, typer.Option("--host", help="Address NATS listens on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="TCP port NATS listens on; 0 chooses a free one.")] = 4222,
+    server: Annotated[str, typer.Option("--server", help="Of a pool that `eddy pool cluster` began: which.")] = "",
     as_json: AsJsonReady = False,
 ) -> None:
-    """Run a NATS server with JetStream on this machine, for a pool without a cluster of its own."""
+    """Run a NATS server with JetStream on this machine: the pool's only one, or one of a cluster."""
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
-        from eddy.pool.nats_server import NatsServer
-
-        with NatsServer(Path(data).expanduser(), host, port).running() as server:
+        with _server(Path(data).expanduser(), host, port, server).running() as nats:
             if as_json:
-                head_file = str(server.admission.head_file)
-                print_json({"head_file": head_file, "host": host, "port": server.port})
+                head_file = str(nats.admission.head_file)
+                print_json({"head_file": head_file, "host": nats.host, "port": nats.port})
             else:
-                say(f"eddy: the pool's NATS server listens on {host}:{server.port}")
+                say(f"eddy: the pool's NATS server listens on {nats.host}:{nats.port}")
                 say("eddy: `eddy pool admit BOARD` writes the file that a board joins with")
             with signals.interruptible():
-                while server.process.poll() is None:
-                    time.sleep(0.2)
-        say(f"eddy: the NATS server ended; {server.folder / 'nats.log'} says why")
+                _supervise(nats)
+        say(f"eddy: the NATS server ended; {nats.folder / 'nats.log'} says why")
         raise typer.Exit(1)
+
+
+def _server(folder: Path, host: str, port: int, name: str) -> NatsServer:
+    """A server over a folder, or one of those that a cluster was formed of.
+
+    Raises:
+        InvalidRequest: It has none of that name.
+    """
+    from eddy.pool.admission import PoolAdmission
+    from eddy.pool.nats_server import NatsServer
+
+    if not (folder / "users.json").exists() and not name:
+        return NatsServer(folder, host, port)
+    admission = PoolAdmission(folder)
+    of_cluster = {place.folder.name: place for place in admission.places if place.cluster_port}
+    if not (name or of_cluster):
+        return NatsServer(folder, host, port, admission)
+    if name not in of_cluster:
+        message = f"The pool in {folder} is a cluster: say with --server which of its servers runs here."
+        if not of_cluster:
+            message = f"The pool in {folder} is no cluster: leave --server out, or begin one with `eddy pool cluster`."
+        raise InvalidRequest(message, field="server", asked=name, allowed=sorted(of_cluster))
+    place = of_cluster[name]
+    return NatsServer(place.folder, place.host, place.port, admission, place.cluster_port, place.routes)
+
+
+def _supervise(nats: NatsServer) -> None:
+    """Have the server read who is let in where that file was replaced, as by a copy from another machine; until it
+    ends."""
+    seen = nats.admission.changed_at
+    while nats.process.poll() is None:
+        time.sleep(0.2)
+        try:
+            if seen != (seen := nats.admission.changed_at):
+                nats.admission.refresh(nats.place)
+        except (EddyError, OSError) as failure:
+            say(f"eddy: the server goes on with whom it let in before: {failure}")
+
+
+@app.command()
+def cluster(
+    servers: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=HOST...", help="Servers, three or five: NAME=HOST[:PORT[:CLUSTER_PORT]]."),
+    ],
+    data: Data = DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Begin a pool of several NATS servers, a machine each: keys, certificate and who reaches whom, in a folder that is
+    then copied to each machine."""
+    with errors_in_one_line(as_json):
+        _installed()
+        from eddy.pool.admission import PoolAdmission
+
+        folder = Path(data).expanduser()
+        places = _places(servers, folder)
+        PoolAdmission(folder, [place.host for place in places.values()]).form_cluster(places)
+    if as_json:
+        print_json({"servers": {name: f"{place.host}:{place.port}" for name, place in places.items()}})
+    else:
+        say(f"copy {folder} to each machine; there, `eddy pool up --server` its name")
+
+
+def _places(servers: Sequence[str], folder: Path) -> dict[str, Place]:
+    """Servers of a cluster, by name.
+
+    Raises:
+        InvalidRequest: They are not written so.
+    """
+    from eddy.pool.admission import CLUSTER_PORT, PORT, Place
+    from eddy.pool.credentials import NAME
+
+    found: dict[str, Place] = {}
+    for each in servers:
+        name, _, where = each.partition("=")
+        host, *ports = where.split(":")
+        if not (NAME.fullmatch(name) and host and len(ports) <= 2 and all(port.isdecimal() for port in ports)):
+            message = f"{each!r} is no server: write NAME=HOST, NAME=HOST:PORT or NAME=HOST:PORT:CLUSTER_PORT."
+            raise InvalidRequest(message, field="servers", asked=each)
+        port, cluster_port = (*map(int, ports), *(PORT, CLUSTER_PORT)[len(ports) :])
+        found[name] = Place(folder.resolve() / name, host, port, cluster_port)
+    if len(found) != len(servers) or len(found) < 2:
+        message = "A cluster has several servers, each with a name of its own; three go on where one is lost."
+        raise InvalidRequest(message, field="servers", asked=[*servers])
+    routes = {name: f"{place.host}:{place.cluster_port}" for name, place in found.items()}
+    return {
+        name: replace(place, routes=tuple(route for other, route in routes.items() if other != name))
+        for name, place in found.items()
+    }
 
 
 @app.command()
@@ -64,20 +154,28 @@ def admit(
 ) -> None:
     """Let a board in: make its key, and the file that it joins with. Where `eddy pool up` runs."""
     with errors_in_one_line(as_json):
-        file = _admission(data).admit(board, host)
+        admission = _admission(data)
+        file = admission.admit(board, host)
+        stale = admission.stale_servers()
     if as_json:
-        print_json({"board": board, "file": str(file)})
-    else:
-        say(f"{board} may join: copy {file} to it, and `eddy serve --pool` that file")
+        print_json({"board": board, "file": str(file), "stale": stale})
+        return
+    say(f"{board} may join: copy {file} to it, and `eddy serve --pool` that file")
+    for each in stale:
+        say(each)
 
 
 @app.command()
 def revoke(board: BoardName, data: Data = DATA, as_json: AsJson = False) -> None:
-    """Let a board in no longer: its connections are cut at once. Where `eddy pool up` runs."""
+    """Let a board in no longer: its connections are cut at once. Where `eddy pool up` runs. `head` for a stolen key of
+    the heads, which get another one."""
     with errors_in_one_line(as_json):
-        _admission(data).revoke(board)
+        admission = _admission(data)
+        admission.revoke(board)
     if as_json:
         print_json({"board": board})
+    elif board == "head":
+        say(f"heads have another key, in {admission.head_file}: copy it to heads on other machines")
     else:
         say(f"{board} is out; what it had is placed again as its lease ends")
 
@@ -101,11 +199,14 @@ def _admission(data: str) -> PoolAdmission:
 @app.command()
 def serve(
     pool: Annotated[str, option("pool")] = default("pool"),
+    pool_creds: Annotated[str, option("pool_creds")] = default("pool_creds"),
     bitstreams: Annotated[str, option("bitstreams")] = default("bitstreams"),
     name: Annotated[str, typer.Option("--name", help="Of this head; empty is host and process.")] = "",
     policy: Annotated[str, typer.Option("--policy", help="Policy that places, as `eddy place --method`.")] = "prompt",
     egress_bps: Annotated[float, typer.Option("--egress-bps", help="What the store may send in all (bits/s).")] = 1e9,
-    replicas: Annotated[int, typer.Option("--replicas", help="NATS servers that keep each bucket.")] = 1,
+    replicas: Annotated[
+        int, typer.Option("--replicas", help="NATS servers that keep each bucket; 0 is 3 of three or more, else 1.")
+    ] = 0,
     replan_factor: Annotated[float, option("replan_factor")] = default("replan_factor"),
     replan_interval_s: Annotated[float, option("replan_interval_s")] = default("replan_interval_s"),
     patience_s: Annotated[float, option("patience_s")] = default("patience_s"),
@@ -135,6 +236,7 @@ def serve(
             replicas=replicas,
             replan=ReplanSettings(replan_factor, replan_interval_s),
             patience_s=patience_s,
+            creds=pool_creds,
         )
         head = Head(settings)
 

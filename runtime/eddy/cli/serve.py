@@ -68,6 +68,7 @@ def serve(
     unchecked_modules: Annotated[str, option("unchecked_modules")] = default("unchecked_modules"),
     traces: Annotated[str, option("traces")] = default("traces"),
     pool: Annotated[str, option("pool")] = default("pool"),
+    pool_creds: Annotated[str, option("pool_creds")] = default("pool_creds"),
     pool_name: Annotated[str, option("pool_name")] = default("pool_name"),
     pool_width: Annotated[int, option("pool_width")] = default("pool_width"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
@@ -94,7 +95,7 @@ def serve(
         told = configuration.in_force(context)
         settings = server_settings(told)
         reloader = Reloader(told, partial(configuration.in_force, context, fresh=True), check_policies)
-        _run(settings, reloader, bool(config), _beside(pool, pool_name, pool_width), as_json)
+        _run(settings, reloader, bool(config), _beside(pool, pool_creds, pool_name, pool_width), as_json)
 
 
 def _read_anyway() -> None:
@@ -136,7 +137,7 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     say("eddy: stopped; jobs that have not ended continue at the next start")
 
 
-def _beside(pool: str, name: str, width: int) -> list[Beside]:
+def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
     """The agent of a pool, where one is named."""
     if not pool:
         return []
@@ -146,7 +147,7 @@ def _beside(pool: str, name: str, width: int) -> list[Beside]:
         from eddy.pool.credentials import PoolAccess
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "pool") from missing
-    admitted = PoolAccess.named(pool).name
+    admitted = PoolAccess.named(pool, creds).name
     called = name or admitted or socket.gethostname()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", called):
         message = "A board's name in the pool has letters, digits, - and _; give one with --pool-name."
@@ -154,7 +155,7 @@ def _beside(pool: str, name: str, width: int) -> list[Beside]:
     if admitted and called != admitted:
         message = f"{pool} admits {admitted}, not {called}: leave --pool-name out."
         raise InvalidRequest(message, field="pool_name", asked=called, allowed=admitted)
-    return [agent_beside(AgentSettings(pool, called, width))]
+    return [agent_beside(AgentSettings(pool, called, width, creds))]
 
 
 def _describe(server: Server) -> None:

@@ -16,18 +16,25 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
 from eddy.files import write_private
 from eddy.pool.credentials import NAME, PoolAccess, PoolUnreachable, UserKey, made_certificate
+from eddy.pool.handshake import admits
 
 READ_AGAIN_S = 60.0
 """Wall seconds a server may take to read its configuration again: one that is stopped, or has no processor, is slow."""
+KNOCK_S, LOOK_S = 2.0, 0.02
+"""Wall seconds that one handshake may take, and between two."""
+HEADS = "head"
+"""Whom `revoke` takes for the heads: no board is called so."""
+PORT, CLUSTER_PORT = 4222, 6222
 MOST_BUFFERED = 1000
 """Messages that a server takes for a stream before they are on its disk; it refuses those beyond, and who sent them
 tries again. One board that sends without end would keep the others' waiting for as long as the disk needs for its."""
@@ -39,6 +46,7 @@ POOL_ACCOUNT = "eddy"
 """The account of heads and of everything that is kept."""
 ONE, MANY = "Singleton", "Stream"
 """How many answers a request has."""
+NOTHING = {"publish": {"deny": [">"]}, "subscribe": {"deny": [">"]}}
 SERVICES = {
     "eddy.gate.{}": ONE,
     "$KV.eddy_leases.{}": ONE,
@@ -102,6 +110,52 @@ class Place:
         """What it keeps."""
         return self.folder / "jetstream"
 
+    @property
+    def config(self) -> Path:
+        """What it reads."""
+        return self.folder / "nats.conf"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a server of this machine, which has its address."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        with contextlib.suppress(OSError), socket.socket(family) as probe:
+            probe.bind((self.host, 0))
+            return True
+        return False
+
+    def process(self) -> int | None:
+        """The number of its process; None where it does not run on this machine."""
+        # A number in a file may be another process by now; the file goes when a server ends in order.
+        with contextlib.suppress(OSError, ValueError):
+            number = int((self.folder / "nats.pid").read_text())
+            words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+            read = Path(f"/proc/{number}/cwd").resolve() / os.fsdecode(words[words.index(b"-c") + 1])
+            return number if b"nats-server" in words[0] and read.resolve() == self.config.resolve() else None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Users:
+    """Who is let in, and the servers: what is kept in `users.json`.
+
+    Attributes:
+        head: Public key of the heads.
+        head_seed: Its secret half.
+        boards: Public keys, by name.
+        revoked: Secret halves of keys that are let in no more, by whose they were: they are tried, to see that.
+        generation: Secret half of a key that is new with every change of all this, and may do nothing: a server that
+            lets it in has read its configuration since.
+        places: The servers.
+    """
+
+    head: str
+    head_seed: str
+    boards: Mapping[str, str]
+    revoked: Mapping[str, Sequence[str]]
+    generation: str
+    places: Sequence[Mapping[str, Any]]
+
 
 class PoolAdmission:
     """The pool's users.
@@ -109,23 +163,28 @@ class PoolAdmission:
     Args:
         folder: Keys and certificate; made where they are not there. `head.json` is what heads are given,
             `boards/NAME.json` what a board is.
+        hosts: Where these are made: names and addresses at which servers on several machines reach each other.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, hosts: Iterable[str] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        # Servers read paths from where they were started, and whoever revokes a key stands elsewhere.
+        self.folder = folder = folder.resolve()
         self.head_file = folder / "head.json"
         self._certificate, self._key, self._kept = folder / "server.pem", folder / "server.key", folder / "users.json"
         with self._alone():
-            self._begin()
+            self._begin(hosts)
 
-    def _begin(self) -> None:
+    def _begin(self, hosts: Iterable[str]) -> None:
         if not self._certificate.exists():
-            made_certificate(self._certificate, self._key)
+            made_certificate(self._certificate, self._key, hosts)
         if not self._kept.exists():
             head = UserKey()
-            PoolAccess("", "", head.seed, self._certificate.read_text()).write(self.head_file)
-            self._keep({"head": head.public, "boards": {}, "places": []})
+            self._keep(_Users(head.public, head.seed, {}, {}, UserKey().seed, ()))
+        elif b'"generation"' not in self._kept.read_bytes():  # of an earlier release
+            self._keep(self._read())
+        if not self.head_file.exists():
+            self._write_head(self._read(), "")
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -138,7 +197,12 @@ class PoolAdmission:
     @property
     def boards(self) -> list[str]:
         """Boards that are let in, by name."""
-        return sorted(self._read()["boards"])
+        return sorted(self._read().boards)
+
+    @property
+    def places(self) -> list[Place]:
+        """The servers."""
+        return self._places(self._read())
 
     def board_file(self, board: str) -> Path:
         """What a board is given."""
@@ -149,45 +213,116 @@ class PoolAdmission:
 
         Args:
             board: Its name in the pool.
-            host: Address at which it reaches the servers, where that is not the one they listen on.
+            host: Address at which it reaches the one server there is, where that is not the one it listens on.
 
         Raises:
             InvalidRequest: It cannot be named so.
             Conflict: It is in already.
-            PoolUnreachable: A server that runs has not read it in time; it counts once that is started again.
+            PoolUnreachable: A server that runs here has not read it in time; it counts once that is started again.
         """
-        if not NAME.fullmatch(board) or board == "head":
+        if not NAME.fullmatch(board) or board == HEADS:
             raise InvalidRequest("A board's name has letters, digits, - and _.", field="board", asked=board)
         with self._alone():
             return self._admit(board, host)
 
     def _admit(self, board: str, host: str) -> Path:
         kept = self._read()
-        if board in kept["boards"]:
+        if board in kept.boards:
             message = f"{board} is admitted already, with {self.board_file(board)}. Revoke it first for a new key."
             raise Conflict(message, board=board)
+        places = self._places(kept)
+        if host and len(places) > 1:
+            message = "--host is for a pool of one server; those of a cluster have the addresses it was made with."
+            raise InvalidRequest(message, field="host", asked=host)
         made = UserKey()
-        kept["boards"][board] = made.public
-        urls = ",".join(f"tls://{host or place['host']}:{place['port']}" for place in kept["places"])
+        urls = f"tls://{host}:{places[0].port}" if host and places else self._urls(kept)
         PoolAccess(urls, board, made.seed, self._certificate.read_text()).write(self.board_file(board))
-        self._keep(kept)
-        self._apply()
+        kept = self._changed(kept, boards={**kept.boards, board: made.public})
+        self._apply(kept)
         return self.board_file(board)
 
     def revoke(self, board: str) -> None:
-        """Let a board in no longer; its connections are cut at once, and its key is worth nothing.
+        """Let a board in no longer, or a stolen key of the heads (`HEADS`): its connections are cut, and its key is
+        worth nothing. Heads get another one, in `head.json`.
+
+        It may be asked for again: whatever a try before left undone is done then, and looked at once more.
 
         Raises:
-            NotFound: It is not in.
-            PoolUnreachable: A server that runs has not read it in time; it counts once that is started again.
+            NotFound: No such board was ever in.
+            PoolUnreachable: The key may be let in still: a server has not read its configuration, or does not answer;
+                the message says what to do.
         """
         with self._alone():
             kept = self._read()
-            if kept["boards"].pop(board, None) is None:
+            if board == HEADS:
+                kept = self._with_new_head_key(kept)
+            elif board in kept.boards:
+                kept = self._without_board(kept, board)
+            elif board not in kept.revoked:
                 raise NotFound(f"No board {board!r} was admitted here.", field="board", asked=board)
-            self._keep(kept)
-            self.board_file(board).unlink(missing_ok=True)
-            self._apply()
+            if board == HEADS:
+                self._write_head(kept, self._head_urls(kept))
+            self._apply(kept)
+            if stale := self._stale_servers(kept, kept.revoked.get(board, ())):
+                raise PoolUnreachable(f"{board} may be let in still. {' '.join(stale)}", board=board)
+            if board != HEADS:
+                self.board_file(board).unlink(missing_ok=True)
+
+    def _without_board(self, kept: _Users, board: str) -> _Users:
+        seeds = kept.revoked.get(board, ())
+        with contextlib.suppress(PoolUnreachable):  # the file may be gone, or another's
+            found = PoolAccess.named(str(self.board_file(board))).seed
+            if UserKey.from_seed(found).public == kept.boards[board]:
+                seeds = (*seeds, found)
+        boards = {name: public for name, public in kept.boards.items() if name != board}
+        return self._changed(kept, boards=boards, revoked={**kept.revoked, board: seeds})
+
+    def _with_new_head_key(self, kept: _Users) -> _Users:
+        made, seeds = UserKey(), (*kept.revoked.get(HEADS, ()), kept.head_seed)
+        return self._changed(kept, head=made.public, head_seed=made.seed, revoked={**kept.revoked, HEADS: seeds})
+
+    def stale_servers(self) -> list[str]:
+        """Servers that let in others than they should, or of which that is not known: a sentence each that says what
+        to do."""
+        return self._stale_servers(self._read(), ())
+
+    def _stale_servers(self, kept: _Users, revoked: Iterable[str]) -> list[str]:
+        return [said for place in self._places(kept) if (said := self._staleness(kept, place, revoked))]
+
+    def _staleness(self, kept: _Users, place: Place, revoked: Iterable[str]) -> str:
+        """Why a server may let in others than it should; "" where it does not."""
+        who = f"The server {place.folder.name} at {place.host}:{place.port}"
+        runs = place.process() is not None
+        how = "Start it again" if runs else f"Copy {self._kept} to where it runs: `eddy pool up` reads it there at once"
+        try:
+            if not self._admits(kept.generation, place):
+                return f"{who} does not know of this yet. {how}."
+            if any(self._admits(seed, place) for seed in revoked):
+                return f"{who} lets it in, though its configuration does not: see {place.config}."
+        except OSError as failure:
+            if place.is_local and not runs:
+                return ""  # it does not run, and reads this when it is started
+            return f"{who} does not answer ({failure}), so nobody knows. {how}; then try again."
+        return ""
+
+    def _admits(self, seed: str, place: Place) -> bool:
+        return admits(PoolAccess("", "", seed, self._certificate.read_text()), place.host, place.port, KNOCK_S)
+
+    def form_cluster(self, servers: Mapping[str, Place]) -> None:
+        """Take note of the servers of a cluster, by their names; all of them have copies of this folder.
+
+        Raises:
+            Conflict: This folder is of another pool.
+        """
+        with self._alone():
+            kept = self._read()
+            places = tuple(_entry(each, name) for name, each in servers.items())
+            if kept.places and kept.places != places:
+                message = f"{self.folder} is the folder of another pool already: name a new one with --data."
+                raise Conflict(message, field="data", asked=str(self.folder))
+            if not kept.places:
+                kept = self._changed(kept, places=places)
+            self._write_head(kept, self._urls(kept))
 
     def listens(self, place: Place) -> Path:
         """Take note of a server of this pool; answers its configuration."""
@@ -196,18 +331,18 @@ class PoolAdmission:
 
     def _listens(self, place: Place) -> Path:
         kept = self._read()
-        entry = {
-            "folder": str(place.folder), "host": place.host, "port": place.port,
-            "cluster_port": place.cluster_port, "routes": list(place.routes),
-        }  # fmt: skip
-        kept["places"] = [each for each in kept["places"] if each["folder"] != entry["folder"]] + [entry]
-        self._keep(kept)
-        self._write(kept, place)
+        if place not in self._places(kept):
+            # A folder that was moved is the same server.
+            others = [
+                each
+                for each in self._places(kept)
+                if each.folder != place.folder and (each.host, each.port) != (place.host, place.port)
+            ]
+            kept = self._changed(kept, places=tuple(_entry(each, str(each.folder)) for each in (*others, place)))
+        self._write(kept, place, kept.generation)
         _keep_in_account(place.store / "jetstream")
-        urls = ",".join(f"tls://{each['host']}:{each['port']}" for each in kept["places"])
-        head = PoolAccess.named(str(self.head_file))
-        PoolAccess(urls, "", head.seed, head.certificate).write(self.head_file)
-        return place.folder / "nats.conf"
+        self._write_head(kept, self._urls(kept))
+        return place.config
 
     def apply(self) -> None:
         """Write every server's configuration again, and have those that run on this machine read it.
@@ -216,26 +351,73 @@ class PoolAdmission:
             PoolUnreachable: One of them has not in time; the others have.
         """
         with self._alone():
-            self._apply()
+            self._apply(self._read())
 
-    def _apply(self) -> None:
-        kept, late = self._read(), list[PoolUnreachable]()
-        for each in kept["places"]:
-            place = Place(**{**each, "folder": Path(each["folder"]), "routes": tuple(each["routes"])})
-            self._write(kept, place)
-            # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
+    def refresh(self, place: Place) -> None:
+        """Have a server read what was changed elsewhere, and copied here.
+
+        Raises:
+            PoolUnreachable: It has not in time.
+            StorageDamaged: What was copied does not say.
+        """
+        with self._alone():
+            kept = self._read()
+            if UserKey.from_seed(kept.generation).public not in place.config.read_text():
+                self._write_head(kept, self._urls(kept))
+                self._apply_at(kept, place)
+
+    @property
+    def changed_at(self) -> tuple[int, int]:
+        """Differs once another file says who is let in."""
+        found = self._kept.stat()
+        return found.st_ino, found.st_mtime_ns
+
+    def _apply(self, kept: _Users) -> None:
+        late = list[PoolUnreachable]()
+        for place in self._places(kept):
             try:
-                for _ in range(2):
-                    _read_again(place)
+                self._apply_at(kept, place)
             except PoolUnreachable as failure:
                 late.append(failure)
         if late:
             raise late[0]
 
-    def _write(self, kept: Mapping[str, Any], place: Place) -> None:
-        write_private(place.folder / "nats.conf", self._text(kept, place).encode())
+    def _apply_at(self, kept: _Users, place: Place) -> None:
+        if not place.folder.is_dir():
+            return  # on another machine
+        # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
+        for generation in (UserKey().seed, kept.generation):
+            self._write(kept, place, generation)
+            self._read_again(place, generation)
 
-    def _text(self, kept: Mapping[str, Any], place: Place) -> str:
+    def _read_again(self, place: Place, generation: str) -> None:
+        """Have a server that runs on this machine read its configuration, and wait until it has.
+
+        Raises:
+            PoolUnreachable: It has not read it in time.
+        """
+        if (number := place.process()) is None:
+            return
+        deadline = time.monotonic() + READ_AGAIN_S
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGHUP)
+        while place.process() == number:
+            with contextlib.suppress(OSError):
+                if self._admits(generation, place):
+                    return
+            if time.monotonic() >= deadline:
+                raise PoolUnreachable(
+                    f"The pool's server over {place.folder} has not read its configuration again within"
+                    f" {READ_AGAIN_S:g} s, and lets in whom it let in before; {place.log} may say why. Start it again:"
+                    " it reads it then.",
+                    log=str(place.log),
+                )
+            time.sleep(LOOK_S)
+
+    def _write(self, kept: _Users, place: Place, generation: str) -> None:
+        write_private(place.config, self._text(kept, place, UserKey.from_seed(generation).public).encode())
+
+    def _text(self, kept: _Users, place: Place, generation: str) -> str:
         parts: dict[str, Any] = {
             "server_name": place.folder.name,
             "host": place.host,
@@ -244,11 +426,12 @@ class PoolAdmission:
             "max_payload": MAX_PAYLOAD_BYTES,
             "tls": {"cert_file": str(self._certificate), "key_file": str(self._key), "timeout": 10},
             "accounts": {
-                POOL_ACCOUNT: pool_account([{"nkey": kept["head"]}]),
+                POOL_ACCOUNT: pool_account([{"nkey": kept.head}]),
                 **{
                     f"board-{board}": board_account(board, [{"nkey": public}])
-                    for board, public in sorted(kept["boards"].items())
+                    for board, public in sorted(kept.boards.items())
                 },
+                "generation": {"users": [{"nkey": generation, "permissions": NOTHING}]},
             },
             "authorization": {"timeout": 10},
             # Acknowledged means on the disk, here as on a single board.
@@ -265,7 +448,32 @@ class PoolAdmission:
             }  # fmt: skip
         return json.dumps(parts, indent=1)
 
-    def _read(self) -> dict[str, Any]:
+    def _write_head(self, kept: _Users, urls: str) -> None:
+        PoolAccess(urls, "", kept.head_seed, self._certificate.read_text()).write(self.head_file)
+
+    def _head_urls(self, kept: _Users) -> str:
+        """Where heads find the servers: an operator may have written others into their file."""
+        try:
+            return PoolAccess.named(str(self.head_file)).urls
+        except PoolUnreachable:
+            return self._urls(kept)
+
+    def _urls(self, kept: _Users) -> str:
+        return ",".join(f"tls://{each.host}:{each.port}" for each in self._places(kept))
+
+    def _places(self, kept: _Users) -> list[Place]:
+        return [
+            Place(**{**each, "folder": self._folder_of(str(each["folder"])), "routes": tuple(each["routes"])})
+            for each in kept.places
+        ]
+
+    def _folder_of(self, text: str) -> Path:
+        """A server's folder: one of a cluster is in the pool's. Earlier releases wrote the pool's own down as they were
+        told it, from where they ran."""
+        inside = self.folder / text
+        return self.folder if not inside.is_dir() and Path(text).name == self.folder.name else inside
+
+    def _read(self) -> _Users:
         """Who is let in, and the servers.
 
         Raises:
@@ -273,51 +481,36 @@ class PoolAdmission:
         """
         try:
             kept = json.loads(self._kept.read_text(encoding="utf-8"))
-            users = {"head": str(kept["head"]), "boards": dict(kept["boards"]), "places": list(kept["places"])}
-        except (KeyError, RecursionError, TypeError, ValueError) as failure:
+            # Earlier releases kept the heads' secret in their file alone, and knew no other keys.
+            seed = str(kept.get("head_seed") or PoolAccess.named(str(self.head_file)).seed)
+            return _Users(
+                head=str(kept["head"]),
+                head_seed=seed,
+                boards=dict(kept["boards"]),
+                revoked={name: tuple(map(str, seeds)) for name, seeds in dict(kept.get("revoked", {})).items()},
+                generation=UserKey.from_seed(kept["generation"]).seed if kept.get("generation") else UserKey().seed,
+                places=tuple(dict(each) for each in kept["places"]),
+            )
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError, PoolUnreachable) as failure:
             message = f"{self._kept} is damaged, so nobody can be let in: restore it from a copy, or begin a new pool."
             raise StorageDamaged(message, file=str(self._kept)) from failure
-        return users
 
-    def _keep(self, kept: Mapping[str, Any]) -> None:
-        write_private(self._kept, json.dumps(kept, indent=1).encode())
+    def _changed(self, kept: _Users, **what: Any) -> _Users:
+        """Keep a change; servers are told of it by a key that is new with it."""
+        changed = replace(kept, **what, generation=UserKey().seed)
+        self._keep(changed)
+        return changed
+
+    def _keep(self, kept: _Users) -> None:
+        write_private(self._kept, json.dumps(asdict(kept), indent=1).encode())
+
+
+def _entry(place: Place, folder: str) -> dict[str, Any]:
+    """A server as it is kept."""
+    return {**asdict(place), "folder": folder, "routes": list(place.routes)}
 
 
 def _keep_in_account(store: Path) -> None:
     """What a server kept when it had no accounts is the pool's."""
     if (store / "$G").exists() and not (store / POOL_ACCOUNT).exists():
         (store / "$G").rename(store / POOL_ACCOUNT)
-
-
-def _read_again(place: Place) -> None:
-    """Have a server that runs on this machine read its configuration, and wait until it has: signals that come while
-    one waits are one.
-
-    Raises:
-        PoolUnreachable: It has not read it in time.
-    """
-    # A number in a file may be another process by now; the file goes when a server ends in order.
-    with contextlib.suppress(OSError, ValueError):
-        number = int((place.folder / "nats.pid").read_text())
-        if not _runs(number):
-            return
-        before, deadline = _readings(place), time.monotonic() + READ_AGAIN_S
-        os.kill(number, signal.SIGHUP)
-        while _readings(place) == before and _runs(number):
-            if time.monotonic() >= deadline:
-                raise PoolUnreachable(
-                    f"The pool's server over {place.folder} has not read its configuration again within"
-                    f" {READ_AGAIN_S:g} s; {place.log} may say why. It will when it is started again.",
-                    log=str(place.log),
-                )
-            time.sleep(0.02)
-
-
-def _runs(number: int) -> bool:
-    """Whether a process is a server of a pool; one that has ended and not been waited for has no command line."""
-    return b"nats-server" in Path(f"/proc/{number}/cmdline").read_bytes()
-
-
-def _readings(place: Place) -> int:
-    """How often a server's log says that it has read its configuration again."""
-    return place.log.read_bytes().count(b"Reloaded server configuration")

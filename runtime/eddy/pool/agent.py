@@ -39,11 +39,21 @@ class AgentSettings:
         pool: URL, or the file it is in.
         name: Of the board, unique in the pool.
         width: Jobs of the pool it runs at once; 0 for as many as it has slots.
+        creds: A credentials file of NATS, where neither URL nor file says who connects.
     """
 
     pool: str
     name: str
     width: int = 0
+    creds: str = ""
+
+    def access(self) -> PoolAccess:
+        """Where the pool is, and as whom the board connects.
+
+        Raises:
+            PoolUnreachable: That cannot be read.
+        """
+        return PoolAccess.named(self.pool, self.creds)
 
 
 class Agent:
@@ -67,9 +77,9 @@ class Agent:
         """Be in the pool until cancelled; a pool that does not answer is tried again."""
         while True:
             try:
-                access = PoolAccess.named(self._settings.pool)
-                async with connected(access, f"board {self._settings.name}") as nats:
-                    await self._in_pool(AskingBoard(nats, self._settings.name))
+                name, access = self._settings.name, self._settings.access
+                async with connected(access(), f"board {name}", board=name, access_now=access) as nats:
+                    await self._in_pool(AskingBoard(nats, name))
             except PoolUnreachable as away:
                 _log.warning("the pool does not answer; the board works on alone", reason=away.message)
             except AWAY as failure:

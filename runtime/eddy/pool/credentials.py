@@ -1,7 +1,8 @@
 """Who may speak to the pool's NATS servers: a key pair for each board and for the heads, and the servers' certificate.
 
 Keys are NKeys: Ed25519, written as NATS writes them (base32 of kind, key and CRC-16). A server holds public keys only
-and asks for a signature over a number of its own, so nothing that opens the pool is ever sent.
+and asks for a signature over a number of its own, so nothing that opens the pool is ever sent. Servers that somebody
+else runs may know their users by passwords or tokens, which are in URLs, or by credentials files of NATS.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import ipaddress
 import json
 import re
 import ssl
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,13 +33,18 @@ SERVER_NAME = "eddy-pool"
 CERTIFICATE_DAYS = 3650
 NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
 """X509_V_FLAG_NO_CHECK_TIME, which Python has no name for.  Source: OpenSSL, X509_VERIFY_PARAM_set_flags(3)."""
-LOOPBACK = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-"""Servers of a cluster check each other by address; those of this package are on one machine."""
+LOOPBACK = "127.0.0.1"
 _SEED, _USER = 18 << 3, 20 << 3
 
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Names of boards."""
+_CREDS = re.compile(
+    r"-----BEGIN NATS USER JWT-----\s+(\S+)\s+-+END NATS USER JWT-+.*?"
+    r"-----BEGIN USER NKEY SEED-----\s+(\S+)\s+-+END USER NKEY SEED-+",
+    re.DOTALL,
+)
+"""What `nsc` writes: a JWT that says who somebody is, and the key that proves it.  Source: NATS, ADR-14."""
 
 
 class PoolUnreachable(EddyError):
@@ -111,31 +118,27 @@ class PoolAccess:
         name: Of the board; "" for heads, and for a cluster with users of its own.
         seed: Of its key; "" where the URL says who it is.
         certificate: Of the servers, PEM; "" without TLS, or where the system knows who signed it.
+        jwt: Of a credentials file, which says who has the key; "" where the servers know the key itself.
     """
 
     urls: str
     name: str = ""
     seed: str = ""
     certificate: str = ""
+    jwt: str = ""
 
     @staticmethod
-    def named(pool: str) -> PoolAccess:
+    def named(pool: str, creds: str = "") -> PoolAccess:
         """From a URL, or from the file that `eddy pool up` or `eddy pool admit` wrote.
+
+        Args:
+            pool: Either.
+            creds: A credentials file of NATS, which says who connects; "" where the URL or file does.
 
         Raises:
             PoolUnreachable: It is neither, or it is damaged.
         """
-        if "://" in pool:
-            return PoolAccess(pool)._checked()
-        try:
-            access = PoolAccess(**json.loads(Path(pool).expanduser().read_text(encoding="utf-8")))
-            if not all(isinstance(each, str) for each in asdict(access).values()):
-                raise TypeError
-            return access._checked()
-        except (OSError, RecursionError, ValueError, TypeError) as failure:
-            reason = failure.strerror if isinstance(failure, OSError) else "its content is something else"
-            message = f"{pool} is no URL, and no file that `eddy pool admit` wrote: {reason}."
-            raise PoolUnreachable(message, pool=pool) from failure
+        return _with_creds(_named(pool), creds)._checked() if creds else _named(pool)._checked()
 
     def _checked(self) -> PoolAccess:
         """This, where it is not damaged.
@@ -157,7 +160,9 @@ class PoolAccess:
 
     def write(self, path: Path) -> None:
         """Write it for its owner alone to read."""
-        write_private(path, json.dumps(asdict(self), indent=1).encode())
+        # Releases that know no credentials files read what has none.
+        kept = {name: value for name, value in asdict(self).items() if value or name != "jwt"}
+        write_private(path, json.dumps(kept, indent=1).encode())
 
     def tls(self) -> ssl.SSLContext | None:
         """What a connection trusts: this certificate and no other, whatever the date is said to be: that of a board
@@ -177,6 +182,37 @@ class PoolAccess:
         return context
 
 
+def _named(pool: str) -> PoolAccess:
+    if "://" in pool:
+        return PoolAccess(pool)
+    try:
+        access = PoolAccess(**json.loads(Path(pool).expanduser().read_text(encoding="utf-8")))
+        if not all(isinstance(each, str) for each in asdict(access).values()):
+            raise TypeError
+    except (OSError, RecursionError, ValueError, TypeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "its content is something else"
+        message = f"{pool} is no URL, and no file that `eddy pool admit` wrote: {reason}."
+        raise PoolUnreachable(message, pool=pool) from failure
+    return access
+
+
+def _with_creds(access: PoolAccess, creds: str) -> PoolAccess:
+    """As whom a credentials file says.
+
+    Raises:
+        PoolUnreachable: It is none.
+    """
+    try:
+        found = _CREDS.search(Path(creds).expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "it is no text"
+        raise PoolUnreachable(f"{creds} cannot be read: {reason}.", pool=creds) from failure
+    if found is None:
+        message = f"{creds} is no credentials file of NATS: one has a user's JWT and the seed of its key."
+        raise PoolUnreachable(message, pool=creds)
+    return replace(access, jwt=found[1], seed=found[2])
+
+
 def _is_server(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -185,10 +221,18 @@ def _is_server(url: str) -> bool:
         return False
 
 
-def made_certificate(certificate: Path, key: Path) -> None:
-    """Write a certificate of the servers, signed by itself, and its private key; both PEM."""
+def made_certificate(certificate: Path, key: Path, hosts: Iterable[str] = ()) -> None:
+    """Write a certificate of the servers, signed by itself, and its private key; both PEM.
+
+    Args:
+        certificate: Where.
+        key: Where.
+        hosts: Names and addresses at which servers of a cluster reach each other: they check these. This machine's own
+            is always one.
+    """
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    names = [x509.DNSName(SERVER_NAME), *map(_host_name, dict.fromkeys((LOOPBACK, *hosts)))]
     # Servers of a cluster check each other's dates.
     begins = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
     ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=CERTIFICATE_DAYS)
@@ -200,7 +244,7 @@ def made_certificate(certificate: Path, key: Path) -> None:
         .serial_number(x509.random_serial_number())
         .not_valid_before(begins)
         .not_valid_after(ends)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME), LOOPBACK]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(private, hashes.SHA256())
     )
@@ -209,3 +253,10 @@ def made_certificate(certificate: Path, key: Path) -> None:
     )
     write_private(key, secret)
     write_private(certificate, made.public_bytes(serialization.Encoding.PEM))
+
+
+def _host_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

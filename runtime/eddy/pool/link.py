@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -40,10 +41,13 @@ from nats.js.object_store import ObjectStore
 from eddy.core.errors import EddyError
 from eddy.pool import streams
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
+from eddy.pool.ending import ended
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
 
 RENEW_S = 1.0
 """Between two renewals."""
+REPLICAS = 3
+"""Servers of a cluster that keep each bucket: all goes on where one of them is lost."""
 CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
@@ -59,6 +63,8 @@ CONNECT_S, MOST_CONNECT_S = 2, 16
 many: where all is slow, no attempt would come to its end otherwise."""
 PING_S = 2
 """Wall seconds between two pings; after two that are not answered a server is left for another."""
+REFUSALS = ("authorization", "authentication")
+"""What servers say to whom they do not let in, or let in no more."""
 HANG_UP_S = 5.0
 """Wall seconds that the end of a connection may take."""
 ASKED_S = 3.0
@@ -67,6 +73,15 @@ answers."""
 T = TypeVar("T")
 
 _log = structlog.get_logger("eddy.pool")
+
+
+def _no_matter_of_ours(record: logging.LogRecord) -> bool:
+    """Keep out of the log what asyncio says of each server that ends a connection with TLS: it does not know that the
+    client has begun TLS on it."""
+    return not str(record.msg).startswith("returning true from eof_received()")
+
+
+logging.getLogger("asyncio").addFilter(_no_matter_of_ours)
 
 
 async def steadily(call: Callable[[], Awaitable[T]]) -> T:
@@ -92,37 +107,59 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
 class _Client(Nats):
     """The client of NATS, which signs as one user. Its own way to do that needs two further packages.
 
+    Args:
+        access: Where, and as whom.
+        access_now: Reads that again, before each further connection: a key may have been exchanged since.
+        board: As which board, whose answers go to an inbox of its own; "" for heads.
+
     Attributes:
-        refused: Whether a server did not let this user in.
+        was_in: Whether a server has ever let this user in.
+        refused: Whether one did not, when it was tried last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access: PoolAccess, access_now: Callable[[], PoolAccess] | None = None, board: str = "") -> None:
         super().__init__()
-        self.refused = False
+        self.was_in = self.refused = False
+        self._access, self._access_now = access, access_now
         self._own: dict[str, Any] = {}
-        """Options that go with the user."""
-
-    def be(self, access: PoolAccess) -> None:
-        """Connect as this user, and to servers with this certificate alone."""
-        if access.seed:
-            key = UserKey.from_seed(access.seed)
-            self._public_nkey = key.public
-            self._auth_configured = True
-            self._own["signature_cb"] = key.sign
+        """Options that do not change."""
         if access.certificate:
             self._own |= {"tls": access.tls(), "tls_hostname": SERVER_NAME}
-        if access.name:
-            self._own["inbox_prefix"] = f"_INBOX.{access.name}"
+        # However a board says who it is: its rights are on subjects that carry its name.
+        if board or access.name:
+            self._own["inbox_prefix"] = f"_INBOX.{board or access.name}"
 
-    async def reach(self, urls: str, name: str) -> None:
-        """Connect to one of these servers, and again, for ever, where the connection is lost.
+    def _connect_command(self) -> bytes:
+        """Say who connects, by the key that is in force; called for each connection."""
+        if self._access.seed:
+            key, jwt = UserKey.from_seed(self._access.seed), self._access.jwt
+            self._auth_configured = True
+            self._public_nkey, self._signature_cb = key.public, key.sign
+            self._user_jwt_cb = (lambda: bytearray(jwt.encode())) if jwt else None
+        return super()._connect_command()
+
+    def _read_again(self) -> None:
+        """Take the key that its file has now; what cannot be read changes nothing."""
+        if self._access_now is not None and self.refused:
+            with contextlib.suppress(PoolUnreachable):
+                self._access = self._access_now()
+
+    async def _process_err(self, err_msg: str) -> None:
+        """A server says that it ends the connection. Whatever for, it is made again: where the key was exchanged, with
+        the new one. The client's own way is to close for ever, and nobody who calls it would notice."""
+        if "permissions violation" in err_msg.lower():
+            return await super()._process_err(err_msg)
+        await self._failed(NatsError(err_msg))
+        await self._process_op_err(NatsError(err_msg))
+
+    async def reach(self, name: str) -> None:
+        """Connect to one of the servers, and again, for ever, where the connection is lost.
 
         Args:
-            urls: Of the servers, separated by commas.
             name: Who connects, for the server's log.
         """
         await self.connect(
-            [each.strip() for each in urls.split(",")],
+            [each.strip() for each in self._access.urls.split(",")],
             name=name,
             error_cb=self._failed,
             reconnected_cb=self._came_back,
@@ -138,7 +175,9 @@ class _Client(Nats):
 
     async def _failed(self, failure: Exception) -> None:
         """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
-        if "authorization" in str(failure).lower():
+        if any(word in str(failure).lower() for word in REFUSALS):
+            if self.was_in and not self.refused:
+                _log.warning("the pool's servers do not let this key in any more", who=self.options["name"])
             self.refused = True
         if isinstance(failure, asyncio.TimeoutError) and not self.is_connected:
             self.options["connect_timeout"] = min(2 * self.options["connect_timeout"], MOST_CONNECT_S)
@@ -146,18 +185,22 @@ class _Client(Nats):
     async def _came_back(self) -> None:
         """Servers answer: the next connection is given as long as the first try of this one was."""
         self.options["connect_timeout"] = CONNECT_S
+        self.was_in, self.refused = True, False
 
     async def hang_up(self) -> None:
         """End the connection, whether the server that it leads to answers or stands still."""
+        # A task of its own: the client's end is cancelled where it was about to connect again, and nobody else is.
+        closing = asyncio.ensure_future(self.close())
         try:
-            with contextlib.suppress(*AWAY):
-                await asyncio.wait_for(self.close(), HANG_UP_S)
+            await asyncio.wait([closing], timeout=HANG_UP_S)
         finally:
             self._let_go()
+            await ended([closing])
 
     async def _connect_to_server(self, s: Any) -> None:
         """Begin a connection; what an attempt before left half made, as to a server that stands still, is let go."""
         self._let_go()
+        self._read_again()
         await super()._connect_to_server(s)
 
     def _let_go(self) -> None:
@@ -201,23 +244,30 @@ class Link:
 
 
 @contextlib.asynccontextmanager
-async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> AsyncIterator[Nats]:
+async def connected(
+    access: PoolAccess,
+    name: str,
+    patience_s: float = 10.0,
+    board: str = "",
+    access_now: Callable[[], PoolAccess] | None = None,
+) -> AsyncIterator[Nats]:
     """A connection to a pool's servers, which is made again for ever once it was made.
 
     Args:
         access: Where, and as whom.
         name: Who connects, for the server's log.
         patience_s: Wall time the first connection may take.
+        board: As which board; "" for the one that the access names, and for heads.
+        access_now: Reads the access again where the servers let it in no more; None where it cannot change.
 
     Raises:
         PoolUnreachable: Nothing answers in time, or it does not let this user in.
     """
     if not access.urls:
         raise PoolUnreachable("No server of this pool was ever started: `eddy pool up` starts one.")
-    client = _Client()
-    client.be(access)
+    client = _Client(access, access_now, board)
     try:
-        await asyncio.wait_for(client.reach(access.urls, name), patience_s)
+        await asyncio.wait_for(client.reach(name), patience_s)
     except (*AWAY, NoServersError) as failure:
         await client.hang_up()
         where = ",".join(each.rsplit("@", 1)[-1].rsplit("/", 1)[-1] for each in access.urls.split(","))
@@ -233,20 +283,28 @@ async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> 
 
 
 @contextlib.asynccontextmanager
-async def opened(pool: str, name: str, patience_s: float = 10.0, replicas: int = 1) -> AsyncIterator[Link]:
+async def opened(
+    pool: str, name: str, patience_s: float = 10.0, replicas: int = 0, creds: str = ""
+) -> AsyncIterator[Link]:
     """Connect a head to a pool, and make what is not there yet.
 
     Args:
         pool: URL, or the file it is in.
         name: Who connects, for the server's log.
         patience_s: Wall time the first connection may take.
-        replicas: Servers that keep each bucket, where this makes it.
+        replicas: Servers that keep each bucket, where this makes it; 0 for three where so many are named, else one.
+        creds: A credentials file of NATS, where neither says who connects.
 
     Raises:
         PoolUnreachable: Nothing answers in time.
     """
-    async with connected(PoolAccess.named(pool), name, patience_s) as client:
-        yield await _steadily_made(client, replicas, patience_s)
+
+    def access() -> PoolAccess:
+        return PoolAccess.named(pool, creds)
+
+    async with connected(access(), name, patience_s, access_now=access) as client:
+        several = len(access().urls.split(",")) >= REPLICAS
+        yield await _steadily_made(client, replicas or (REPLICAS if several else 1), patience_s)
 
 
 async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link:

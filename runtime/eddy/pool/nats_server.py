@@ -60,14 +60,15 @@ class NatsServer:
         cluster_port: int = 0,
         routes: tuple[str, ...] = (),
     ) -> None:
-        self.folder, self.host, self._program = folder, host, binary()
         folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder = folder.resolve()  # what the server reads, it may read from elsewhere
+        self.host, self._program = host, binary()
         self._hold: Hold | None = None
         self._take()
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
-        place = Place(folder, host, self.port, cluster_port, routes)
-        self.config, self._log = self.admission.listens(place), place.log
+        self.place = Place(folder, host, self.port, cluster_port, routes)
+        self.config, self._log = self.admission.listens(self.place), self.place.log
         self._process: subprocess.Popen[bytes] | None = None
 
     def _take(self) -> None:

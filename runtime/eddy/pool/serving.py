@@ -49,9 +49,10 @@ class HeadSettings:
         egress_bps: What the pool's store may send in all, bits per second.
         host: Address to listen on.
         port: TCP port; 0 for a free one.
-        replicas: Servers that keep each bucket, where this head makes it.
+        replicas: Servers that keep each bucket, where this head makes it; 0 for as many as there are, up to three.
         replan: When it plans again what boards have.
         patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
+        creds: A credentials file of NATS, where neither URL nor file says who connects.
     """
 
     pool: str
@@ -62,9 +63,10 @@ class HeadSettings:
     egress_bps: float = LINK_BPS
     host: str = "127.0.0.1"
     port: int = 8000
-    replicas: int = 1
+    replicas: int = 0
     replan: ReplanSettings = field(default_factory=ReplanSettings)
     patience_s: float = LEAST_S
+    creds: str = ""
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -130,7 +132,7 @@ class Head:
 
     async def _serve(self, ready: Callable[[], None]) -> None:
         it = self.settings
-        async with opened(it.pool, f"head {it.name}", replicas=it.replicas) as link:
+        async with opened(it.pool, f"head {it.name}", replicas=it.replicas, creds=it.creds) as link:
             await self._see_to_operator(link)
             # A server may end between any two calls; a head that gave up for that would have to start again.
             numbers = await steadily(lambda: numbers_of(link))
