@@ -12,8 +12,8 @@ from functools import partial
 from starlette.types import Scope
 
 from eddy.api.connections import ConnectionLimits
+from eddy.api.keys import Caller
 from eddy.core.errors import RateLimited
-from eddy.core.tenants import TenantRecord
 
 PART = 4
 """One tenant may hold this part of the connections of one address, and operators alone the last such part of all."""
@@ -36,7 +36,7 @@ class InFlight:
         self._held: Counter[str] = Counter()
         self._all = 0
 
-    def take(self, scope: Scope, tenant: TenantRecord) -> None:
+    def take(self, scope: Scope, tenant: Caller) -> None:
         """Count a request, until `end`; an operator's is not counted.
 
         Raises:

@@ -10,19 +10,32 @@ import hmac
 import secrets
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Protocol
 
-from eddy.core.tenants import TenantRecord
 from eddy.files import os_errors, write_private
 
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
 SECRET_BYTES = 32
 
+
+class Caller(Protocol):
+    """Who makes a request: a tenant of a board, or of a pool."""
+
+    @property
+    def id(self) -> str:
+        """Name."""
+
+    @property
+    def admin(self) -> bool:
+        """Whether an operator."""
+
+
 key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
 """Name of the key the request under way came with."""
 cookie_in_use: ContextVar[str] = ContextVar("cookie_in_use", default="")
 """Cookie of the session it came with; "" where it came with the key itself, be there a cookie beside it or not."""
-caller_in_use: ContextVar[TenantRecord | None] = ContextVar("caller_in_use", default=None)
+caller_in_use: ContextVar[Caller | None] = ContextVar("caller_in_use", default=None)
 """Who makes the request under way, once that is known."""
 
 

@@ -11,16 +11,28 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import anyio
 
 from eddy.api.keys import cookie_in_use, key_in_use
 from eddy.api.sessions import Sessions
 from eddy.core.errors import NotFound, Unauthorized
-from eddy.store.keys import Keys
+from eddy.core.tenants import ApiKey
 
 LOOK_S = 1.0
 """Wall seconds after which a stream has ended at the latest, where its key has."""
+
+
+class KeysByName(Protocol):
+    """The keys there are."""
+
+    def get(self, name: str, /) -> ApiKey:
+        """The key of a name.
+
+        Raises:
+            NotFound: There is none.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,7 @@ class OpenStreams:
         clock: Wall time, in seconds since 1970.
     """
 
-    keys: Keys
+    keys: KeysByName
     sessions: Sessions
     clock: Callable[[], float] = time.time
     _open: dict[Credential, set[asyncio.Future[None]]] = field(default_factory=dict)

@@ -210,6 +210,10 @@ def serve(
     replan_factor: Annotated[float, option("replan_factor")] = default("replan_factor"),
     replan_interval_s: Annotated[float, option("replan_interval_s")] = default("replan_interval_s"),
     patience_s: Annotated[float, option("patience_s")] = default("patience_s"),
+    max_connections: Annotated[int, option("max_connections")] = default("max_connections"),
+    max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
+        "max_connections_per_client"
+    ),
     data: Data = DATA,
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -219,6 +223,7 @@ def serve(
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
         from eddy.api import log_lines
+        from eddy.api.connections import ConnectionLimits
         from eddy.pool.replanning import ReplanSettings
         from eddy.pool.serving import Head, HeadSettings
 
@@ -237,6 +242,7 @@ def serve(
             replan=ReplanSettings(replan_factor, replan_interval_s),
             patience_s=patience_s,
             creds=pool_creds,
+            connections=ConnectionLimits(max_connections, max_connections_per_client),
         )
         head = Head(settings)
 

@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fnmatch
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
+import anyio
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
-from nats.errors import TimeoutError as NatsTimeout
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
-from eddy.pool.feeds import HeadCredential
+from eddy.api.open_streams import Credential
+from eddy.pool.ending import ended
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
-from eddy.pool.records import FINAL
+from eddy.pool.link import AWAY
+from eddy.pool.reading import FORGET_S
+from eddy.pool.records import FINAL, PoolJob
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
 from eddy.store.events import unknown_event
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 LOOK_S = 0.5
-"""Wall seconds without an event after which it is looked whether more can come."""
+"""Wall seconds without an event after which no more come, of a job that has ended or of those that are there."""
 SILENT_S = 15.0
 """Wall seconds of silence after which a comment is sent."""
 
 
 @router.get("/jobs/{number}/events")
-async def events(
-    number: Number, parts: Parts, caller: Caller, request: Request, last_event_id: LastEventId = None
-) -> Response:
+async def events(number: Number, parts: Parts, caller: Caller, last_event_id: LastEventId = None) -> Response:
     """What happened to a job, as it happens."""
     job = await visible(parts, caller, number)
     subject = f"eddy.events.{job.tenant}.{job.id}"
     after = 0 if last_event_id is None else await _place(parts, subject, last_event_id)
-
-    async def ended() -> bool:
-        return (await parts.table.job(job.id)).ended
-
-    told = _told(parts, subject, after, ended, one=True)
-    return _feed(parts, request, told)
+    return _feed(parts, _told_of(parts, job, after))
 
 
 @router.get("/events")
 async def all_events(
     parts: Parts,
     caller: Caller,
-    request: Request,
     last: PastEvents = 0,
     follow: GoOn = True,
     last_event_id: LastEventId = None,
@@ -61,11 +60,7 @@ async def all_events(
         if last:
             parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
         after = await _before_last(parts, subject, last)
-
-    async def ended() -> bool:
-        return not follow
-
-    return _feed(parts, request, _told(parts, subject, after, ended))
+    return _feed(parts, _told(parts, subject, after, follow))
 
 
 async def _place(parts: HeadParts, subject: str, asked: int) -> int:
@@ -117,60 +112,114 @@ def _from(after: int, filter_subject: str | None = None) -> ConsumerConfig:
     )
 
 
-def _feed(parts: HeadParts, request: Request, told: AsyncGenerator[str, None]) -> Response:
+def _feed(parts: HeadParts, told: AsyncGenerator[str, None]) -> Response:
     """What is told, for as long as a request with the same key or session would be taken."""
-    credential = HeadCredential.of(request, parts.sessions)
+    credential = Credential.in_use()
 
     async def while_good() -> AsyncIterator[str]:
-        parts.feeds.opened(credential)
-        try:
-            yield BEGIN
-            async with contextlib.aclosing(told):
-                async for text in told:
-                    if not await parts.feeds.good(credential):
-                        return
-                    if text:
-                        yield text
-        finally:
-            parts.feeds.closed(credential)
+        ending = asyncio.ensure_future(parts.ending.wait())
+        with parts.standing.held(credential) as over:
+            try:
+                yield BEGIN
+                while (text := await _unless((over, ending), told)) is not None:
+                    yield text
+            finally:
+                ending.cancel()
+                with anyio.CancelScope(shield=True):  # a client that leaves leaves nothing behind at the servers
+                    await told.aclose()
 
     return StreamingResponse(while_good(), headers=dict(HEADERS), media_type="text/event-stream")
 
 
-async def _told(
-    parts: HeadParts, subject: str, after: int, ended: Callable[[], Awaitable[bool]], one: bool = False
-) -> AsyncGenerator[str, None]:
-    """Events of a subject from a place in the stream on, until no more can come and all was told; "" where nothing
-    has come for `LOOK_S`.
-
-    Args:
-        parts: The head's.
-        subject: Of which jobs.
-        after: The place.
-        ended: Whether no more can come; asked where none has come for `LOOK_S`.
-        one: Whether it is one job's, of which the last event says so.
-    """
-    following = await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=_from(after))
-    silent_s = 0.0
+async def _unless(over: Sequence[asyncio.Future[Any]], told: AsyncGenerator[str, None]) -> str | None:
+    """What is told next; None where nothing is, or once one of `over` is done."""
+    following: asyncio.Future[str | None] = asyncio.ensure_future(anext(told, None))
     try:
-        while True:
-            try:
-                message = await following.next_msg(timeout=LOOK_S)
-            except NatsTimeout:
-                if await ended():
-                    break
-                silent_s += LOOK_S
-                if silent_s >= SILENT_S:
-                    silent_s = 0.0
-                    yield HEARTBEAT
-                yield ""
-                continue
-            data = json.loads(message.data)
-            number = parts.numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
-            event = parts.numbers.event.told(message.metadata.sequence.stream)
-            yield encode(data.pop("kind"), {"job": number, **data}, event)
-            if one and data.get("state") in FINAL:
-                break
+        await asyncio.wait([following, *over], return_when=asyncio.FIRST_COMPLETED)
+        return following.result() if following.done() else None
     finally:
-        await following.unsubscribe()
+        # What it leaves it takes back by itself: cancelled again and again, as by a client that left, it would not.
+        with anyio.CancelScope(shield=True):
+            await ended([following])
+
+
+async def _told(parts: HeadParts, subject: str, after: int, follow: bool) -> AsyncGenerator[str, None]:
+    """Events of all jobs of a subject from a place in the stream on; those alone that are there, unless to follow."""
+    async with _subscribed(parts, subject, after) as events:
+        while True:
+            if text := await events.next(SILENT_S if follow else LOOK_S):
+                yield text
+            elif follow:
+                yield HEARTBEAT
+            else:
+                break
     yield encode("end", {})
+
+
+async def _told_of(parts: HeadParts, job: PoolJob, after: int) -> AsyncGenerator[str, None]:
+    """Events of a job from a place in the stream on, until the last is told, or it has ended and no more come."""
+    with parts.lead.mirror.followers.following(job.id) as followed:
+        has_ended = (await parts.table.job(job.id)).ended
+        async with _subscribed(parts, f"eddy.events.{job.tenant}.{job.id}", after) as events:
+            while not events.final:
+                changed = followed.changed
+                has_ended = has_ended or (followed.latest is not None and followed.latest[0].ended)
+                if text := await events.next(LOOK_S if has_ended else SILENT_S, None if has_ended else changed):
+                    yield text
+                elif has_ended:
+                    break
+                elif not changed.is_set():
+                    yield HEARTBEAT
+    yield encode("end", {})
+
+
+class _Events:
+    """Events of a subject as they come.
+
+    Attributes:
+        final: Whether the last one says that its job has ended.
+    """
+
+    def __init__(self, parts: HeadParts, subscription: JetStreamContext.PushSubscription) -> None:
+        self._js, self._numbers, self._subscription = parts.link.js, parts.numbers, subscription
+        self._coming: asyncio.Future[Msg] | None = None
+        self.final = False
+
+    async def next(self, wait_s: float, or_else: asyncio.Event | None = None) -> str:
+        """The next event, encoded; "" where none has come in time, or something else happened before."""
+        self._coming = coming = self._coming or asyncio.ensure_future(self._subscription.next_msg(timeout=None))
+        happens = asyncio.ensure_future((or_else or asyncio.Event()).wait())
+        try:
+            await asyncio.wait([coming, happens], timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await ended([happens])
+        if not coming.done():
+            return ""
+        message, self._coming = coming.result(), None
+        data = json.loads(message.data)
+        number = self._numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
+        event = self._numbers.event.told(message.metadata.sequence.stream)
+        self.final = data.get("state") in FINAL
+        return encode(data.pop("kind"), {"job": number, **data}, event)
+
+    async def close(self) -> None:
+        """No more are wanted; nothing is left of it at the servers, which bound the consumers of a stream."""
+        if self._coming is not None:
+            await ended([self._coming])
+        consumer = self._subscription._consumer  # another than at first, where the client had to begin again
+        with contextlib.suppress(*AWAY):
+            await self._subscription.unsubscribe()
+        with contextlib.suppress(*AWAY):
+            await asyncio.wait_for(self._js.delete_consumer(EVENTS, consumer), FORGET_S)
+
+
+@contextlib.asynccontextmanager
+async def _subscribed(parts: HeadParts, subject: str, after: int) -> AsyncIterator[_Events]:
+    config = _from(after)
+    events = _Events(
+        parts, await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=config)
+    )  # fmt: skip
+    try:
+        yield events
+    finally:
+        await events.close()

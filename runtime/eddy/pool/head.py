@@ -13,8 +13,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from eddy.api import problems
+from eddy.api.connections import ConnectionLimits
+from eddy.api.ending import Ending
 from eddy.api.limits import BodyLimit
 from eddy.api.metrics import Measured
+from eddy.api.requests import Requests
 from eddy.core.errors import InvalidRequest
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (
@@ -53,6 +56,7 @@ def create_head(
     max_blob_bytes: int = 256 << 20,
     page_size: int = 50,
     beside: Callable[[], Awaitable[None]] | None = None,
+    connections: ConnectionLimits = ConnectionLimits(),  # noqa: B008
 ) -> FastAPI:
     """The application of one head; its lifespan runs `lead`.
 
@@ -64,8 +68,9 @@ def create_head(
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.
         beside: Awaited once it has started.
+        connections: Bounds on connections, and so on what a tenant has under way at once.
     """
-    parts = HeadParts(link, lead, catalogue, numbers, max_blob_bytes, page_size)
+    parts = HeadParts(link, lead, catalogue, numbers, max_blob_bytes, page_size, connections)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -84,6 +89,8 @@ def create_head(
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
+    app.add_middleware(Ending, ending=parts.ending)
+    app.add_middleware(Requests)
     for router in routers():
         app.include_router(router)
     dashboard.install(app)
@@ -115,7 +122,7 @@ async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
     gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods)
-    running = [asyncio.ensure_future(going_on(each.run)) for each in (lead, gate)]
+    running = [asyncio.ensure_future(going_on(each)) for each in (lead.run, gate.run, parts.standing.watch)]
     try:
         yield
     finally:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from eddy.api.connections import ConnectionLimits
+from eddy.api.in_flight import InFlight
+from eddy.api.keys import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.metrics import Metrics
 from eddy.api.numbers import Decimal
+from eddy.api.open_streams import OpenStreams
 from eddy.api.problems import Forbidden
 from eddy.api.rates import Rates
 from eddy.api.session_bodies import SAFE, SessionCookie, session_of
@@ -18,7 +23,6 @@ from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
-from eddy.pool.feeds import Feeds
 from eddy.pool.figures import PoolFigures
 from eddy.pool.forecast import Forecasts
 from eddy.pool.lead import Lead
@@ -47,15 +51,18 @@ class HeadParts:
         numbers: How jobs and events are told.
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.
+        connections: Bounds on connections, and so on what a tenant has under way at once.
         sessions: Browsers that are logged in at this head.
         table, blobs, tenants, keys: What the pool keeps.
         rounds: What tenants' weights are on each board.
         forecasts: What is expected of jobs.
         bounds: How many jobs tenants may have.
         metrics: Of the pool, and of this head.
-        feeds: Streams of these sessions and keys.
+        standing: Streams and waits that are open, with what they were opened with.
+        held: Requests under way, by tenant.
         uploads: Bytes that tenants are sending.
         looks: Dry runs, and looks back at events, by tenant.
+        ending: Set once the head ends: streams and waits end then.
     """
 
     link: Link
@@ -64,6 +71,7 @@ class HeadParts:
     numbers: Numbers
     max_blob_bytes: int
     page_size: int
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     sessions: Sessions = field(default_factory=Sessions)
     table: PoolJobs = field(init=False)
     blobs: PoolBlobs = field(init=False)
@@ -73,9 +81,11 @@ class HeadParts:
     forecasts: Forecasts = field(init=False)
     bounds: Bounds = field(init=False)
     metrics: Metrics = field(init=False)
-    feeds: Feeds = field(init=False)
+    standing: OpenStreams = field(init=False)
+    held: InFlight = field(init=False)
     uploads: UploadsUnderWay = field(init=False)
     looks: Rates = field(default_factory=Rates)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         """All others are made of the pool and of this head's part in deciding."""
@@ -86,7 +96,8 @@ class HeadParts:
         self.forecasts = Forecasts(lead.seen)
         self.bounds = Bounds(link, lead.mirror)
         self.metrics = Metrics(PoolFigures(link, lead, self.rounds))
-        self.feeds = Feeds(self.sessions, self.tenants.of_hash)
+        self.standing = OpenStreams(lead.mirror.keys, self.sessions)
+        self.held = InFlight(self.connections)
         self.uploads = UploadsUnderWay(UPLOADS * self.max_blob_bytes)
 
 
@@ -118,15 +129,22 @@ async def caller_of(
     Raises:
         Unauthorized: Nobody has this key, or it has ended, and there is no such session.
         Forbidden: The key only reads, or a session's request that changes something does not carry the session's token.
+        RateLimited: It has as many requests under way as it may.
     """
     response.headers["Cache-Control"] = "no-store"
     if given is not None:
-        caller = await parts.tenants.of_key(given.credentials)
+        caller, cookie = await parts.tenants.of_key(given.credentials), ""
     else:
         session = session_of(parts.sessions, cookie, request.method, request.headers.get(HEADER, ""))
         caller = await parts.tenants.of_hash(session.key_hash)
     if caller.scope == KeyScope.READ.value and request.method not in SAFE and request.url.path != SESSION:
         raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    assert caller.key is not None
+    parts.lead.mirror.keys.met(caller.key)
+    caller_in_use.set(caller)
+    key_in_use.set(caller.key.id)
+    cookie_in_use.set(cookie)
+    parts.held.take(request.scope, caller)
     return caller
 
 

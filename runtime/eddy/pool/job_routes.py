@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.estimates import DryRun
 from eddy.api.explained import Explained
 from eddy.api.job_filters import ListQuery, cursor_of
+from eddy.api.leaving import while_connected
+from eddy.api.open_streams import Credential
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
@@ -25,8 +29,6 @@ from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.tenants import PoolTenant
 
-LOOK_S = 0.05
-"""Between two looks at a record that somebody waits for."""
 NOT_SUBMITTED = (1 << 63) - 1
 """Number of a job that is tried out: behind all others of its tenant."""
 PATIENCE_S = 20.0
@@ -93,6 +95,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
 @router.get("/jobs/{number}")
 async def show_job(
     number: Number,
+    request: Request,
     parts: Parts,
     caller: Caller,
     wait: Wait = 0.0,
@@ -100,11 +103,33 @@ async def show_job(
 ) -> Any:
     """The job object; with `wait` once it has ended, or is not in that state any more."""
     job = await visible(parts, caller, number)
-    deadline = time.monotonic() + wait
-    while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
-        await asyncio.sleep(LOOK_S)
-        job = await parts.table.job(job.id)
+
+    def good(job: PoolJob) -> bool:
+        return job.ended or while_state not in (None, job.state)
+
+    if wait and not good(job):
+        job = await _waited_for(parts, request, job.id, good, wait)
     return _shown(parts, job, caller)
+
+
+async def _waited_for(
+    parts: HeadParts, request: Request, number: int, good: Callable[[PoolJob], bool], wait_s: float
+) -> PoolJob:
+    """A job once it is good, or when the time is over; for as long as the client stays, and its key is good.
+
+    Raises:
+        ClientDisconnect: Nobody waits any more.
+        Unauthorized: The key or the session has ended meanwhile.
+    """
+    credential = Credential.in_use()
+    read = partial(parts.table.read, number)
+    until = partial(parts.lead.mirror.followers.until, number, read, good, wait_s, parts.ending)
+    with parts.standing.held(credential) as over:
+        try:
+            return await while_connected(request, until, over)
+        except ClientDisconnect:
+            parts.standing.check(credential)
+            raise
 
 
 @router.delete("/jobs/{number}", status_code=202)

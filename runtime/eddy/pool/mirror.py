@@ -18,6 +18,7 @@ from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
 from eddy.pool.floods import LEASES, Floods
 from eddy.pool.inputs_there import InputsThere
+from eddy.pool.job_followers import JobFollowers
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, RENEW_S, Link
 from eddy.pool.open_jobs import OpenJobs
@@ -26,6 +27,7 @@ from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.streams import LEASE_S
 from eddy.pool.table import PoolJobs
+from eddy.pool.tenant_keys import KnownKeys, PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.pool.whole_arrays import WholeArrays
 
@@ -128,6 +130,8 @@ class Mirror:
         there: Inputs that boards were sent.
         index: All jobs, to be listed.
         arrays: Which arrays are there whole.
+        followers: Who waits for a job.
+        keys: Tenants' keys.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
@@ -148,6 +152,7 @@ class Mirror:
         self.there = InputsThere()
         self.index = JobIndex()
         self.arrays = WholeArrays()
+        self.followers, self.keys = JobFollowers(), KnownKeys()
         self._revision = 0
         self._moved = asyncio.Event()
         self._kinds_known = asyncio.Event()
@@ -156,7 +161,7 @@ class Mirror:
         self.seen = PoolSeen()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
-        self._follows = (self._boards, self._leases, self._jobs, self._tenants)
+        self._follows = (self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys)
 
     def alive(self, name: str) -> bool:
         """Whether a board's lease holds."""
@@ -288,6 +293,7 @@ class Mirror:
                     self._take(each)
                 self._revision = revision
                 self._moved.set()
+                self.followers.tell(job, revision)
 
     async def caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
@@ -307,6 +313,11 @@ class Mirror:
                 if tenant is not None:
                     self.tenants[tenant.id] = tenant
                     self.changed.set()
+
+    async def _tenant_keys(self) -> None:
+        async with contextlib.aclosing(PoolKeys(self._link).following()) as following:
+            async for key in following:
+                self.keys.take(key)
 
     @property
     def weights(self) -> dict[str, float]:

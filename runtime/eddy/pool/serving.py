@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,7 @@ class HeadSettings:
         replan: When it plans again what boards have.
         patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
         creds: A credentials file of NATS, where neither URL nor file says who connects.
+        connections: Bounds on connections, as a board's server has them.
     """
 
     pool: str
@@ -67,6 +69,7 @@ class HeadSettings:
     replan: ReplanSettings = field(default_factory=ReplanSettings)
     patience_s: float = LEAST_S
     creds: str = ""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -98,7 +101,7 @@ class Head:
             message = f"There is no policy {settings.policy!r} that places."
             raise InvalidRequest(message, field="policy", allowed=sorted(METHODS))
         self.settings = settings
-        self._limits = descriptors.fitting(ConnectionLimits())
+        self._limits = descriptors.fitting(settings.connections)
         self._socket = listen(settings.host, settings.port)
         self.url = f"http://{settings.host}:{self._socket.getsockname()[1]}"
         self._uvicorn: uvicorn.Server | None = None
@@ -142,8 +145,8 @@ class Head:
             async def begun() -> None:
                 ready()
 
-            app = create_head(link, lead, catalogue, numbers, beside=begun)
-            self._uvicorn = _Quiet(configuration(app, self._limits))
+            app = create_head(link, lead, catalogue, numbers, beside=begun, connections=self._limits)
+            self._uvicorn = _Quiet(configuration(app, self._limits), app.state.parts.ending)
             self._uvicorn.should_exit = self._told
             watching = asyncio.ensure_future(self._until_replaced(link))
             await self._uvicorn.serve(sockets=[self._socket])
@@ -182,7 +185,21 @@ class Head:
 
 
 class _Quiet(uvicorn.Server):
-    """uvicorn's loop, with the signals left to `eddy.signals`."""
+    """uvicorn's loop, with the signals left to `eddy.signals`.
+
+    Args:
+        config: uvicorn's.
+        ending: Set before connections are waited for.
+    """
+
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End streams and waits, then connections."""
+        self._ending.set()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def]

@@ -140,9 +140,14 @@ class PoolJobs:
         Raises:
             NotFound: There is none.
         """
-        return (await self._read(number))[0]
+        return (await self.read(number))[0]
 
-    async def _read(self, number: int) -> tuple[PoolJob, int]:
+    async def read(self, number: int) -> tuple[PoolJob, int]:
+        """A record, and its revision.
+
+        Raises:
+            NotFound: There is none.
+        """
         try:
             entry = await self._link.jobs.get(str(number))
         except KeyNotFoundError:
@@ -158,7 +163,7 @@ class PoolJobs:
         """
         for tried in range(TRIES):
             await asyncio.sleep(0.01 * max(tried - 2, 0))
-            job, revision = await self._read(number)
+            job, revision = await self.read(number)
             changed = how(job)
             if changed == job:
                 return job

@@ -9,7 +9,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import asdict
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
@@ -141,6 +141,13 @@ class PoolKeys:
         latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
         return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
 
+    async def following(self) -> AsyncGenerator[ApiKey, None]:
+        """Every key, and every change from then on."""
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is not None and entry.key.startswith(KEY) and entry.operation is None:
+                    yield _decoded(entry.key[len(KEY) :], entry.value)
+
     async def named(self, key: str) -> ApiKey:
         """The key of this name.
 
@@ -151,6 +158,31 @@ class PoolKeys:
             if each.id == key:
                 return each
         raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
+
+
+class KnownKeys:
+    """Keys as a head last heard of them, without a question to the servers."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, ApiKey] = {}
+
+    def take(self, key: ApiKey) -> None:
+        """A key is new, or changed."""
+        self._keys[key.id] = key
+
+    def met(self, key: ApiKey) -> None:
+        """Somebody came with a key that was just read: it may be heard of only later."""
+        self._keys.setdefault(key.id, key)
+
+    def get(self, name: str) -> ApiKey:
+        """The key of this name.
+
+        Raises:
+            NotFound: It was not heard of.
+        """
+        if (found := self._keys.get(name)) is None:
+            raise NotFound(f"There is no key {name}: `eddy key list` lists them.", field="key", asked=name)
+        return found
 
 
 def new_secret() -> str:

@@ -14,7 +14,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
-from eddy.core.tenants import KeyScope
+from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
 from eddy.pool.record_json import known
@@ -40,6 +40,7 @@ class PoolTenant:
         scope: What the key may do that it asks with.
         key_expires_unix_s: When that key ends by itself, or None.
         display_name: What people call it, in any script; "" where it has no other name.
+        key: That key, or None.
     """
 
     id: str
@@ -50,6 +51,7 @@ class PoolTenant:
     scope: str = KeyScope.TENANT.value
     key_expires_unix_s: float | None = None
     display_name: str = ""
+    key: ApiKey | None = None
 
     @staticmethod
     def decode(data: bytes | None) -> PoolTenant:
@@ -59,7 +61,7 @@ class PoolTenant:
     def encode(self) -> bytes:
         """What `decode` reads; without what is a key's."""
         kept = asdict(self)
-        del kept["scope"], kept["key_expires_unix_s"]
+        del kept["scope"], kept["key_expires_unix_s"], kept["key"]
         return json.dumps(kept).encode()
 
 
@@ -159,6 +161,7 @@ class PoolTenants:
             key.scope is KeyScope.OPERATOR or reads_all,
             scope=key.scope.value,
             key_expires_unix_s=key.expires_unix_s,
+            key=key,
         )
 
     async def all(self) -> list[PoolTenant]:
