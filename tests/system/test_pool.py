@@ -263,7 +263,7 @@ def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool
         ("POST", "/v1/admin/tenants", {"id": "eve", "admin": "false"}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "operator": True}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_jobs": "1"}}),
-        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_blob_bytes": 1}}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_blob_bytes": -1}}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "attributes": {"weight": 0}}),
         ("PATCH", "/v1/admin/tenants/operator", {"weight": True}),
         ("PATCH", "/v1/admin/tenants/operator", {"min_progress": 0.5}),

@@ -282,8 +282,10 @@ def test_tenants_are_added_and_changed_as_on_a_board(pool: Pool) -> None:
     shown = {each["id"]: (each["quota"]["max_jobs"], each["attributes"]) for each in pool.operator(head).tenants()}
     assert shown["ada"] == (500, {"weight": 2.0})
     assert shown["grace"] == (9, {"weight": 3.0})
+    said("add", "lin", "--max-blob-bytes", "4096")
+    assert pool.operator(head).tenants()[2]["quota"]["max_blob_bytes"] == 4096
     refused = CliRunner().invoke(
-        app, ["tenant", "add", "lin", "--max-blob-bytes", "1", "--url", head.url, "--key", pool.key]
+        app, ["tenant", "set", "lin", "--max-slot-s", "1", "--url", head.url, "--key", pool.key]
     )
     assert refused.exit_code != 0
 

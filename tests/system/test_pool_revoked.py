@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from eddy.cli.main import app
 from eddy.core.errors import NotFound, StorageDamaged
 from eddy.pool import admission as module
 from eddy.pool.admission import HEADS, Place, PoolAdmission
-from eddy.pool.credentials import PoolAccess, PoolUnreachable
+from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.handshake import admits
 from eddy.pool.link import connected
 from eddy.pool.nats_server import NatsServer, free_port
@@ -203,7 +204,7 @@ def test_servers_of_which_nobody_knows_are_named(tmp_path: Path) -> None:
         away = Place(tmp_path / "two", "192.0.2.1", 4222)
         untold = Place(tmp_path / "three", "127.0.0.1", server.port)
         for place, said in ((away, "does not answer"), (untold, "does not know of this yet. Copy")):
-            other = replace(kept, generation=module.UserKey().seed)
+            other = replace(kept, generation=UserKey().seed)
             with patch.object(module, "KNOCK_S", 0.2):
                 assert said in admission._staleness(other, place, ())
         assert "lets it in, though" in admission._staleness(kept, untold, [kept.head_seed])
@@ -279,17 +280,17 @@ def test_what_an_earlier_release_kept_is_read(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     with NatsServer(tmp_path / "here" / "pool").running() as server:
         server.admission.admit("b1")
-        kept = module.json.loads((server.folder / "users.json").read_text())
+        kept = json.loads((server.folder / "users.json").read_text())
         kept["places"][0]["folder"] = "pool"
         old = {name: kept[name] for name in ("head", "boards", "places")}
-        (server.folder / "users.json").write_text(module.json.dumps(old))
+        (server.folder / "users.json").write_text(json.dumps(old))
         with Stolen(server.admission.board_file("b1")) as thief:
             PoolAdmission(server.folder).revoke("b1")
             assert thief.is_out()
         with pytest.raises(NotFound):
             PoolAdmission(server.folder).revoke("b2")
         for damaged in ({**kept, "generation": "x"}, {**kept, "revoked": 3}):
-            (server.folder / "users.json").write_text(module.json.dumps(damaged))
+            (server.folder / "users.json").write_text(json.dumps(damaged))
             with pytest.raises(StorageDamaged):
                 PoolAdmission(server.folder).revoke("b1")
 

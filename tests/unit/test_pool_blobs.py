@@ -1,66 +1,168 @@
-"""Bytes that several bring at once are kept once."""
+"""What tenants' bytes are counted by: records, references, parts of what is stored, and how the store is divided."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from eddy.core.errors import RateLimited
-from eddy.pool.blobs import PoolBlobs
-from eddy.pool.link import Link
-from eddy.pool.uploads import UploadsUnderWay
-from nats.js.errors import ObjectNotFoundError
+from eddy.pool.blob_writer import PIECE_BYTES, in_pieces
+from eddy.pool.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
+from eddy.pool.downloads import StoredBytes
+from eddy.pool.needed_inputs import NeededInputs
+from eddy.pool.record_bytes import ENTRY_BYTES, RecordBytes
+from eddy.pool.records import RUNNING, SUCCEEDED, PoolJob
+from eddy.pool.streams import EVENTS, STORE, WRITTEN
+from hypothesis import given
+from hypothesis import strategies as st
+from nats.js.api import StreamConfig
+from nats.js.errors import BadRequestError, NotFoundError
 
 
-class Store:
-    """An object store that takes its time."""
+def job(number: int, tenant: str = "ada", **more: Any) -> PoolJob:
+    return PoolJob(number, tenant, {"application": "a", "inputs": {"x": ["s1", "s2"]}}, 0.0, **more)
 
-    def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
-        self.puts: list[str] = []
-        self.under_way = self.most = 0
 
-    async def get_info(self, name: str) -> Any:
+def test_records_count_once_as_they_grow_and_stay_when_their_jobs_have_ended() -> None:
+    records = RecordBytes()
+    for size in (100, 160, 130):
+        records.take(job(1, state=RUNNING), size, news=True)
+    records.take(job(1, state=SUCCEEDED), 200, news=True)
+    records.take(job(2, state=SUCCEEDED), 50, news=False)
+    records.take(job(3, "grace"), 10, news=True)
+    collected = job(1, state=SUCCEEDED, collected_unix_s=1.0)
+    records.take(collected, 210, news=True)
+    assert (records.of("ada"), records.of("grace")) == (250 + 2 * ENTRY_BYTES, 10 + ENTRY_BYTES)
+    assert records.total == 260 + 3 * ENTRY_BYTES
+    begun = RecordBytes()
+    begun.take(collected, 210, news=False)  # a head that starts reads it as one that was there
+    assert begun.of("ada") == 210 + ENTRY_BYTES
+
+
+def test_what_jobs_need_is_needed_until_the_last_of_them_has_ended() -> None:
+    needed = NeededInputs()
+    for number in (1, 2, 1):
+        needed.take(job(number))
+    assert needed.needs("ada", "s2")
+    assert not needed.needs("grace", "s2")
+    needed.take(job(1, state=SUCCEEDED))
+    needed.take(job(1, state=SUCCEEDED))
+    assert needed.needs("ada", "s2")
+    needed.take(job(2, state=SUCCEEDED))
+    assert not needed.needs("ada", "s2")
+    assert not needed._jobs
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.data())
+def test_a_part_of_blobs_end_to_end_is_in_these_blobs(sizes: list[int], data: st.DataObject) -> None:
+    blobs = [bytes([at]) * size for at, size in enumerate(sizes)]
+    whole, names = b"".join(blobs), [str(at) for at in range(len(sizes))]
+    stored = StoredBytes("ada", names, sizes)
+    begin = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(begin, len(whole)))
+    found = stored.within(begin, stop)
+    assert b"".join(blobs[int(name)][first:behind] for name, first, behind in found) == whole[begin:stop]
+    assert all(first < behind for _, first, behind in found)
+    assert stored.size_bytes == len(whole)
+    assert (stored.tag == names[0]) == (len(names) == 1)
+
+
+def test_bytes_come_in_pieces_that_boards_can_ask_for() -> None:
+    async def chunks(sizes: list[int]) -> AsyncGenerator[bytes, None]:
+        for at, size in enumerate(sizes):
+            yield bytes([at % 256]) * size
+
+    async def pieces(sizes: list[int]) -> list[bytes]:
+        return [piece async for piece in in_pieces(chunks(sizes))]
+
+    for sizes in ([], [0], [1], [PIECE_BYTES], [3 * PIECE_BYTES + 5], [100_000] * 9, [PIECE_BYTES - 1, 1, 1]):
+        found = asyncio.run(pieces(sizes))
+        assert b"".join(found) == b"".join(bytes([at % 256]) * size for at, size in enumerate(sizes))
+        assert all(len(piece) == PIECE_BYTES for piece in found[:-1])
+        assert all(0 < len(piece) <= PIECE_BYTES for piece in found[-1:])
+
+
+class Servers:
+    """Servers that can set so much aside, and refuse more."""
+
+    def __init__(self, free_bytes: int) -> None:
+        self.free_bytes = free_bytes
+        self.streams = {name: StreamConfig(name=name, max_bytes=-1) for name in (EVENTS, STORE, WRITTEN)}
+        self.tried = 0
+
+    def _reserved(self) -> int:
+        return sum(max(config.max_bytes or 0, 0) for config in self.streams.values())
+
+    async def stream_info(self, name: str) -> Any:
         await asyncio.sleep(0)
-        if name not in self.kept:
-            raise ObjectNotFoundError
-        return SimpleNamespace(size=len(self.kept[name]))
+        if name not in self.streams:
+            raise NotFoundError
+        return SimpleNamespace(config=replace(self.streams[name]))
 
-    async def put(self, name: str, data: bytes) -> None:
-        self.puts.append(name)
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        self.under_way -= 1
-        self.kept[name] = data
+    async def add_stream(self, config: StreamConfig) -> None:
+        await asyncio.sleep(0)
+        self.tried += 1
+        if config.name in self.streams:
+            raise BadRequestError(err_code=NAME_IN_USE)
+        if self._reserved() + int(config.max_bytes or 0) > self.free_bytes:
+            raise BadRequestError(err_code=10005)
+        self.streams[str(config.name)] = config
 
+    async def update_stream(self, config: StreamConfig) -> None:
+        await asyncio.sleep(0)
+        self.streams[str(config.name)] = config
+        assert self._reserved() <= self.free_bytes
 
-def test_what_many_write_at_once_is_kept_once_and_others_do_not_wait_for_it() -> None:
-    async def check() -> None:
-        store = Store()
-        blobs = PoolBlobs(cast(Link, SimpleNamespace(blobs=store)))
-        brought = [(tenant, data) for tenant in ("ada", "grace") for data in (b"zeros", b"zeros", b"ones", b"zeros")]
-        names = await asyncio.gather(*(blobs.put(*each) for each in brought))
-        assert [store.kept[f"{tenant}/{name}"] for (tenant, _), name in zip(brought, names, strict=True)] == [
-            data for _, data in brought
-        ]
-        assert len(store.puts) == len(set(store.puts)) == 4
-        assert store.most == 4
-
-    asyncio.run(check())
+    async def delete_stream(self, name: str) -> None:
+        await asyncio.sleep(0)
+        if self.streams.pop(name, None) is None:
+            raise NotFoundError
 
 
-def test_a_tenant_that_sends_more_at_once_than_it_may_is_refused_and_no_other_is() -> None:
-    uploads = UploadsUnderWay(100)
-    with uploads.counting("ada") as first, uploads.counting("ada") as second, uploads.counting("grace") as other:
-        first(60)
-        second(40)
-        with pytest.raises(RateLimited) as refused:
-            second(1)
-        assert refused.value.details == {"limit": 100, "retry_after_s": 1}
-        other(100)
-    with uploads.counting("ada") as again:
-        again(100)  # what ended counts no more, however it did
+@pytest.mark.parametrize("free_bytes", [60 << 20, 5_000_000_000, 46 << 30, 1 << 45])
+def test_the_store_is_divided_once_with_room_for_what_a_pool_cannot_do_without(free_bytes: int) -> None:
+    servers: Any = Servers(free_bytes)
+    budget = asyncio.run(budget_of(servers, 3))
+    bounds = {name: int(config.max_bytes or 0) for name, config in servers.streams.items()}
+    assert bounds.keys() == {EVENTS, STORE, WRITTEN}
+    left = free_bytes - sum(bounds.values()) - budget.records_bytes
+    assert left >= min(free_bytes // 20, 1 << 30), "for leases, ends and operators"
+    assert bounds[STORE] == budget.blobs_bytes >= free_bytes // 3
+    assert 0 < budget.tenant_bytes <= min(budget.blobs_bytes // 4, TENANT_BYTES)
+    tried = servers.tried
+    assert asyncio.run(budget_of(servers, 3)) == budget
+    assert servers.tried == tried, "the next head finds it done"
+
+
+def test_heads_that_begin_at_once_agree_and_what_a_killed_one_left_is_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def both(servers: Any) -> list[Budget]:
+        return list(await asyncio.gather(budget_of(servers, 1), budget_of(servers, 1)))
+
+    first, second = asyncio.run(both(servers := Servers(60 << 20)))
+    assert first == second
+    assert first.blobs_bytes >= 20 << 20
+    assert PROBE not in servers.streams
+    monkeypatch.setattr("eddy.pool.budget.PROBE_S", 0.3)
+    left = Servers(60 << 20)
+    left.streams[PROBE] = StreamConfig(name=PROBE, max_bytes=1 << 20)
+    killed: Any = left
+    assert asyncio.run(budget_of(killed, 1)) == first
+
+
+def test_servers_that_can_set_nothing_aside_leave_tenants_their_own_bounds() -> None:
+    servers: Any = Servers(1000)
+    budget = asyncio.run(budget_of(servers, 1))
+    assert (budget.blobs_bytes, budget.records_bytes, budget.tenant_bytes) == (0, 0, TENANT_BYTES)
+    assert servers.tried == len(TRIED_BYTES)
+
+
+def test_parts_add_up() -> None:
+    for free_bytes in (1 << 24, 60 << 20, 1 << 34, 1 << 45):
+        division = Division.of(free_bytes)
+        assert min(division.blobs, division.written, division.events) > 0
+        assert division.blobs + division.written + division.events < free_bytes - division.blobs // 8

@@ -88,8 +88,8 @@ def test_parts_are_learned_once_and_by_the_kind_of_their_board_whichever_is_told
     parts = tuple(JobPart(first, 1, {}, "b1", 1, 0.0, 2.0) for first in range(2))
     job = PoolJob(1, "ada", {"application": "a", "batch": 3}, 0.0, "running", "b1", 1, parts=parts)
 
-    async def following() -> AsyncIterator[tuple[PoolJob, int] | None]:
-        for told in ((job, 9), (replace(job, parts=parts[:1]), 8), (job, 9), None):
+    async def following() -> AsyncIterator[tuple[PoolJob, int, int] | None]:
+        for told in ((job, 9, 1), (replace(job, parts=parts[:1]), 8, 1), (job, 9, 1), None):
             yield told
 
     mirror._table.following = following  # type: ignore[method-assign, assignment]

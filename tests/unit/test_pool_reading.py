@@ -46,8 +46,8 @@ def read(told: list[Any], last: int, messages: int | None = None) -> tuple[list[
             state = SimpleNamespace(last_seq=last, messages=last if messages is None else messages)
             return SimpleNamespace(stream_info=SimpleNamespace(state=state))
 
-        async def watchall(self, inactive_threshold: float) -> Watch:
-            assert inactive_threshold
+        async def watch(self, keys: str, inactive_threshold: float) -> Watch:
+            assert (keys, inactive_threshold > 0) == (">", True)
             return watch
 
         _stream = "KV_jobs"

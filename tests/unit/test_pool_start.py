@@ -64,7 +64,7 @@ class Streams:
 
     async def stream_info(self, name: str) -> Any:
         await self.key_value(name)
-        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False)
+        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False, max_bytes=1 << 30)
         return SimpleNamespace(config=config)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from starlette.types import Scope
 
 from eddy.api.connections import ConnectionLimits
-from eddy.api.keys import Caller
+from eddy.api.keys import AnyTenant
 from eddy.core.errors import RateLimited
 
 PART = 4
@@ -36,7 +36,7 @@ class InFlight:
         self._held: Counter[str] = Counter()
         self._all = 0
 
-    def take(self, scope: Scope, tenant: Caller) -> None:
+    def take(self, scope: Scope, tenant: AnyTenant) -> None:
         """Count a request, until `end`; an operator's is not counted.
 
         Raises:

@@ -19,7 +19,7 @@ PREFIX = "eddy_"
 SECRET_BYTES = 32
 
 
-class Caller(Protocol):
+class AnyTenant(Protocol):
     """Who makes a request: a tenant of a board, or of a pool."""
 
     @property
@@ -35,7 +35,7 @@ key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
 """Name of the key the request under way came with."""
 cookie_in_use: ContextVar[str] = ContextVar("cookie_in_use", default="")
 """Cookie of the session it came with; "" where it came with the key itself, be there a cookie beside it or not."""
-caller_in_use: ContextVar[Caller | None] = ContextVar("caller_in_use", default=None)
+caller_in_use: ContextVar[AnyTenant | None] = ContextVar("caller_in_use", default=None)
 """Who makes the request under way, once that is known."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,7 +12,6 @@ from fastapi.responses import StreamingResponse
 
 from eddy.api.openapi import Responses, content, refusals
 from eddy.api.problems import PreconditionFailed, RangeNotSatisfiable
-from eddy.api.uploads import Uploads
 
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.IGNORECASE)
 _TAG = re.compile(r'(?:W/)?"[^"]*"')
@@ -94,22 +93,20 @@ def answers(description: str, *others: int) -> Responses:
 
 
 async def respond(
-    uploads: Uploads,
+    read: Callable[[int, int], Awaitable[Iterable[bytes] | AsyncIterable[bytes]]],
     asked: PartAsked,
     etag: str,
     size_bytes: int,
-    read: Callable[[int, int], Iterable[bytes]],
     headers: Mapping[str, str],
 ) -> Response:
     """Answer bytes, or part of them, or that they are known.
 
     Args:
-        uploads: Has calls wait for the disk.
+        read: Given the first byte and the one behind the last, gives what is between them piece by piece. What is found
+            wrong before the first piece is told; what is found later breaks the answer off.
         asked: What was asked for.
         etag: Names the bytes, in quotes.
         size_bytes: How many there are.
-        read: Given the first byte and the one behind the last: verifies what it is to give, then gives it piece by
-            piece. What is wrong is told before the first byte is sent.
         headers: Further ones.
 
     Raises:
@@ -128,7 +125,7 @@ async def respond(
         return Response(status_code=304, headers=shared)
     part = asked.part(etag, size_bytes)
     begin, stop = part or (0, size_bytes)
-    pieces = await uploads.on_disk(read, begin, stop)
+    pieces = await read(begin, stop)
     sized = {**shared, **headers, "Content-Length": str(stop - begin)}
     if part is not None:
         sized["Content-Range"] = f"bytes {begin}-{stop - 1}/{size_bytes}"

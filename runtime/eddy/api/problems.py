@@ -98,6 +98,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),
         "server-stopping": Entry(503, "The server is being stopped", "Ask again once it is back."),
         "storage-full": Entry(507, "The disk of the data folder is full", "Free space; then repeat the request."),
+        "storage-quota-exceeded": Entry(
+            507, "You keep as many bytes as you may", "Delete blobs or outputs, or ask for a higher bound."
+        ),
         "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
         "storage-damaged": Entry(503, "What was kept is damaged", "The log names the file; restore it from a backup."),
         "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),

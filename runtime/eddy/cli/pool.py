@@ -38,12 +38,15 @@ def up(
     host: Annotated[str, typer.Option("--host", help="Address NATS listens on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="TCP port NATS listens on; 0 chooses a free one.")] = 4222,
     server: Annotated[str, typer.Option("--server", help="Of a pool that `eddy pool cluster` began: which.")] = "",
+    store_bytes: Annotated[
+        int, typer.Option("--store-bytes", min=0, help="Most it keeps; 0 is three quarters of what its disk can hold.")
+    ] = 0,
     as_json: AsJsonReady = False,
 ) -> None:
     """Run a NATS server with JetStream on this machine: the pool's only one, or one of a cluster."""
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
-        with _server(Path(data).expanduser(), host, port, server).running() as nats:
+        with _server(Path(data).expanduser(), host, port, server, store_bytes).running() as nats:
             if as_json:
                 head_file = str(nats.admission.head_file)
                 print_json({"head_file": head_file, "host": nats.host, "port": nats.port})
@@ -56,7 +59,7 @@ def up(
         raise typer.Exit(1)
 
 
-def _server(folder: Path, host: str, port: int, name: str) -> NatsServer:
+def _server(folder: Path, host: str, port: int, name: str, store_bytes: int) -> NatsServer:
     """A server over a folder, or one of those that a cluster was formed of.
 
     Raises:
@@ -66,18 +69,20 @@ def _server(folder: Path, host: str, port: int, name: str) -> NatsServer:
     from eddy.pool.nats_server import NatsServer
 
     if not (folder / "users.json").exists() and not name:
-        return NatsServer(folder, host, port)
+        return NatsServer(folder, host, port, store_bytes=store_bytes)
     admission = PoolAdmission(folder)
     of_cluster = {place.folder.name: place for place in admission.places if place.cluster_port}
     if not (name or of_cluster):
-        return NatsServer(folder, host, port, admission)
+        return NatsServer(folder, host, port, admission, store_bytes=store_bytes)
     if name not in of_cluster:
         message = f"The pool in {folder} is a cluster: say with --server which of its servers runs here."
         if not of_cluster:
             message = f"The pool in {folder} is no cluster: leave --server out, or begin one with `eddy pool cluster`."
         raise InvalidRequest(message, field="server", asked=name, allowed=sorted(of_cluster))
     place = of_cluster[name]
-    return NatsServer(place.folder, place.host, place.port, admission, place.cluster_port, place.routes)
+    return NatsServer(
+        place.folder, place.host, place.port, admission, place.cluster_port, place.routes, store_bytes
+    )  # fmt: skip
 
 
 def _supervise(nats: NatsServer) -> None:
@@ -271,6 +276,15 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
             say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "
           f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
+    store = found.get("store")
+    if store:
+        parts = ("blobs and outputs", "blobs_bytes"), ("records of jobs", "records_bytes")
+        print("; ".join(f"{what} take {_megabytes(store, name)}" for what, name in parts))
+
+
+def _megabytes(store: dict[str, int], name: str) -> str:
+    most = store[f"most_{name}"]
+    return f"{store[name] / 1e6:.0f} MB" + (f" of {most / 1e6:.0f} MB" if most else "")
 
 
 def _state(board: dict[str, Any]) -> str:
@@ -348,6 +362,23 @@ def rebalance(
         print(f"job {each['job']} is taken from {each['from']}: {each['because']}")
     if not found["taken"]:
         say("no job would end sooner on another board")
+
+
+@app.command()
+def purge(
+    jobs: Annotated[list[int], typer.Argument(metavar="JOB...", help="Jobs that have ended.")],
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the outputs of jobs that have ended, for good; what they took of your bytes is free again."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        for job in jobs:
+            client.transport.request("DELETE", f"/v1/jobs/{job}/outputs")
+    if as_json:
+        print_json({"jobs": jobs})
+    else:
+        say(f"outputs of {len(jobs)} jobs are removed")
 
 
 @app.command()

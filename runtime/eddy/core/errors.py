@@ -10,7 +10,8 @@
     │   └── CompilationFailed   the compiler refused a kernel's source
     ├── OutputsCollected        what a job left was removed to make room
     ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
-    │   └── RateLimited         it makes too many requests
+    │   ├── RateLimited         it makes too many requests
+    │   └── StorageQuotaExceeded it keeps as many bytes as it may
     ├── Unauthorized            no key, or a key that is not known
     ├── ImageRefused            a partial bitstream may not go where it was asked to go
     ├── PackageRefused          an application package is not signed by anybody who is trusted
@@ -100,6 +101,12 @@ class RateLimited(QuotaExceeded):
     """Too many requests in a short time; `details` has `limit` and `retry_after_s`."""
 
     code = "rate-limited"
+
+
+class StorageQuotaExceeded(QuotaExceeded):
+    """A tenant keeps as many bytes as it may in a pool; `details` has `limit` and `asked`."""
+
+    code = "storage-quota-exceeded"
 
 
 class Unauthorized(EddyError):

@@ -17,12 +17,14 @@ async def show_quota(parts: Parts, caller: Caller) -> Any:
     """Your bounds, and how many jobs you have; null for what no pool bounds or counts: boards do."""
     tenant = await parts.tenants.get(caller.id)
     await parts.lead.mirror.caught_up()
+    kept = await parts.link.accounts.of(tenant.id)
+    await kept.caught_up()
     return {
         "tenant": tenant.id,
-        "quota": quota_shown(tenant),
+        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
         "weight": tenant.weight,
         "jobs": parts.lead.mirror.jobs.of(tenant.id),
-        "blob_bytes": None,
+        "blob_bytes": kept.total + parts.lead.mirror.records.of(tenant.id),
         "slot_s": None,
         "core_s": None,
     }

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
-from eddy.files import write_private
+from eddy.files import free_bytes, write_private
 from eddy.pool.credentials import NAME, PoolAccess, PoolUnreachable, UserKey, made_certificate
 from eddy.pool.handshake import admits
 
@@ -324,12 +324,17 @@ class PoolAdmission:
                 kept = self._changed(kept, places=places)
             self._write_head(kept, self._urls(kept))
 
-    def listens(self, place: Place) -> Path:
-        """Take note of a server of this pool; answers its configuration."""
-        with self._alone():
-            return self._listens(place)
+    def listens(self, place: Place, store_bytes: int = 0) -> Path:
+        """Take note of a server of this pool that is about to start; answers its configuration.
 
-    def _listens(self, place: Place) -> Path:
+        Args:
+            place: Where.
+            store_bytes: Most that it keeps; 0 for three quarters of what its disk has room for.
+        """
+        with self._alone():
+            return self._listens(place, store_bytes)
+
+    def _listens(self, place: Place, store_bytes: int) -> Path:
         kept = self._read()
         if place not in self._places(kept):
             # A folder that was moved is the same server.
@@ -339,7 +344,7 @@ class PoolAdmission:
                 if each.folder != place.folder and (each.host, each.port) != (place.host, place.port)
             ]
             kept = self._changed(kept, places=tuple(_entry(each, str(each.folder)) for each in (*others, place)))
-        self._write(kept, place, kept.generation)
+        self._write(kept, place, kept.generation, _jetstream(place, store_bytes))
         _keep_in_account(place.store / "jetstream")
         self._write_head(kept, self._urls(kept))
         return place.config
@@ -386,8 +391,10 @@ class PoolAdmission:
         if not place.folder.is_dir():
             return  # on another machine
         # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
+        # Nor does a server that runs take another bound of its store.
+        jetstream = _jetstream_of(place.config) or _jetstream(place, 0)
         for generation in (UserKey().seed, kept.generation):
-            self._write(kept, place, generation)
+            self._write(kept, place, generation, jetstream)
             self._read_again(place, generation)
 
     def _read_again(self, place: Place, generation: str) -> None:
@@ -414,10 +421,10 @@ class PoolAdmission:
                 )
             time.sleep(LOOK_S)
 
-    def _write(self, kept: _Users, place: Place, generation: str) -> None:
-        write_private(place.config, self._text(kept, place, UserKey.from_seed(generation).public).encode())
+    def _write(self, kept: _Users, place: Place, generation: str, jetstream: Mapping[str, Any]) -> None:
+        write_private(place.config, self._text(kept, place, UserKey.from_seed(generation).public, jetstream).encode())
 
-    def _text(self, kept: _Users, place: Place, generation: str) -> str:
+    def _text(self, kept: _Users, place: Place, generation: str, jetstream: Mapping[str, Any]) -> str:
         parts: dict[str, Any] = {
             "server_name": place.folder.name,
             "host": place.host,
@@ -434,8 +441,7 @@ class PoolAdmission:
                 "generation": {"users": [{"nkey": generation, "permissions": NOTHING}]},
             },
             "authorization": {"timeout": 10},
-            # Acknowledged means on the disk, here as on a single board.
-            "jetstream": {"store_dir": str(place.store), "sync_interval": "always", "max_buffered_msgs": MOST_BUFFERED},
+            "jetstream": dict(jetstream),
         }
         if place.cluster_port:
             parts["cluster"] = {
@@ -508,6 +514,26 @@ class PoolAdmission:
 def _entry(place: Place, folder: str) -> dict[str, Any]:
     """A server as it is kept."""
     return {**asdict(place), "folder": folder, "routes": list(place.routes)}
+
+
+def _jetstream(place: Place, store_bytes: int) -> dict[str, Any]:
+    """What a server keeps, where and how much. Its own way counts what it has already as no room at all, so one that
+    keeps half of its disk would take nothing more after its next start."""
+    has = sum(file.stat().st_size for file in place.store.rglob("*") if file.is_file()) if place.store.exists() else 0
+    return {
+        "store_dir": str(place.store),
+        "max_file_store": store_bytes or (free_bytes(place.folder) + has) * 3 // 4,
+        # Acknowledged means on the disk, here as on a single board.
+        "sync_interval": "always",
+        "max_buffered_msgs": MOST_BUFFERED,
+    }
+
+
+def _jetstream_of(config: Path) -> dict[str, Any]:
+    """The same, as a configuration has it; nothing where there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return dict(json.loads(config.read_text())["jetstream"])
+    return {}
 
 
 def _keep_in_account(store: Path) -> None:

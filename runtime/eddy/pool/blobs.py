@@ -7,16 +7,19 @@ import hashlib
 import io
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+import anyio
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError, ObjectNotFoundError
 
-from eddy.core.errors import EddyError, NotFound
+from eddy.core.errors import EddyError, NotFound, StorageQuotaExceeded
+from eddy.pool.blob_writer import BlobWriter, found, in_pieces, removed
+from eddy.pool.byte_accounts import OWNER, Reservation, TenantBytes
 from eddy.pool.link import AWAY, Link
 from eddy.pool.pace import TokenBucket
 from eddy.pool.streams import STORE, WRITTEN
@@ -25,10 +28,15 @@ PIECES = 4
 """Pieces that a fetch asks for at once."""
 PIECE_BYTES = 128 * 1024
 PIECE_BITS = 8 * PIECE_BYTES
+WAIT_S, READ_S = 60.0, 900.0
+"""Wall seconds after which servers forget what nobody reads. A client of a head may take a while for pieces that are on
+their way to it."""
 PIECE_S = 5.0
 """Wall seconds that the next piece may take."""
-KNOWN = 20_000
-"""Sizes of blobs that are kept in memory, some 200 bytes each."""
+STEP_BYTES = 8 << 20
+"""What is set aside at once for a blob that does not say how long it is."""
+MOST_BYTES = 1 << 62
+"""What a tenant may keep whom nothing bounds."""
 
 
 class DamagedBlob(EddyError):
@@ -44,6 +52,25 @@ class Fetched:
     data: bytes
     took_s: float
     consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A blob that is to be taken in.
+
+    Attributes:
+        tenant: Whose it is.
+        sha256: What it should be.
+        reference: Who will refer to it.
+        declared_bytes: How many it has; None where that shows as they come.
+        most_bytes: What the tenant may keep in all.
+    """
+
+    tenant: str
+    sha256: str
+    reference: str
+    declared_bytes: int | None
+    most_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,40 +95,121 @@ class PoolBlobs:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._sizes: dict[str, int] = {}
         self._writing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def size(self, tenant: str, sha256: str) -> int | None:
-        """Bytes of a blob; None where it is not there. What was seen to be there is not asked for again, as blobs are
-        never taken away."""
-        name = f"{tenant}/{sha256}"
-        if name not in self._sizes:
-            try:
-                size = int((await self._link.blobs.get_info(name)).size or 0)
-            except (ObjectNotFoundError, NotFoundError):
-                return None
-            if len(self._sizes) >= KNOWN:
-                self._sizes.clear()
-            self._sizes[name] = size
-        return self._sizes[name]
+        """Bytes of a blob; None where it is not there. Of those that somebody refers to, no server is asked."""
+        size = (await self._link.accounts.of(tenant)).size(sha256)
+        if size is not None:
+            return size
+        known = await found(self._link, f"{tenant}/{sha256}")
+        return None if known is None else int(known[0].size or 0)
 
-    async def put(self, tenant: str, data: bytes, sha256: str = "") -> str:
-        """Keep bytes, unless they are there already; answers their name.
+    async def size_of(self, tenant: str, sha256: str) -> int:
+        """Bytes of a blob.
+
+        Raises:
+            NotFound: It is not there.
+        """
+        if (size := await self.size(tenant, sha256)) is None:
+            raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
+        return size
+
+    async def put(self, tenant: str, data: bytes, sha256: str = "", reference: str = OWNER) -> str:
+        """Keep bytes, unless they are there already, whatever the tenant keeps; answers their name.
 
         Raises:
             DamagedBlob: They are not what `sha256` says.
         """
-        name = hashlib.sha256(data).hexdigest()
-        if sha256 and name != sha256:
-            raise DamagedBlob(f"The bytes have sha256 {name}, not {sha256}.", asked=sha256)
-        await self.keep(tenant, name, data)
+        name = sha256 or hashlib.sha256(data).hexdigest()
+
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            yield data
+
+        await self.store(Incoming(tenant, name, reference, len(data), MOST_BYTES), chunks())
         return name
 
-    async def keep(self, tenant: str, name: str, data: bytes) -> None:
-        """Keep bytes under their sha256, which the caller has seen to be theirs, unless they are there already."""
-        async with self._writing.setdefault((tenant, name), asyncio.Lock()):  # two at once would be kept twice
-            if await self.size(tenant, name) is None:
-                await self._link.blobs.put(f"{tenant}/{name}", data)
+    async def store(self, incoming: Incoming, chunks: AsyncIterable[bytes]) -> tuple[int, bool]:
+        """Take a blob in, piece by piece; answers its bytes, and whether it is new.
+
+        Raises:
+            DamagedBlob: They are not what the name says; nothing of them stays.
+            StorageQuotaExceeded: The tenant would keep more than it may; nothing of them stays.
+            StorageFull: The store has no room.
+        """
+        tenant, sha = incoming.tenant, incoming.sha256
+        account = await self._link.accounts.of(tenant)
+        if account.refers(sha, incoming.reference) and await self._is_there(tenant, sha):
+            return await _read_through(chunks, sha), False
+        async with account.reserved(sha, incoming.reference, incoming.most_bytes) as reservation:
+            first = incoming.declared_bytes
+            await reservation.grow(STEP_BYTES if first is None else first)
+            # Once this is announced, whoever else refers to it no more leaves it there.
+            if shared := account.shared(sha, incoming.reference) and await self._is_there(tenant, sha):
+                size = await _read_through(chunks, sha)
+            else:
+                size = await self._written(incoming, chunks, account, reservation)
+            await reservation.keep(size)
+        return size, not shared
+
+    async def _written(
+        self, incoming: Incoming, chunks: AsyncIterable[bytes], account: TenantBytes, reservation: Reservation
+    ) -> int:
+        """Write a blob; answers its bytes."""
+        tenant, sha = incoming.tenant, incoming.sha256
+        writer, digest, size, kept = BlobWriter(self._link, f"{tenant}/{sha}"), hashlib.sha256(), 0, False
+        try:
+            async with aclosing(in_pieces(chunks)) as pieces:
+                async for piece in pieces:
+                    size += len(piece)
+                    if size > reservation.size_bytes:
+                        await reservation.grow(size + STEP_BYTES)
+                    digest.update(piece)  # piece by piece: who does this does other things in between
+                    await writer.write(piece)
+            _check(digest.hexdigest(), sha)
+            async with self._writing.setdefault((tenant, sha), asyncio.Lock()):  # two at once would be kept twice
+                if not (account.shared(sha, incoming.reference) and await self._is_there(tenant, sha)):
+                    await writer.keep(digest.digest())
+                    kept = True
+        finally:
+            if not kept:
+                await writer.drop()
+        return size
+
+    async def _is_there(self, tenant: str, sha256: str) -> bool:
+        """Whether a blob that somebody refers to is there: one that was lost is written again."""
+        return await found(self._link, f"{tenant}/{sha256}") is not None
+
+    async def refer(self, tenant: str, sha256: str, reference: str) -> bool:
+        """Have somebody refer to a blob; false where it is not there."""
+        account = await self._link.accounts.of(tenant)
+        if account.refers(sha256, reference):
+            return True
+        if (size := await self.size(tenant, sha256)) is None:
+            return False
+        _, revision = await account.announce(sha256, reference, size, coming=False)
+        if not account.shared(sha256, reference) and await found(self._link, f"{tenant}/{sha256}") is None:
+            await account.withdraw(sha256, reference, revision)
+            return False
+        return True
+
+    async def release(self, tenant: str, sha256: str, reference: str) -> bool:
+        """Have somebody refer to a blob no more; one that nobody refers to goes. False where it was not referred to.
+
+        A blob that is written again at this moment stays: whoever writes it has announced that before, and it is
+        taken away as it was when nobody had.
+        """
+        account = await self._link.accounts.of(tenant)
+        await account.caught_up()
+        if reference not in account.blobs.get(sha256, {}):
+            return False
+        await account.withdraw(sha256, reference)
+        name = f"{tenant}/{sha256}"
+        if sha256 not in account.blobs and (known := await found(self._link, name)) is not None:
+            await account.caught_up()
+            if sha256 not in account.blobs:
+                await removed(self._link, name, *known)
+        return True
 
     async def fetch(self, tenant: str, sha256: str) -> Fetched:
         """The bytes of a blob.
@@ -112,13 +220,29 @@ class PoolBlobs:
         """
         return await self._received(await self.waiting(tenant, sha256), sha256, STORE)
 
-    async def waiting(self, tenant: str, sha256: str, board: str = "") -> WaitingBlob:
+    async def pieces(self, tenant: str, sha256: str) -> AsyncGenerator[bytes, None]:
+        """The bytes of a blob, a piece at a time. The last is given once all are seen to be what the name says.
+
+        Raises:
+            NotFound: It is not there.
+            DamagedBlob: What came is not what its name says.
+        """
+        waiting = await self.waiting(tenant, sha256, inactive_s=READ_S)
+        try:
+            async with aclosing(verified(self._link.js, waiting, sha256, STORE)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            await self._end(waiting, STORE)
+
+    async def waiting(self, tenant: str, sha256: str, board: str = "", inactive_s: float = WAIT_S) -> WaitingBlob:
         """Have a blob wait under a name that nobody can guess, for whoever is told it; forgotten after a minute.
 
         Args:
             tenant: Whose it is.
             sha256: Its name.
             board: Whom it waits for; "" for this head.
+            inactive_s: Wall seconds without a question for a piece after which it waits no longer.
 
         Raises:
             NotFound: It is not there.
@@ -127,29 +251,50 @@ class PoolBlobs:
             info = await self._link.blobs.get_info(f"{tenant}/{sha256}")
         except (ObjectNotFoundError, NotFoundError):
             raise NotFound("There is no such blob.", field="sha256", asked=sha256) from None
-        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0), board)
+        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0), board, inactive_s)
 
     async def forget(self, consumer: str, stream: str = STORE) -> None:
         """Let what waits under a name wait no longer."""
         with suppress(NotFoundError, *AWAY):  # the server forgets it after a minute
             await self._link.js.delete_consumer(stream, consumer)
 
-    async def take(self, tenant: str, sha256: str, pieces: str, size_bytes: int) -> None:
-        """Keep what a board wrote piece by piece (`sent`), once it is seen to be what its name says. The pieces go.
+    async def take(
+        self,
+        tenant: str,
+        sha256: str,
+        pieces: str,
+        size_bytes: int,
+        reference: str = OWNER,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """Keep what a board wrote piece by piece (`sent`), once it is seen to be what its name says. The pieces go,
+        also where there is no room for them.
 
         Args:
             tenant: Whose it is.
             sha256: What it should be.
             pieces: The last words of the subject of its pieces.
             size_bytes: All of it.
+            reference: Who will refer to it.
+            most_bytes: What the tenant may keep.
 
         Raises:
             DamagedBlob: It is something else.
+            StorageQuotaExceeded: The tenant would keep more than it may.
+            StorageFull: The store has no room.
         """
-        # Whether it is there already or not: a board that wrote something else would hear of it.
-        waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
-        await self.keep(tenant, sha256, (await self._received(waiting, sha256, WRITTEN)).data)
-        await self._link.js.purge_stream(WRITTEN, subject=f"eddy.written.{pieces}")
+        subject = f"eddy.written.{pieces}"
+        waiting = await self._waiting(WRITTEN, subject, size_bytes)
+        try:
+            # Whether it is there already or not: a board that wrote something else would hear of it.
+            async with aclosing(_written_pieces(self._link.js, waiting)) as written:
+                await self.store(Incoming(tenant, sha256, reference, size_bytes, most_bytes), written)
+        except (StorageQuotaExceeded, DamagedBlob):
+            await self._link.js.purge_stream(WRITTEN, subject=subject)
+            raise
+        finally:
+            await self._end(waiting, WRITTEN)
+        await self._link.js.purge_stream(WRITTEN, subject=subject)
 
     async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> Fetched:
         """What waits; its consumer goes at once.
@@ -160,17 +305,72 @@ class PoolBlobs:
         try:
             return await received(self._link.js, waiting, sha256, stream=stream)
         finally:
-            if waiting.consumer:
+            await self._end(waiting, stream)
+
+    async def _end(self, waiting: WaitingBlob, stream: str) -> None:
+        """Nothing more is read of what waited, also where whoever read it was cancelled."""
+        if waiting.consumer:
+            with anyio.CancelScope(shield=True):
                 await self.forget(waiting.consumer, stream)
 
-    async def _waiting(self, stream: str, subject: str, size_bytes: int, board: str = "") -> WaitingBlob:
+    async def _waiting(
+        self, stream: str, subject: str, size_bytes: int, board: str = "", inactive_s: float = WAIT_S
+    ) -> WaitingBlob:
         if not size_bytes:
             return WaitingBlob("", 0)
         config = ConsumerConfig(
             name=f"{board}-{secrets.token_hex(16)}", ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
-            filter_subject=subject, inactive_threshold=60, mem_storage=True, num_replicas=1,
+            filter_subject=subject, inactive_threshold=inactive_s, mem_storage=True, num_replicas=1,
         )  # fmt: skip
         return WaitingBlob(str((await self._link.js.add_consumer(stream, config)).name), size_bytes)
+
+
+async def _read_through(chunks: AsyncIterable[bytes], sha256: str) -> int:
+    """Read bytes that need not be kept; answers how many.
+
+    Raises:
+        DamagedBlob: They are not what the name says.
+    """
+    digest, size = hashlib.sha256(), 0
+    async for chunk in chunks:
+        digest.update(chunk)
+        size += len(chunk)
+    _check(digest.hexdigest(), sha256)
+    return size
+
+
+def _check(found: str, sha256: str) -> None:
+    if found != sha256:
+        raise DamagedBlob(f"The bytes have sha256 {found}, not {sha256}.", asked=sha256, allowed=found)
+
+
+async def _written_pieces(js: JetStreamContext, waiting: WaitingBlob) -> AsyncGenerator[bytes, None]:
+    """What a board wrote, as it waits."""
+    if waiting.size_bytes:
+        async with aclosing(_pieces(js, waiting, 0.0, WRITTEN)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+async def verified(js: JetStreamContext, waiting: WaitingBlob, sha256: str, stream: str) -> AsyncGenerator[bytes, None]:
+    """The pieces of what waits, each once the next has come, and the last once all are what the name says: what is
+    damaged never ends as if it were whole.
+
+    Raises:
+        DamagedBlob: It is.
+    """
+    digest, last = hashlib.sha256(), b""
+    if waiting.size_bytes:
+        async with aclosing(_pieces(js, waiting, 0.0, stream)) as pieces:
+            async for piece in pieces:
+                digest.update(piece)
+                if last:
+                    yield last
+                last = piece
+    if digest.hexdigest() != sha256:
+        raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
+    if last:
+        yield last
 
 
 async def received(

@@ -133,9 +133,10 @@ def _feed(parts: HeadParts, told: AsyncGenerator[str, None]) -> Response:
 
 async def _unless(over: Sequence[asyncio.Future[Any]], told: AsyncGenerator[str, None]) -> str | None:
     """What is told next; None where nothing is, or once one of `over` is done."""
-    following: asyncio.Future[str | None] = asyncio.ensure_future(anext(told, None))
+    following: asyncio.Future[Any] = asyncio.ensure_future(anext(told, None))
+    until: list[asyncio.Future[Any]] = [following, *over]
     try:
-        await asyncio.wait([following, *over], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
         return following.result() if following.done() else None
     finally:
         # What it leaves it takes back by itself: cancelled again and again, as by a client that left, it would not.
@@ -190,7 +191,8 @@ class _Events:
         self._coming = coming = self._coming or asyncio.ensure_future(self._subscription.next_msg(timeout=None))
         happens = asyncio.ensure_future((or_else or asyncio.Event()).wait())
         try:
-            await asyncio.wait([coming, happens], timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [coming, happens]
+            await asyncio.wait(either, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await ended([happens])
         if not coming.done():

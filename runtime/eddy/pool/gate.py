@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
@@ -21,8 +22,9 @@ from nats.aio.msg import Msg
 from nats.errors import MaxPayloadError
 from nats.js.api import ConsumerConfig
 
-from eddy.core.errors import EddyError, InvalidRequest, NotFound
-from eddy.pool.blobs import PoolBlobs
+from eddy.api.bodies_base import SHA256
+from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageFull, StorageQuotaExceeded
+from eddy.pool.blobs import MOST_BYTES, PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import after_failure
@@ -30,7 +32,7 @@ from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import AWAY, LASTING, Link
 from eddy.pool.naming import identity
-from eddy.pool.records import JobPart, PoolJob
+from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.reports import MOST_SAID_BYTES, SaidCommit, SaidError, SaidTransfer, board_read
 from eddy.pool.streams import WORK
 from eddy.pool.table import PoolJobs
@@ -41,8 +43,8 @@ MOST_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
 MOST_OUTPUT_BYTES = 256 << 20
 SMALL_BYTES, SMALL_AT_ONCE, SMALL_OF_ONE = 1 << 20, 16, 4
-"""Outputs up to this size are checked so many at once, and so many of one board; of larger ones, one is in memory at a
-time. One of which nothing was written takes `eddy.pool.blobs.PIECE_S`."""
+"""Outputs up to this size are checked so many at once, and so many of one board; of larger ones, one. One of which
+nothing was written takes `eddy.pool.blobs.PIECE_S`."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 _log = structlog.get_logger("eddy.pool")
@@ -57,6 +59,7 @@ class Gate:
         on_board: Numbers of the jobs on a board that have not ended.
         weights: Of tenants that have kernels on a board, there.
         floods: What boards send.
+        room: Bytes that a tenant may keep; any number if left out.
     """
 
     def __init__(
@@ -65,8 +68,9 @@ class Gate:
         on_board: Callable[[str], Awaitable[list[int]]],
         weights: Callable[[str], Awaitable[Mapping[str, float]]],
         floods: Floods,
+        room: Callable[[str], Awaitable[int]] | None = None,
     ) -> None:
-        self._link, self._on_board, self._weights, self._floods = link, on_board, weights, floods
+        self._link, self._on_board, self._weights, self._floods, self._room = link, on_board, weights, floods, room
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
         self._fetches = Fetches(self._blobs)
         self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
@@ -195,7 +199,7 @@ class Gate:
         )
         job = await self._table.job(int(ask["job"]))
         for sha in part.outputs.values() if job.board == board else ():
-            if await self._blobs.size(job.tenant, sha) is None:
+            if not await self._blobs.refer(job.tenant, sha, str(job.id)):
                 raise InvalidRequest("An output of this part is not stored.", field="outputs", asked=sha)
         kernel = said.kernel.model_dump(mode="json") if said.kernel else None
 
@@ -230,13 +234,33 @@ class Gate:
         job, size_bytes = await self._own(board, ask), int(ask["bytes"])
         if not str(ask["pieces"]).startswith(f"{board}."):
             raise NotFound("A board names what it wrote itself.", job=job.id)
+        if not re.fullmatch(SHA256, str(ask["sha256"])):
+            raise InvalidRequest("sha256 is in lower-case hex.", field="sha256")
         if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
             raise InvalidRequest(f"An output of a pool has at most {MOST_OUTPUT_BYTES} bytes.", field="bytes")
         small = size_bytes <= SMALL_BYTES
         own, all_boards = (self._small_of, self._checking_small) if small else (self._large_of, self._checking_large)
+        passes = self._link.budget.written_bytes
+        if passes and size_bytes > passes:
+            message = f"An output of {size_bytes} bytes is larger than this pool's servers pass on ({passes})."
+            await self._without_room(job, StorageQuotaExceeded(message, limit=passes, asked=size_bytes))
+        most_bytes = MOST_BYTES if self._room is None else await self._room(job.tenant)
+        sha, pieces = str(ask["sha256"]), str(ask["pieces"])
         async with own[board], all_boards:  # what one board asks for stands behind its own, and not before others'
-            await self._blobs.take(job.tenant, str(ask["sha256"]), str(ask["pieces"]), size_bytes)
+            try:
+                await self._blobs.take(job.tenant, sha, pieces, size_bytes, str(job.id), most_bytes)
+            except StorageQuotaExceeded as refused:
+                await self._without_room(job, refused)
+            except StorageFull as full:  # not the board's matter, nor the job's: it asks again
+                raise PoolUnreachable(full.message) from full
         return None
+
+    async def _without_room(self, job: PoolJob, refused: StorageQuotaExceeded) -> None:
+        """A tenant has no room for an output: the job fails, on whatever board it is."""
+        now_s, token = self._table.now(), job.token
+        error = {"code": "job-failed", "cause": refused.code, "message": refused.message}
+        await self._table.change(job.id, lambda it: it.failed(token, error, now_s))
+        raise Fenced(f"Job {job.id} has failed: its tenant has no room for its outputs.", job=job.id)
 
     async def _sent(self, board: str, ask: Ask) -> Any:
         said = SaidTransfer.model_validate(dict(ask))

@@ -18,7 +18,7 @@ from eddy.api.ending import Ending
 from eddy.api.limits import BodyLimit
 from eddy.api.metrics import Measured
 from eddy.api.requests import Requests
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (
     account_routes,
@@ -41,9 +41,12 @@ from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.lead import Lead
 from eddy.pool.link import AWAY, LASTING, Link
+from eddy.pool.output_collector import OutputCollector
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
 
+REFUSED_S = 0.25
+"""Wall seconds after which a tenant hears that it keeps as many bytes as it may."""
 MOST_BODY_BYTES = 1 << 20
 """Largest JSON body, as a board has it where nothing else is set; it is read before anybody looks at the key."""
 
@@ -86,6 +89,7 @@ def create_head(
         app.add_exception_handler(kind, _away)
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
+    app.add_exception_handler(StorageQuotaExceeded, _over_quota)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
@@ -121,14 +125,22 @@ def routers() -> tuple[APIRouter, ...]:
 async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
-    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods)
-    running = [asyncio.ensure_future(going_on(each)) for each in (lead.run, gate.run, parts.standing.watch)]
+    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
+    collector = OutputCollector(parts.link, lead, parts.blobs)
+    forever = (lead.run, gate.run, collector.run, parts.standing.watch)
+    running = [asyncio.ensure_future(going_on(each)) for each in forever]
     try:
         yield
     finally:
         await ended(running)
         with contextlib.suppress(*AWAY):
             await asyncio.wait_for(lead.lease.give_up(), 2.0)
+
+
+async def _over_quota(request: Request, failure: Exception) -> Response:
+    """Whoever tries again and again is answered late: others' requests are not."""
+    await asyncio.sleep(REFUSED_S)
+    return problems.of_failure(request, failure)
 
 
 async def _not_taken(request: Request, failure: Exception) -> Response:

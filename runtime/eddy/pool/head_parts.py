@@ -31,11 +31,8 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
-from eddy.pool.uploads import UploadsUnderWay
 from eddy.store.numbers import Numbers
 
-UPLOADS = 2
-"""Blobs of the largest size that a tenant may be sending at once."""
 LOOKS_PER_S = 4.0
 """Dry runs, and looks back at events, of a tenant: each takes a head as long as many other requests."""
 
@@ -60,7 +57,6 @@ class HeadParts:
         metrics: Of the pool, and of this head.
         standing: Streams and waits that are open, with what they were opened with.
         held: Requests under way, by tenant.
-        uploads: Bytes that tenants are sending.
         looks: Dry runs, and looks back at events, by tenant.
         ending: Set once the head ends: streams and waits end then.
     """
@@ -83,7 +79,6 @@ class HeadParts:
     metrics: Metrics = field(init=False)
     standing: OpenStreams = field(init=False)
     held: InFlight = field(init=False)
-    uploads: UploadsUnderWay = field(init=False)
     looks: Rates = field(default_factory=Rates)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -98,7 +93,19 @@ class HeadParts:
         self.metrics = Metrics(PoolFigures(link, lead, self.rounds))
         self.standing = OpenStreams(lead.mirror.keys, self.sessions)
         self.held = InFlight(self.connections)
-        self.uploads = UploadsUnderWay(UPLOADS * self.max_blob_bytes)
+
+    async def room(self, tenant: str) -> int:
+        """Bytes of blobs and outputs that a tenant may keep, beside the records of its jobs.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.records.of(tenant)
+
+    def most_bytes(self, tenant: PoolTenant) -> int:
+        """Bytes that a tenant may keep in all."""
+        own = tenant.max_blob_bytes
+        return self.link.budget.tenant_bytes if own is None else own
 
 
 async def parts_of(request: Request) -> HeadParts:

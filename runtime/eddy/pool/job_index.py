@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from eddy.core.jobs import JobState
@@ -78,6 +79,10 @@ class JobIndex:
     def members(self, array: int) -> list[int]:
         """Jobs of an array, by number."""
         return [int(row["id"]) for row in self._db.execute("SELECT id FROM job WHERE array = ? ORDER BY id", (array,))]
+    def without_outputs(self, numbers: Iterable[int]) -> list[int]:
+        """Of these jobs, those that have ended without success."""
+        query = "SELECT id FROM job WHERE id = ? AND final = 1 AND state != 'succeeded'"
+        return [number for number in numbers if self._db.execute(query, (number,)).fetchone() is not None]
 
     def unfinished(self, tenant: str, array: int) -> list[int]:
         """Jobs of an array that have not ended."""

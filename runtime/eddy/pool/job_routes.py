@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
 from eddy.api.bodies import JsonRoute
@@ -19,20 +20,21 @@ from eddy.api.explained import Explained
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
 from eddy.api.open_streams import Credential
+from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, OutputsCollected
+from eddy.pool.blob_routes import answered
+from eddy.pool.downloads import StoredBytes
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
-from eddy.pool.link import steadily
-from eddy.pool.records import CANCELLED, SUCCEEDED, JobPart, PoolJob
+from eddy.pool.output_collector import let_go
+from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.tenants import PoolTenant
 
 NOT_SUBMITTED = (1 << 63) - 1
 """Number of a job that is tried out: behind all others of its tenant."""
-PATIENCE_S = 20.0
-"""Wall seconds that the next part of an output may take; clients wait 30 s for bytes."""
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 Wait = Annotated[float, Query(ge=0, le=60)]
 
@@ -148,24 +150,39 @@ async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0)
 
 
 @router.get("/jobs/{number}/outputs/{name}")
-async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Response:
+async def output(
+    number: Number,
+    name: str,
+    parts: Parts,
+    caller: Caller,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+    range: Range = None,
+    if_range: IfRange = None,
+) -> Response:
     """An output of all items, end to end."""
     job = await visible(parts, caller, number)
+    if job.collected_unix_s is not None:
+        message = f"The outputs of job {number} were removed; submit it again."
+        raise OutputsCollected(message, collected_unix_s=job.collected_unix_s)
     if job.state != SUCCEEDED or name not in job.parts[0].outputs:
         raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
+    names = [part.outputs[name] for part in job.parts]
+    sizes = await asyncio.gather(*(parts.blobs.size_of(job.tenant, sha) for sha in names))
+    asked = PartAsked(if_match, if_none_match, range, if_range)
+    headers = {"Content-Disposition": f'attachment; filename="{number}-{quote(name)}.bin"'}
+    return await answered(parts, StoredBytes(job.tenant, names, sizes), asked, headers)
 
-    async def fetched(part: JobPart) -> bytes:
-        return (await parts.blobs.fetch(job.tenant, part.outputs[name])).data
 
-    # Before anything is answered: where the pool is away, that is a 503, which clients try again.
-    first = await fetched(job.parts[0])
-
-    async def pieces() -> AsyncIterator[bytes]:
-        yield first
-        for part in job.parts[1:]:
-            yield await asyncio.wait_for(steadily(lambda part=part: fetched(part)), PATIENCE_S)  # type: ignore[misc]
-
-    return StreamingResponse(pieces(), media_type="application/octet-stream")
+@router.delete("/jobs/{number}/outputs", status_code=204, response_class=Response)
+async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Response:
+    """Remove the outputs of a job that has ended, for good; what they took of your bytes is free again."""
+    job_id = (await visible(parts, caller, number)).id
+    job = await parts.table.change(job_id, lambda it: it.collected(time.time()))
+    account = await parts.link.accounts.of(job.tenant)
+    await account.caught_up()
+    await let_go(parts.blobs, parts.lead.mirror, job.tenant, str(job.id), account.of_jobs.get(str(job.id), ()))
+    return Response(status_code=204)
 
 
 @router.get("/jobs/{number}/explain")

@@ -10,6 +10,7 @@ bucket or stream      holds
 `eddy_leader`         the head that places, renewed the same way
 `eddy_keys`           tenants by the hash of their keys
 `eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)
+`eddy_bytes`          who refers to which of them, and so who keeps how many
 `EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
 `EDDY_WRITTEN`        bytes that boards write, a subject a blob, until a head has checked them; an hour
 `EDDY_EVENTS`         what happened, a subject a tenant and job; a week
@@ -40,6 +41,9 @@ from nats.js.object_store import ObjectStore
 
 from eddy.core.errors import EddyError
 from eddy.pool import streams
+from eddy.pool.budget import Budget, budget_of
+from eddy.pool.byte_accounts import BUCKET as BYTES
+from eddy.pool.byte_accounts import ByteAccounts
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.ending import ended
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
@@ -67,6 +71,8 @@ REFUSALS = ("authorization", "authentication")
 """What servers say to whom they do not let in, or let in no more."""
 HANG_UP_S = 5.0
 """Wall seconds that the end of a connection may take."""
+DIVIDED_S = 30.0
+"""Wall seconds in which a head that starts finds out how much is for bytes, the first time."""
 ASKED_S = 3.0
 """Wall seconds that a head which starts waits for answers of buckets before it asks again; one without a leader never
 answers."""
@@ -225,6 +231,8 @@ class Link:
     leader: KeyValue
     keys: KeyValue
     blobs: ObjectStore
+    accounts: ByteAccounts
+    budget: Budget
 
     @property
     def connected(self) -> bool:
@@ -304,7 +312,11 @@ async def opened(
 
     async with connected(access(), name, patience_s, access_now=access) as client:
         several = len(access().urls.split(",")) >= REPLICAS
-        yield await _steadily_made(client, replicas or (REPLICAS if several else 1), patience_s)
+        link = await _steadily_made(client, replicas or (REPLICAS if several else 1), patience_s)
+        try:
+            yield link
+        finally:
+            await link.accounts.close()
 
 
 async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link:
@@ -363,15 +375,17 @@ async def _made(client: Nats, replicas: int) -> Link:
         bucket("eddy_keys"),
     )
     others = (each(replicas) for each in (streams.work, streams.events, streams.written))
-    everything = asyncio.gather(buckets, objects("eddy_blobs"), asyncio.gather(*map(stream, others)))
-    made, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
+    streamed = asyncio.gather(*map(stream, others))
+    everything = asyncio.gather(buckets, bucket(BYTES), objects("eddy_blobs"), streamed)
+    made, kept, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
     await asyncio.wait_for(_as_wanted(js), ASKED_S)
-    return Link(client, js, *made, blobs)
+    budget = await asyncio.wait_for(budget_of(js, replicas), DIVIDED_S)
+    return Link(client, js, *made, blobs, ByteAccounts(client, kept), budget)
 
 
 async def _as_wanted(js: JetStreamContext) -> None:
     """Streams that heads follow, with what cannot be said, or was not said, when they were made."""
-    followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys")))
+    followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys", "bytes")))
     await asyncio.gather(*(_updated(js, name) for name in followed))
 
 

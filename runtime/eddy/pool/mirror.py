@@ -21,8 +21,10 @@ from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_followers import JobFollowers
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, RENEW_S, Link
+from eddy.pool.needed_inputs import NeededInputs
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.reading import entries, watched
+from eddy.pool.record_bytes import RecordBytes
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.streams import LEASE_S
@@ -36,6 +38,8 @@ BEATS = "head."
 _log = structlog.get_logger("eddy.pool")
 ENDED = 200
 """Jobs that ended last that are kept, to be shown."""
+COLLECTABLE = 10_000
+"""Jobs that have just ended that are kept until somebody looked at their outputs."""
 CAUGHT_UP_S = 5.0
 """Wall seconds that what others have written may take to come here."""
 AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
@@ -130,6 +134,9 @@ class Mirror:
         there: Inputs that boards were sent.
         index: All jobs, to be listed.
         arrays: Which arrays are there whole.
+        records: Bytes of records.
+        inputs: Blobs that jobs need.
+        collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         followers: Who waits for a job.
         keys: Tenants' keys.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
@@ -153,6 +160,8 @@ class Mirror:
         self.index = JobIndex()
         self.arrays = WholeArrays()
         self.followers, self.keys = JobFollowers(), KnownKeys()
+        self.records, self.inputs = RecordBytes(), NeededInputs()
+        self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
         self._revision = 0
         self._moved = asyncio.Event()
         self._kinds_known = asyncio.Event()
@@ -286,9 +295,10 @@ class Mirror:
                 if told is None:
                     self.whole.set()
                     continue
-                job, revision = told
+                job, revision, size_bytes = told
                 if revision <= self._revision:
                     continue  # the watch began again
+                self.records.take(job, size_bytes, news=self.whole.is_set())
                 for each in self.arrays.take(job):
                     self._take(each)
                 self._revision = revision
@@ -326,6 +336,7 @@ class Mirror:
 
     def _take(self, job: PoolJob) -> None:
         self.index.take(job)
+        self.inputs.take(job)
         self.drops.learn(job, news=self.whole.is_set())
         self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:
@@ -335,5 +346,7 @@ class Mirror:
             self.seen.take(known, job)
         if job.ended and (known is not None or not self.whole.is_set()):
             self.ended.append(job)
+        if job.ended and self.whole.is_set():
+            self.collectable.append(job)
         self.jobs.take(job)
         self.changed.set()

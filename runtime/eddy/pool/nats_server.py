@@ -45,6 +45,7 @@ class NatsServer:
         admission: Whom it lets in; those of its own folder where none is given.
         cluster_port: TCP port for the other servers of a cluster; 0 where it is alone.
         routes: `host:port` of those.
+        store_bytes: Most that it keeps; 0 for three quarters of what its disk has room for.
 
     Raises:
         InvalidRequest: The program is not installed.
@@ -59,6 +60,7 @@ class NatsServer:
         admission: PoolAdmission | None = None,
         cluster_port: int = 0,
         routes: tuple[str, ...] = (),
+        store_bytes: int = 0,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder = folder.resolve()  # what the server reads, it may read from elsewhere
@@ -68,7 +70,7 @@ class NatsServer:
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
         self.place = Place(folder, host, self.port, cluster_port, routes)
-        self.config, self._log = self.admission.listens(self.place), self.place.log
+        self.config, self._log = self.admission.listens(self.place, store_bytes), self.place.log
         self._process: subprocess.Popen[bytes] | None = None
 
     def _take(self) -> None:

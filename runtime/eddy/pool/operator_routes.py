@@ -24,6 +24,7 @@ from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
 from eddy.pool.records import Fenced, PoolBoard
 from eddy.pool.shown import quota_shown
+from eddy.pool.streams import STORE
 from eddy.pool.tenants import NAMES, PoolTenant
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
@@ -42,6 +43,9 @@ class PoolQuota(Request):
 
     max_jobs: Whole | None = Field(default=None, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
     max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
+    max_blob_bytes: Whole | None = Field(
+        default=None, ge=0, le=1 << 62, description="Bytes it may keep: blobs, outputs, records of jobs."
+    )
 
 
 class PoolTenantSubmission(Request):
@@ -82,24 +86,22 @@ async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmissio
     if not NAMES.fullmatch(body.id):
         allowed = "letters, digits, - and _, a letter first, at most 58 characters"
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
-    quota, called = body.quota, body.display_name
-    tenant = PoolTenant(
-        body.id, body.admin, body.attributes.weight, quota.max_jobs, quota.max_priority, display_name=called
-    )
+    attributes, called = body.attributes, body.display_name
+    tenant = PoolTenant(body.id, body.admin, attributes.weight, **body.quota.model_dump(), display_name=called)
     key = await parts.tenants.add(tenant)
-    return JSONResponse({**_tenant(tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
+    return JSONResponse({**_tenant(parts, tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/admin/tenants")
 async def list_tenants(parts: Parts, operator: Operator) -> Any:
     """Every tenant, by name."""
-    return {"tenants": [_tenant(each) for each in await parts.tenants.all()]}
+    return {"tenants": [_tenant(parts, each) for each in await parts.tenants.all()]}
 
 
 @router.get("/admin/tenants/{name}")
 async def show_tenant(name: str, parts: Parts, operator: Operator) -> Any:
     """Its bounds and weight."""
-    return _tenant(await parts.tenants.get(name))
+    return _tenant(parts, await parts.tenants.get(name))
 
 
 @router.patch("/admin/tenants/{name}")
@@ -110,16 +112,16 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
         what["weight"] = body.weight
     if body.display_name is not None:
         what["display_name"] = body.display_name
-    return _tenant(await parts.tenants.change(name, **what))
+    return _tenant(parts, await parts.tenants.change(name, **what))
 
 
-def _tenant(tenant: PoolTenant) -> dict[str, Any]:
+def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
     """As a board shows one."""
     return {
         "id": tenant.id,
         "admin": tenant.admin,
         "display_name": tenant.display_name,
-        "quota": quota_shown(tenant),
+        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
         "attributes": {"weight": tenant.weight},
     }
 
@@ -140,6 +142,12 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
         "waiting": len(jobs) - on_boards,
         "on_boards": on_boards,
+        "store": {
+            "blobs_bytes": int((await parts.link.js.stream_info(STORE)).state.bytes),
+            "most_blobs_bytes": parts.link.budget.blobs_bytes,
+            "records_bytes": parts.lead.mirror.records.total,
+            "most_records_bytes": parts.link.budget.records_bytes,
+        },
     }
 
 

@@ -20,12 +20,13 @@ FORGET_S = 1.0
 
 
 @contextlib.asynccontextmanager
-async def watched(bucket: KeyValue) -> AsyncIterator[KeyValue.KeyWatcher]:
-    """Every entry of a bucket and every change, as the client tells them; nothing is left of it after the block.
+async def watched(bucket: KeyValue, keys: str = ">") -> AsyncIterator[KeyValue.KeyWatcher]:
+    """Every entry of a bucket and every change, as the client tells them; nothing is left of it after the block. Of
+    these names, a pattern of NATS.
 
     The client alone leaves the watch's consumer behind, for five minutes, and a server bounds those of a stream.
     """
-    beginning: asyncio.Future[Any] = asyncio.ensure_future(bucket.watchall(inactive_threshold=INACTIVE_S))
+    beginning: asyncio.Future[Any] = asyncio.ensure_future(bucket.watch(keys, inactive_threshold=INACTIVE_S))
     try:
         # The client leaves one that is cancelled meanwhile, and hears it for ever.
         yield await asyncio.shield(beginning)

@@ -85,6 +85,7 @@ class PoolJob:
         why: What its last placement was decided on.
         kernel: What the board said of a kernel.
         array: Its place in the array it was submitted with; None where it was submitted alone.
+        collected_unix_s: When its outputs were removed.
     """
 
     id: int
@@ -104,6 +105,7 @@ class PoolJob:
     why: Mapping[str, Any] = field(default_factory=dict)
     kernel: Mapping[str, Any] | None = None
     array: ArrayPlace | None = None
+    collected_unix_s: float | None = None
 
     @property
     def work(self) -> str:
@@ -235,6 +237,23 @@ class PoolJob:
         """
         self._check(token)
         return replace(self, state=FAILED, error=error, ended_unix_s=at_unix_s)
+
+    def collected(self, at_unix_s: float) -> PoolJob:
+        """The same, without its outputs.
+
+        Raises:
+            Conflict: It has not ended.
+        """
+        if not self.ended:
+            raise Conflict(f"Job {self.id} is {self.state}: it has outputs once it has ended.", job=self.id)
+        return self if self.collected_unix_s is not None else replace(self, collected_unix_s=at_unix_s)
+
+    @property
+    def output_blobs(self) -> frozenset[str]:
+        """Blobs that somebody may fetch as its outputs."""
+        if self.state != SUCCEEDED or self.collected_unix_s is not None:
+            return frozenset()
+        return frozenset(sha for part in self.parts for sha in part.outputs.values())
 
     def stopped(self, error: Mapping[str, Any], at_unix_s: float, state: str = FAILED) -> PoolJob:
         """The same, ended as failed, or as cancelled, for a reason that is not its board's; a board that runs it drops

@@ -14,7 +14,7 @@ from eddy.api.tenant_submissions import QuotaSubmission
 from eddy.core.asked import Condition
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool
-from eddy.pool.records import CANCELLED, PLACED, QUEUED, SUCCEEDED, PoolJob
+from eddy.pool.records import CANCELLED, PLACED, QUEUED, PoolJob
 from eddy.pool.tenants import PoolTenant
 
 NS = 1e9
@@ -27,7 +27,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
     here = f"/v1/jobs/{number}"
     since = job.submitted_unix_s
     started, ended = job.started_unix_s, job.ended_unix_s
-    names = job.parts[0].outputs if job.state == SUCCEEDED else {}
+    names = job.parts[0].outputs if job.output_blobs else {}
     ran = sum(part.ended_unix_s - part.started_unix_s for part in job.parts)
     waited = (started - since) if started is not None else 0.0
     asked = job.cancel_asked_unix_s
@@ -77,6 +77,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
             outcome="cancelled" if cancelled else "too-late" if job.ended else "pending",
         ),
         ended_unix_s=ended,
+        collected_unix_s=job.collected_unix_s,
         array=None
         if job.array is None
         else JobArrayPlace(id=told(job.array.id), index=job.array.index, size=job.array.size),
@@ -118,9 +119,9 @@ def explained(job: PoolJob, number: int, everyone: bool) -> dict[str, Any]:
     }
 
 
-def quota_shown(tenant: PoolTenant) -> dict[str, Any]:
-    """Bounds of a tenant as a board shows them; null for what has no bound over the pool."""
-    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority}
+def quota_shown(tenant: PoolTenant, most_bytes: int) -> dict[str, Any]:
+    """Bounds of a tenant as a board shows them; null for what has no bound over the pool. `most_bytes` it may keep."""
+    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority, "max_blob_bytes": most_bytes}
     return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
 
 

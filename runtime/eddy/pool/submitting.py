@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from eddy.api.kinds import VIEWS
 from eddy.api.submissions import JobSubmission
 from eddy.core.asked import Condition, Predecessor
-from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
+from eddy.pool.byte_accounts import over_quota
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.records import PoolJob
 from eddy.pool.table import AT_ONCE
@@ -19,6 +21,8 @@ from eddy.pool.tenants import PoolTenant
 Requests = Sequence[dict[str, Any]]
 _WAITS = frozenset(wanted.value for wanted in Condition)
 """Fields of a submission that say what it waits for."""
+RECORD_BYTES = 1024
+"""What a job's record has beside its submission, and its idempotency key's entry."""
 
 
 async def visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
@@ -163,21 +167,40 @@ async def _have(parts: HeadParts, caller: PoolTenant, blobs: Iterable[str]) -> N
     await asyncio.gather(*map(check, blobs))
 
 
+async def _check_room(parts: HeadParts, tenant: PoolTenant, requests: Requests) -> None:
+    """See that records of these submissions have room.
+
+    Raises:
+        StorageQuotaExceeded: The tenant keeps as many bytes as it may.
+        StorageFull: All tenants' records together have none.
+    """
+    more = sum(len(json.dumps(request)) + RECORD_BYTES for request in requests)
+    records, most_bytes = parts.lead.mirror.records, parts.most_bytes(tenant)
+    kept = (await parts.link.accounts.of(tenant.id)).total + records.of(tenant.id)
+    if kept + more > most_bytes:
+        raise over_quota(most_bytes, kept, more)
+    bound = parts.link.budget.records_bytes
+    if bound and records.total + more > bound:
+        raise StorageFull("The pool's store has no room for more jobs, but for the ends of those there are.")
+
+
 async def admitted(
     parts: HeadParts, caller: PoolTenant, requests: Requests, key: str, submit: Callable[[], Awaitable[PoolJob]]
 ) -> PoolJob:
     """Submit within the tenant's bounds; they refuse nothing that was accepted before under the same key.
 
     Raises:
+        StorageFull: The pool's store has no room for more jobs.
         InvalidRequest: The tenant may not ask for this priority.
         QuotaExceeded: It would have more jobs than it may.
         Conflict: The key was used for another request.
     """
     tenant = await parts.tenants.get(caller.id)
     try:
+        await _check_room(parts, tenant, requests)
         async with parts.bounds.within(tenant, int(requests[0]["priority"]), len(requests)):
             return await submit()
-    except (InvalidRequest, QuotaExceeded):
+    except (InvalidRequest, QuotaExceeded, StorageFull):
         if not (key and await parts.table.known(caller.id, key)):
             raise
         return await submit()

@@ -195,15 +195,15 @@ class PoolJobs:
         """The revision of the change that was made last, to whichever record."""
         return int((await self._link.jobs.status()).stream_info.state.last_seq)
 
-    async def following(self) -> AsyncGenerator[tuple[PoolJob, int] | None, None]:
-        """Every record with its revision, and every change from then on; None once those that were there are
-        through."""
+    async def following(self) -> AsyncGenerator[tuple[PoolJob, int, int] | None, None]:
+        """Every record with its revision and the bytes it takes, and every change from then on; None once those that
+        were there are through."""
         async with contextlib.aclosing(entries(self._link.jobs)) as told:
             async for entry in told:
                 if entry is None:
                     yield None
                 elif entry.operation is None and entry.value:
-                    yield job_from_json(entry.value), int(entry.revision or 0)
+                    yield job_from_json(entry.value), int(entry.revision or 0), len(entry.value)
 
 
 def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:

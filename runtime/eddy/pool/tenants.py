@@ -37,6 +37,7 @@ class PoolTenant:
         weight: What it is entitled to over the whole pool, relative to the others.
         max_jobs: Jobs that have not ended, at once; None for any number.
         max_priority: Highest priority of its jobs.
+        max_blob_bytes: Bytes it may keep: blobs, outputs, records of jobs; None for what the pool gives everyone.
         scope: What the key may do that it asks with.
         key_expires_unix_s: When that key ends by itself, or None.
         display_name: What people call it, in any script; "" where it has no other name.
@@ -48,6 +49,7 @@ class PoolTenant:
     weight: float = 1.0
     max_jobs: int | None = None
     max_priority: int = PRIORITIES[-1]
+    max_blob_bytes: int | None = None
     scope: str = KeyScope.TENANT.value
     key_expires_unix_s: float | None = None
     display_name: str = ""

@@ -137,8 +137,8 @@ async def fetch(
     """The bytes you stored under this hash."""
     file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, sha256)
     asked = PartAsked(if_match, if_none_match, range, if_range)
-    read = partial(context.store.blobs.read, file)
-    return await respond(context.uploads, asked, f'"{sha256}"', file.size_bytes, read, {})
+    read = partial(context.uploads.on_disk, context.store.blobs.read, file)
+    return await respond(read, asked, f'"{sha256}"', file.size_bytes, {})
 
 
 @router.head(

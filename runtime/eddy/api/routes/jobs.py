@@ -305,7 +305,8 @@ async def output(
     file = await context.uploads.on_disk(_output, context, viewer, job, name)
     headers = {"Content-Disposition": f'attachment; filename="{context.store.numbers.job.told(job)}-{quote(name)}.bin"'}
     asked = PartAsked(if_match, if_none_match, range, if_range)
-    return await respond(context.uploads, asked, f'"{file.tag}"', file.size_bytes, file.read, headers)
+    read = partial(context.uploads.on_disk, file.read)
+    return await respond(read, asked, f'"{file.tag}"', file.size_bytes, headers)
 
 
 def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> OutputFile:

@@ -1,0 +1,331 @@
+"""Who keeps which bytes, and how many: one entry for each reference to a blob, in a bucket of its own.
+
+A blob is there for as long as somebody refers to it: its tenant, who stored it, or a job, whose output it is. It counts
+once, whoever refers to it. A head that is about to take bytes *announces* them first, as the entry of the reference
+they will have, and counts all that was announced before: entries of a bucket have one order, which all heads see. So
+heads that are asked at once take no more together than one would, without waiting for each other, and nothing that was
+announced later is counted against what was first.
+
+A head follows the entries of the tenants it deals with, and of no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import anyio
+import structlog
+from nats.aio.client import Client as Nats
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, NotFoundError
+from nats.js.kv import KeyValue
+
+from eddy.core.errors import StorageQuotaExceeded
+from eddy.pool.ending import ended
+from eddy.pool.reading import watched
+
+BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
+OWNER = ""
+"""The reference of a tenant that stored a blob; a job's is its number."""
+REFERENCE_BYTES = 1024
+"""What each reference counts beside the blob: entries, and what is kept of an object, take as much on a disk."""
+MARKER_S = 3600
+"""Wall seconds for which servers tell that an entry is gone."""
+CAUGHT_UP_S = 5.0
+"""Wall seconds that what was written may take to come here."""
+MOST_FOLLOWED = 256
+"""Tenants that a head follows at once; those it dealt with longest ago are followed no more."""
+WRONG_LAST_SEQUENCE = (10071, 10164)
+"""Codes of errors of JetStream: an entry is not of the revision that it should be.  Source: NATS, errors.json."""
+_log = structlog.get_logger("eddy.pool")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Somebody who refers to a blob.
+
+    Attributes:
+        size_bytes: Of the blob; at most so many, while it is on its way.
+        coming: Whether it is on its way, and not there yet.
+        revision: Of its entry.
+    """
+
+    size_bytes: int
+    coming: bool
+    revision: int
+
+
+class TenantBytes:
+    """What a tenant keeps, as a head follows it.
+
+    Args:
+        tenant: Whose.
+        nats: The connection.
+        bucket: Where the entries are.
+
+    Attributes:
+        total: Bytes that count.
+        blobs: References by who has them, by blob.
+        of_jobs: Blobs that jobs refer to, by their number.
+    """
+
+    def __init__(self, tenant: str, nats: Nats, bucket: KeyValue) -> None:
+        self.tenant, self._nats, self._bucket = tenant, nats, bucket
+        self._js: JetStreamContext = bucket._js
+        self.total = 0
+        self.blobs: dict[str, dict[str, Reference]] = {}
+        self.of_jobs: defaultdict[str, set[str]] = defaultdict(set)
+        self.users = 0
+        self._announced: dict[str, asyncio.Future[int]] = {}
+        self._revision, self._moved = 0, asyncio.Event()
+        self._connection = int(nats.stats["reconnects"])
+        self._following = asyncio.ensure_future(self._follow())
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is heard: servers that were away have forgotten who followed."""
+        return self._following.done() or self._connection != int(self._nats.stats["reconnects"])
+
+    async def close(self) -> None:
+        """Follow no more."""
+        await ended([self._following])
+
+    async def _follow(self) -> None:
+        async with watched(self._bucket, f"{self.tenant}.>") as watch:
+            async for entry in watch:
+                if entry is not None:
+                    self._take(entry)
+
+    def _take(self, entry: KeyValue.Entry) -> None:
+        _, _, rest = entry.key.partition(".")
+        sha, _, reference = rest.partition(".")
+        before, told = self._cost(sha), _read(entry)
+        of_blob = self.blobs.setdefault(sha, {})
+        if told is None:
+            of_blob.pop(reference, None)
+            self.of_jobs[reference].discard(sha)
+        else:
+            of_blob[reference] = told[0]
+            self.of_jobs[reference].add(sha)
+        if not of_blob:
+            del self.blobs[sha]
+        if not self.of_jobs[reference]:
+            del self.of_jobs[reference]
+        self.total += self._cost(sha) - before
+        if told is not None and (waiting := self._announced.pop(told[1], None)) is not None and not waiting.done():
+            waiting.set_result(self.total)
+        self._revision = int(entry.revision or 0)
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    def _cost(self, sha: str) -> int:
+        of_blob = self.blobs.get(sha, {}).values()
+        return max((each.size_bytes for each in of_blob), default=0) + REFERENCE_BYTES * len(of_blob)
+
+    def size(self, sha: str) -> int | None:
+        """Bytes of a blob that is there; None where it is not known to be."""
+        return next((each.size_bytes for each in self.blobs.get(sha, {}).values() if not each.coming), None)
+
+    def refers(self, sha: str, reference: str) -> bool:
+        """Whether somebody refers to a blob that is there."""
+        found = self.blobs.get(sha, {}).get(reference)
+        return found is not None and not found.coming
+
+    def shared(self, sha: str, reference: str) -> bool:
+        """Whether somebody else refers to a blob that is there."""
+        return any(who != reference and not each.coming for who, each in self.blobs.get(sha, {}).items())
+
+    async def caught_up(self) -> None:
+        """Wait until all is known here that any head had written when this was called.
+
+        Raises:
+            TimeoutError: It did not come.
+        """
+        try:
+            last = (await self._js.get_last_msg(STREAM, f"$KV.{BUCKET}.{self.tenant}.>")).seq or 0
+        except NotFoundError:
+            return
+        await self._reached(int(last))
+
+    async def _reached(self, revision: int) -> None:
+        deadline = time.monotonic() + CAUGHT_UP_S
+        while self._revision < revision:
+            moved = asyncio.ensure_future(self._moved.wait())
+            try:
+                await asyncio.wait(
+                    [moved, self._following],
+                    timeout=max(deadline - time.monotonic(), 0.0),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+            finally:
+                moved.cancel()
+            if self._revision < revision and (self.over or time.monotonic() > deadline):
+                raise asyncio.TimeoutError("what the servers keep of a tenant's bytes is not heard here")
+
+    async def announce(self, sha: str, reference: str, size_bytes: int, coming: bool) -> tuple[int, int]:
+        """Write an entry; answers what the tenant keeps with it and all that was announced before, and its revision.
+
+        Raises:
+            TimeoutError: It did not come back.
+        """
+        name = secrets.token_hex(8)
+        waiting = self._announced[name] = asyncio.get_running_loop().create_future()
+        try:
+            value = {"bytes": size_bytes, "by": name, **({"coming": True} if coming else {})}
+            revision = await self._bucket.put(self._entry(sha, reference), json.dumps(value).encode())
+            await self._reached(revision)
+            # Where what is followed began again in between, its own word may have been passed over.
+            return waiting.result() if waiting.done() else self.total, revision
+        finally:
+            self._announced.pop(name, None)
+
+    async def withdraw(self, sha: str, reference: str, revision: int | None = None) -> bool:
+        """Take an entry back, where it still is the one of that revision, or whatever it is; false where it is not."""
+        headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": str(MARKER_S)}
+        if revision is not None:
+            headers["Nats-Expected-Last-Subject-Sequence"] = str(revision)
+        try:
+            ack = await self._js.publish(f"$KV.{BUCKET}.{self._entry(sha, reference)}", b"", headers=headers)
+        except APIError as refused:
+            if refused.err_code not in WRONG_LAST_SEQUENCE:
+                raise
+            return False
+        await self._reached(int(ack.seq))
+        return True
+
+    def _entry(self, sha: str, reference: str) -> str:
+        return f"{self.tenant}.{sha}" + (f".{reference}" if reference else "")
+
+    @contextlib.asynccontextmanager
+    async def reserved(self, sha: str, reference: str, most_bytes: int) -> AsyncIterator[Reservation]:
+        """Take bytes inside the block, within what the tenant may keep; what is not kept then is not counted."""
+        reservation = Reservation(self, sha, reference, most_bytes)
+        try:
+            yield reservation
+        finally:
+            with anyio.CancelScope(shield=True):
+                await reservation.close()
+
+
+class Reservation:
+    """Bytes that are on their way.
+
+    Args:
+        account: Whose.
+        sha: What they will be.
+        reference: Who will refer to them.
+        most_bytes: What the tenant may keep.
+    """
+
+    def __init__(self, account: TenantBytes, sha: str, reference: str, most_bytes: int) -> None:
+        self._account, self._sha, self._reference, self._most_bytes = account, sha, reference, most_bytes
+        self._before = account.blobs.get(sha, {}).get(reference)
+        if self._before is not None and self._before.coming:
+            self._before = None  # of a head that was killed, or another try at this moment: what comes now counts
+        self._revision, self._kept, self.size_bytes = 0, False, 0
+
+    async def grow(self, size_bytes: int) -> None:
+        """See that there is room for so many, in all.
+
+        Raises:
+            StorageQuotaExceeded: There is not.
+        """
+        account, more = self._account, size_bytes - self.size_bytes
+        known = self._sha in account.blobs and not self._revision
+        if not known and account.total + more > self._most_bytes:  # nothing is written for what is refused in any case
+            raise over_quota(self._most_bytes, account.total, more)
+        total, self._revision = await account.announce(self._sha, self._reference, size_bytes, coming=True)
+        self.size_bytes = size_bytes
+        if total > self._most_bytes:
+            raise over_quota(self._most_bytes, total - size_bytes, size_bytes)
+
+    async def keep(self, size_bytes: int) -> None:
+        """They are there, so many. Not before, as others rely on what is said to be there."""
+        self._kept = True
+        await self._account.announce(self._sha, self._reference, size_bytes, coming=False)
+
+    async def close(self) -> None:
+        """Count what was kept, and what was there before, alone."""
+        if self._kept or not self._revision:
+            return
+        if await self._account.withdraw(self._sha, self._reference, self._revision) and self._before is not None:
+            await self._account.announce(self._sha, self._reference, self._before.size_bytes, self._before.coming)
+
+
+class ByteAccounts:
+    """The accounts of tenants that a head deals with.
+
+    Args:
+        nats: The connection.
+        bucket: Where the entries are.
+
+    Attributes:
+        bucket: As given.
+    """
+
+    def __init__(self, nats: Nats, bucket: KeyValue) -> None:
+        self._nats, self.bucket = nats, bucket
+        self._accounts: dict[str, TenantBytes] = {}
+        self._beginning: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def of(self, tenant: str) -> TenantBytes:
+        """What a tenant keeps, with all that was written before this was called first.
+
+        Raises:
+            TimeoutError: The servers do not tell it.
+        """
+        account = self._accounts.get(tenant)
+        if account is None or account.over:
+            async with self._beginning[tenant]:
+                account = self._accounts.get(tenant)
+                if account is None or account.over:
+                    await self._forget(tenant)
+                    account = self._accounts[tenant] = TenantBytes(tenant, self._nats, self.bucket)
+                    try:
+                        await account.caught_up()
+                    except BaseException:
+                        await self._forget(tenant)
+                        raise
+                    for other in [*self._accounts][:-MOST_FOLLOWED]:
+                        await self._forget(other)
+            self._beginning.pop(tenant, None)
+        self._accounts[tenant] = self._accounts.pop(tenant, account)  # the one dealt with last is last
+        return account
+
+    async def _forget(self, tenant: str) -> None:
+        if (account := self._accounts.pop(tenant, None)) is not None:
+            await account.close()
+
+    async def close(self) -> None:
+        """Follow nobody any more."""
+        for tenant in [*self._accounts]:
+            await self._forget(tenant)
+
+
+def over_quota(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:
+    """Say that a tenant keeps as many bytes as it may."""
+    message = (
+        f"You keep {max(total, 0)} of {most_bytes} bytes (blobs, outputs, records of jobs), so these {more} have no"
+        " room: delete blobs, or outputs of jobs that have ended."
+    )
+    return StorageQuotaExceeded(message, limit=most_bytes, asked=total + more)
+
+
+def _read(entry: KeyValue.Entry) -> tuple[Reference, str] | None:
+    """A reference, and the word by which whoever announced it knows it; None where it is taken back."""
+    if entry.operation is not None:
+        return None
+    try:
+        told = json.loads(entry.value or b"")
+        reference = Reference(int(told["bytes"]), bool(told.get("coming")), int(entry.revision or 0))
+        return reference, str(told.get("by", ""))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        _log.warning("what is kept of a blob cannot be read", entry=entry.key)
+        return Reference(0, True, int(entry.revision or 0)), ""
