@@ -321,6 +321,29 @@ def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(tmp_pat
     on_a_server(tmp_path, check)
 
 
+def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> None:
+    """Another head writes it between two looks of the head that is about to take it away."""
+
+    async def check(one: Link, two: Link) -> None:
+        data = os.urandom(1000)
+        name, heads = hashlib.sha256(data).hexdigest(), [PoolBlobs(link) for link in (one, two)]
+        await heads[0].put("ada", data)
+
+        async def meanwhile(link: Link, stored: str) -> Any:
+            if link is one and not seen:
+                seen.append(stored)
+                await heads[1].put("ada", data, reference="7")
+            return await found(link, stored)
+
+        seen: list[str] = []
+        with patch("eddy.pool.blobs.found", meanwhile):
+            assert await heads[0].release("ada", name, OWNER)
+        assert seen
+        assert (await heads[0].fetch("ada", name)).data == data
+
+    on_a_server(tmp_path, check)
+
+
 def test_what_a_killed_head_left_behind_is_taken_away_and_what_is_whole_is_its_tenants(tmp_path: Path) -> None:
     """Also the blobs of a release that counted nothing."""
 
@@ -566,6 +589,34 @@ def test_a_download_ends_with_its_key(tmp_path: Path) -> None:
                 with pytest.raises(httpx.RemoteProtocolError):
                     for _ in chunks:
                         pass
+
+
+def test_what_a_client_left_in_the_midst_leaves_nothing_behind(pool: Pool) -> None:
+    """Neither of a download nor of an upload."""
+    head = pool.head("a")
+    pool.tenant(head)
+
+    async def left(parts: HeadParts) -> tuple[int, int, int]:
+        readers = len(await parts.link.js.consumers_info(STORE))
+        return readers, len(await pieces_in(parts.link)), (await parts.link.accounts.of("ada")).total
+
+    with asking(head.url, pool.keys["ada"]) as api:
+        data = os.urandom(5 << 20)
+        assert put(api, data).status_code == 201
+        before = in_its_loop(head, left)
+        assert before == (0, 1, cost(5 << 20))
+        for _ in range(3):
+            with api.stream("GET", f"/v1/blobs/{hashlib.sha256(data).hexdigest()}") as answer:
+                next(answer.iter_raw(PIECE_BYTES))
+
+        def breaks_off() -> Iterator[bytes]:
+            yield bytes(1 << 20)
+            raise OSError("the client is killed")
+
+        for _ in range(3):
+            with pytest.raises(OSError, match="killed"):
+                api.put(f"/v1/blobs/{'0' * 64}", content=breaks_off())
+        until(lambda: in_its_loop(head, left) == before, saw=lambda: in_its_loop(head, left))
 
 
 def test_what_boards_and_tenants_write_alike_is_verified(tmp_path: Path) -> None:

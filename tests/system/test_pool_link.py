@@ -250,6 +250,24 @@ def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
         on_a_server(tmp_path, check)
 
 
+def test_a_connection_that_a_server_ends_is_made_again_whatever_for(tmp_path: Path) -> None:
+    """The client's own way is to close for ever, and its calls to fail for ever."""
+
+    async def check(link: Link) -> None:
+        client: Any = link.nats
+        for number, said in enumerate(("'Authorization Violation'", "'Maximum Payload Violation'"), 1):
+            await client._process_err(said)
+            deadline = time.monotonic() + WAIT_S
+            while link.reconnects < number or not link.connected:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.05)
+            await link.keys.put("x", b"1")
+        await client._process_err("'Permissions Violation for Publish to \"x\"'")
+        assert link.connected
+
+    on_a_server(tmp_path, check)
+
+
 def test_a_lease_that_cannot_be_renewed_ends_before_another_may_have_it(tmp_path: Path) -> None:
     async def check(link: Link) -> None:
         clock = [0.0]

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from eddy.core.errors import Unauthorized
 from eddy.pool.blob_writer import PIECE_BYTES, in_pieces
 from eddy.pool.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
-from eddy.pool.downloads import StoredBytes
+from eddy.pool.downloads import StoredBytes, opened
 from eddy.pool.needed_inputs import NeededInputs
 from eddy.pool.record_bytes import ENTRY_BYTES, RecordBytes
 from eddy.pool.records import RUNNING, SUCCEEDED, PoolJob
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nats.js.api import StreamConfig
 from nats.js.errors import BadRequestError, NotFoundError
+from starlette.requests import ClientDisconnect
 
 
 def job(number: int, tenant: str = "ada", **more: Any) -> PoolJob:
@@ -166,3 +168,45 @@ def test_parts_add_up() -> None:
         division = Division.of(free_bytes)
         assert min(division.blobs, division.written, division.events) > 0
         assert division.blobs + division.written + division.events < free_bytes - division.blobs // 8
+
+
+class Flaky:
+    """Blobs of which a server goes away in the midst, each time a piece later."""
+
+    def __init__(self, pieces: list[bytes], fails_at: list[int]) -> None:
+        self._pieces, self.fails_at = pieces, fails_at
+
+    async def pieces(self, tenant: str, name: str) -> AsyncGenerator[bytes, None]:
+        fails_at = self.fails_at.pop(0) if self.fails_at else None
+        for at, piece in enumerate(self._pieces):
+            if at == fails_at:
+                raise ConnectionError("the server is gone")
+            yield piece
+
+
+def came(fails_at: list[int], begin: int = 0, stop: int = 9, check: Any = None) -> bytes:
+    async def read() -> bytes:
+        blobs: Any = Flaky([b"abc", b"def", b"ghi"], fails_at)
+        stored = StoredBytes("ada", ["x"], [9])
+        return b"".join([piece async for piece in await opened(blobs, stored, begin, stop, check or (lambda: None))])
+
+    return asyncio.run(read())
+
+
+def test_a_download_goes_on_where_it_was_when_servers_are_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eddy.pool.downloads.AGAIN_S", 0.0)
+    assert came([1, 2, 1, 2]) == b"abcdefghi"
+    assert came([2], 4, 8) == b"efgh"
+    with pytest.raises(ConnectionError):  # nothing was answered yet: clients ask again
+        came([0])
+    monkeypatch.setattr("eddy.pool.downloads.PATIENCE_S", 0.0)
+    with pytest.raises(ClientDisconnect):
+        came([2, 2, 2])
+
+
+def test_a_download_that_may_not_go_on_is_broken_off() -> None:
+    def ended() -> None:
+        raise Unauthorized("the key has ended")
+
+    with pytest.raises(ClientDisconnect):
+        came([], check=ended)
