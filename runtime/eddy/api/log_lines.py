@@ -7,7 +7,6 @@ secrets among it, and into a pipe that nobody reads, which stops the process.
 from __future__ import annotations
 
 import logging
-import sys
 
 import structlog
 
@@ -27,5 +26,17 @@ def configure(level: str, form: str) -> None:
             lambda _, __, values: logs.render(values, form),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
+        logger_factory=_Lines,
     )
+
+
+class _Lines:
+    """A logger of structlog's whose lines go where all others go."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def warning(self, line: str) -> None:
+        """Write a line."""
+        logs.write_rendered(line)
+
+    debug = info = error = critical = warning

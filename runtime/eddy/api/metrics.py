@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eddy.logs import lost_lines
+
+
+class _LogLines(Collector):
+    """What the log of this process lost."""
+
+    def collect(self) -> Iterator[Metric]:
+        """The figure of this moment."""
+        text = "Lines of the log that could not be written, since the start."
+        yield CounterMetricFamily("eddy_log_lines_lost", text, value=lost_lines())
 
 
 class Metrics:
@@ -20,6 +34,7 @@ class Metrics:
     def __init__(self, figures: Collector) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(figures)
+        self._registry.register(_LogLines())
         labels = ["method", "route", "status"]
         self.requests = Counter("eddy_http_requests", "Answered requests.", labels, registry=self._registry)
         self.latency = Histogram(

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eddy import logs
 from eddy.board.image_files import image_of, read_manifest
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
@@ -162,4 +163,5 @@ def _run(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    logs.open_streams()
     sys.exit(main())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from eddy import signals
+from eddy import logs, signals
 from eddy.cli.options import AsJsonReady, default, option
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import InvalidRequest
@@ -26,6 +26,7 @@ def gateway(
     as_json: AsJsonReady = False,
 ) -> None:
     """Let operators elsewhere use boardd's board: over TLS, each with a key of their own."""
+    logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         from eddy.api.tls import TlsFiles
         from eddy.board.gateway import GatewayServer

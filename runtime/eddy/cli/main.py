@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy import distribution
+from eddy import distribution, logs
 from eddy.cli import (
     app_packages,
     audit,
@@ -77,6 +77,7 @@ class _Command(typer.Typer):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the command line."""
+        logs.open_streams()
         if isinstance(sys.stdout, io.TextIOWrapper):  # names may have letters that a terminal's encoding has not
             sys.stdout.reconfigure(errors="backslashreplace")
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy import signals
+from eddy import logs, signals
 from eddy.cli.installed import bitstreams_folder, not_installed
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
@@ -44,6 +44,7 @@ def up(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run a NATS server with JetStream on this machine: the pool's only one, or one of a cluster."""
+    logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
         with _server(Path(data).expanduser(), host, port, server, store_bytes).running() as nats:
@@ -225,6 +226,7 @@ def serve(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run a head: the HTTP API over the pool. Any number may run; one of them places jobs."""
+    logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
         from eddy.api import log_lines

@@ -81,6 +81,7 @@ def serve(
     """
     # Most options are read by their names, as those of the file are when it is read again.
     early = _read_anyway if config or tls_cert else None  # until there is somebody to read them again
+    logs.guard_server()
     with signals.caught(), signals.reloading(early), errors_in_one_line(as_json):
         try:
             from eddy import collecting
@@ -219,6 +220,7 @@ def boardd(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
+    logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         try:
             from eddy.board import boardd as daemon
