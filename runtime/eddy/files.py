@@ -141,38 +141,47 @@ def make_private(path: Path) -> bool:
 
 
 class Hold:
-    """A lock that lasts as long as the process, or until it is released; the file says who has it.
+    """A lock on a folder that lasts as long as the process, or until it is released; a file in it says who has it.
 
-    The lock is the kernel's (`flock`), so that one left by a process that died holds nobody up.
+    The locks are the kernel's (`flock`), so that one left by a process that died holds nobody up. The folder itself is
+    locked, and its file: the file may be removed or replaced under a running server, the folder that its data lies in
+    may not; and a server of an older version locks the file alone.
 
     Args:
-        path: The lock's file; its folder exists.
+        path: The file; its folder exists.
         what: What is locked, for the message.
+        folder: The folder that is locked; the file's own where not given.
 
     Raises:
         StorageInUse: Another process has it; the message names it.
         StorageFailed: The file cannot be made.
     """
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Path, what: str, folder: Path | None = None) -> None:
         self._path = path
-        with os_errors(path):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
-        try:
-            taken = any(self._take() for _ in range(TRIES))
-        except OSError as error:
-            os.close(self._file)
-            raise StorageFailed(f"{path}: no locks there ({error.strerror}); use a folder on a local disk") from error
-        self.left = self._read()
-        """What the last holder left: empty where it released the lock in order."""
-        if not taken:
-            os.close(self._file)
-            raise _in_use(what, self.left)
+        with contextlib.ExitStack() as undo:
+            with os_errors(path):
+                self._folder = os.open(folder or path.parent, os.O_RDONLY | os.O_DIRECTORY)
+                undo.callback(os.close, self._folder)
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+                undo.callback(os.close, self._file)
+            try:
+                taken = any(self._take() for _ in range(TRIES))
+            except OSError as error:
+                why = f"{path}: no locks there ({error.strerror}); use a folder on a local disk"
+                raise StorageFailed(why) from error
+            self.left = self._read()
+            """What the last holder left: empty where it released the lock in order."""
+            if not taken:
+                raise _in_use(what, self.left)
+            undo.pop_all()
 
     def _take(self) -> bool:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for each in (self._folder, self._file):
+                fcntl.flock(each, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            fcntl.flock(self._folder, fcntl.LOCK_UN)
             time.sleep(PAUSE_S)
             return False
         return True
@@ -191,6 +200,7 @@ class Hold:
             if self.left and not in_order:
                 os.pwrite(self._file, json.dumps(self.left).encode(), 0)
         os.close(self._file)
+        os.close(self._folder)
 
     def _read(self) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError):
@@ -200,20 +210,36 @@ class Hold:
 
 
 def holder_of(path: Path) -> dict[str, Any] | None:
-    """What is written in a lock that somebody has; None where nobody has it."""
+    """What is written in the file of a lock that somebody has; None where nobody has it.
+
+    Args:
+        path: The file, in the folder that is locked.
+    """
+    if _taken(path.parent) or _taken(path):
+        with contextlib.suppress(OSError, ValueError, TypeError), open(path, "rb", opener=_at_once) as file:
+            return dict(json.loads(file.read(4096)))
+        return {}
+    return None
+
+
+def _taken(path: Path) -> bool:
+    """Whether somebody has locked a file or folder."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a named pipe is opened at once
+        file = _at_once(path, os.O_RDONLY)
     except OSError:
-        return None
+        return False
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        with contextlib.suppress(ValueError):
-            return dict(json.loads(os.pread(file, 4096, 0)))
-        return {}
+        return True
     finally:
         os.close(file)
-    return None
+    return False
+
+
+def _at_once(path: str | Path, flags: int) -> int:
+    """Open what may be a named pipe by now, which would keep us waiting."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _in_use(what: str, holder: dict[str, Any]) -> StorageInUse:

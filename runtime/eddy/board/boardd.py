@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy import signals
@@ -23,7 +23,7 @@ from eddy.board.notary import SUFFIX, serving
 from eddy.board.profile import Profile, load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import InvalidRequest
-from eddy.files import Hold, os_errors
+from eddy.files import PRIVATE_FOLDER, Hold, os_errors
 
 
 def serve(
@@ -99,14 +99,34 @@ def _serve(
             raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
         for lost in journal.lost:
             opened.report_lost(lost.slot, lost.item, lost.image)
-        beside = socket_path.with_name(socket_path.name + ".notary")
-        signs = serving(notary or beside, socket_path.with_name(socket_path.name + SUFFIX), SOCKET_MODE)
+        signing = notary or socket_path.with_name(socket_path.name + ".notary")
+        ending.enter_context(_alone_in(signing, beside=socket_path.parent))
+        signs = serving(signing, socket_path.with_name(socket_path.name + SUFFIX), SOCKET_MODE)
         server = Boardd(opened, socket_path, journal)
         ending.enter_context(signs)
         with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
             if ready is not None:
                 ready(server)
             server.run()
+
+
+@contextlib.contextmanager
+def _alone_in(notary: Path, beside: Path) -> Iterator[None]:
+    """Hold the notary's folder while the block runs: of two boardds that sign, one would not know what the other has.
+
+    Args:
+        notary: The folder.
+        beside: One that is held already; it may be the same.
+    """
+    with os_errors(notary):
+        notary.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        same = notary.samefile(beside)
+    held = None if same else Hold(notary / "audit.lock", f"the notary's folder {notary}")
+    try:
+        yield
+    finally:
+        if held is not None:
+            held.release()
 
 
 def _to_stderr(message: str) -> None:

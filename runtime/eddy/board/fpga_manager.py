@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import struct
 from array import array
 from pathlib import Path
 
-from eddy.core.errors import ConfigurationFailed, ImageRefused
+from eddy.core.errors import BoardNotReady, ConfigurationFailed, ImageRefused
 
 MANAGER = Path("/sys/class/fpga_manager/fpga0")
 FIRMWARE = Path("/lib/firmware")
@@ -51,6 +52,28 @@ class FpgaManager:
                 " CONFIG_FPGA_MGR_ZYNQMP_FPGA",
                 cause="fpga-manager",
             ) from error
+
+    def claim(self) -> contextlib.ExitStack:
+        """Be the only Eddy that loads through it, until what is returned is closed or the process ends.
+
+        Raises:
+            BoardNotReady: Another one is; `cause` is ``in-use``. The lock is on the kernel's own folder, which nobody
+                can remove.
+            ConfigurationFailed: There is no FPGA manager.
+        """
+        self.state()
+        claim = contextlib.ExitStack()
+        folder = os.open(self._manager, os.O_RDONLY | os.O_DIRECTORY)
+        claim.callback(os.close, folder)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            claim.close()
+            raise BoardNotReady(
+                f"another process of Eddy has this board; `fuser {self._manager}` shows it: stop it first",
+                cause="in-use",
+            ) from None
+        return claim
 
     def load_partial(self, file: Path) -> None:
         """Load a partial `.bit`; the rest of the fabric goes on. Nothing says whether its CRC was right.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -83,12 +84,25 @@ def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: 
 
     Raises:
         ForeignDesign: Somebody else's design is on the fabric.
-        BoardNotReady: XRT or the interrupt is missing, memory lies elsewhere, another loader runs, or the device tree
-            does not take our overlay.
+        BoardNotReady: XRT or the interrupt is missing, memory lies elsewhere, another loader runs, another boardd has
+            the board, or the device tree does not take our overlay.
         ConfigurationFailed: The kernel refused the overlay.
         ImageRefused: The overlay's file is a boot image, or there is no whole `.hwh` beside it.
     """
-    manager, record, wanted = FpgaManager(), FabricRecord(record_file), sha256_of(file)
+    manager = FpgaManager()
+    claim = manager.claim()
+    try:
+        return _opened(file, profile, manager, claim, FabricRecord(record_file), take_fabric)
+    except BaseException:
+        claim.close()
+        raise
+
+
+def _opened(
+    file: Path, profile: Profile, manager: FpgaManager, claim: ExitStack, record: FabricRecord, take_fabric: bool
+) -> OpenedFabric:
+    """The fabric of a board that nobody else has."""
+    wanted = sha256_of(file)
     found, why = standing(record.kept, evidence(manager.state()), wanted)
     if found is DesignStanding.FOREIGN:
         check_take_over(why, take_fabric)
@@ -106,7 +120,7 @@ def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: 
 
     assert record.kept is not None
     now_s = shell_time_s(profile, device, record.kept.configured_s)
-    return OpenedFabric(OverlayFabric(overlay, profile, loop, KernelCalls(manager, record)), WallClock(now_s))
+    return OpenedFabric(OverlayFabric(overlay, profile, loop, KernelCalls(manager, record, claim)), WallClock(now_s))
 
 
 def check_take_over(why: str, take_fabric: bool) -> None:

@@ -42,6 +42,8 @@ MAX_PAYLOAD_BYTES = 8 << 20
 """Largest message: the record of a job with many inputs is one."""
 
 
+STORE = "jetstream"
+"""Folder of what a server keeps, in the server's own."""
 POOL_ACCOUNT = "eddy"
 """The account of heads and of everything that is kept."""
 ONE, MANY = "Singleton", "Stream"
@@ -108,7 +110,7 @@ class Place:
     @property
     def store(self) -> Path:
         """What it keeps."""
-        return self.folder / "jetstream"
+        return self.folder / STORE
 
     @property
     def config(self) -> Path:

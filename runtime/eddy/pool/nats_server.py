@@ -14,8 +14,8 @@ from pathlib import Path
 
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.distribution import install_hint
-from eddy.files import Hold
-from eddy.pool.admission import Place, PoolAdmission
+from eddy.files import PRIVATE_FOLDER, Hold
+from eddy.pool.admission import STORE, Place, PoolAdmission
 
 START_S = 60.0
 LOWEST_PORT = 16384
@@ -75,7 +75,9 @@ class NatsServer:
 
     def _take(self) -> None:
         if self._hold is None:
-            self._hold = Hold(self.folder / "nats.lock", "the pool's folder")
+            kept = self.folder / STORE
+            kept.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+            self._hold = Hold(self.folder / "nats.lock", "the pool's folder", kept)
             self._hold.note()
 
     @property

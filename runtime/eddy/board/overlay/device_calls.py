@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,6 +43,9 @@ class DeviceCalls(Protocol):
     def invalidate(self, buffer: Any, start: int, end: int) -> None:
         """Drop the CPU's lines of a range of a buffer."""
 
+    def close(self) -> None:
+        """Give back what it holds of the device."""
+
 
 class StockCalls:
     """By PYNQ's own calls, on a device that heeds their ranges."""
@@ -69,6 +72,9 @@ class StockCalls:
         """Drop a range."""
         buffer[start:end].invalidate()
 
+    def close(self) -> None:
+        """It holds nothing."""
+
 
 class KernelCalls:
     """Past PYNQ's device for Zynq UltraScale+, which syncs whole buffers and runs `xclbinutil` for every partial load.
@@ -76,10 +82,15 @@ class KernelCalls:
     Args:
         manager: The configuration port.
         record: Told of each load before it begins and when it has ended.
+        claim: What keeps others from the port (`FpgaManager.claim`).
     """
 
-    def __init__(self, manager: FpgaManager, record: FabricRecord) -> None:
-        self._manager, self._record = manager, record
+    def __init__(self, manager: FpgaManager, record: FabricRecord, claim: ExitStack) -> None:
+        self._manager, self._record, self._claim = manager, record, claim
+
+    def close(self) -> None:
+        """Let others have the port."""
+        self._claim.close()
 
     def load_partial(self, overlay: Any, region: str, file: Path) -> None:
         """Load a slot; the file says where it goes."""

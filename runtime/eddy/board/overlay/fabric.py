@@ -110,7 +110,8 @@ class OverlayFabric:
             self._engine.load(region, file)
 
     def close(self) -> None:
-        """Await no interrupt any more and give the loop back."""
+        """Await no interrupt any more, and give loop and device back."""
+        self._calls.close()
         for slot in self.slots:
             slot.done.forget()
             slot.fault.forget()
