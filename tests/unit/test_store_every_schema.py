@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from bitstreams_kit import package
+from eddy.api.server import Server, ServerSettings
+from eddy.cli.main import app
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.store import Store, schema
 from eddy.store.check import read_whole
 from eddy.store.schema import MIGRATIONS
-from hypervisor_kit import TENANT, expected
+from hypervisor_kit import TENANT, expected, model_board
+from typer.testing import CliRunner
 
 DUMP = Path(__file__).with_name("store_schema_2.sql")
 """As the second schema had it; the first had all of that but for kernels' programs."""
@@ -28,6 +34,9 @@ def at(path: Path, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
             with monkeypatch.context() as patched:
                 patched.setattr(schema, "MIGRATIONS", MIGRATIONS[:version])
                 schema.migrate(db, path.parent)
+            db.executescript(
+                f"DELETE FROM meta WHERE key = '{schema.UPGRADED_FROM}'"
+            )  # those Eddys wrote no such thing
         assert db.execute("PRAGMA user_version").fetchone() == (version,)
 
 
@@ -46,8 +55,28 @@ def test_every_schema_is_brought_to_the_newest(tmp_path: Path, monkeypatch: pyte
     assert store.tenants.get(TENANT).attributes == {"plan": "gold"}
     record, new = store.submissions.add_job(JobRequest(TENANT, "chain", 1), 1.0)
     assert (record.id, new) == (6, True)
-    store.audit.note(lambda text: "0" * 64, "operator", "", "drain-slot", {})
     store.close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     assert read_whole(path) == []
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_the_audit_log_of_an_upgraded_folder_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Older versions wrote no head of an empty log, or had no log."""
+    data = tmp_path / "data"
+    data.mkdir()
+    at(data / "eddy.sqlite3", version, monkeypatch)
+    (data / "secret").write_bytes(bytes(32))
+    (data / "operator.key").write_text("eddy_of_before\n")
+    settings = ServerSettings("model", "tiny", "fcfs", data, package(tmp_path / "bitstreams"), port=0)
+    for _ in range(2):  # noted once, whatever starts on it afterwards
+        with contextlib.closing(Server(settings, board=model_board())) as server:
+            entries = server.store.audit.entries()
+            made = [(each.action, each.facts) for each in entries]
+        done = CliRunner().invoke(app, ["audit", "verify", "--data", str(data), "--boardd", "", "--json"])
+        assert (done.exit_code, json.loads(done.stdout)["problems"]) == (0, []), done.output
+        facts = {"from_schema": version, "to_schema": len(MIGRATIONS), "without_head": True}
+        assert made == [("upgrade-data-folder", facts)]

@@ -132,6 +132,7 @@ class Server:
             self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
             if data.first_start:
                 self.store.audit.begin(self._hasher.hash)
+            self.store.audit.note_upgrade(self._hasher.hash)
             if settings.boardd is not None:
                 self.store.audit.announce = NotaryClient(settings.boardd).announce
             self.key_file = data.key

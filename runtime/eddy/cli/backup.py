@@ -57,6 +57,7 @@ def _restore(source: Path, folder: Path) -> BackupNote:
     note = fill(source, folder)
     with contextlib.closing(DataFolder(folder)) as opened, contextlib.closing(Store(opened.database)) as store:
         sign = KeyHasher(load_secret(opened.secret, first=False)).hash
+        store.audit.note_upgrade(sign)
         store.audit.note(sign, "", "", "restore-backup", {"taken_unix_s": note.taken_unix_s, "eddy": note.eddy})
     return note
 

@@ -21,13 +21,11 @@ from typing import Any
 from eddy.core.errors import UnknownCursor
 from eddy.files import os_errors, write_private
 from eddy.store.database import Database
+from eddy.store.schema import MIGRATIONS, UPGRADED_FROM
 
 HEAD = "audit.head"
 """Name of the head's file, in the data folder."""
-EMPTIED = (
-    f"{HEAD} is missing and there is no entry: the log was emptied, unless this folder is of an older version and "
-    "nothing was ever noted in it"
-)
+EMPTIED = f"{HEAD} is missing and there is no entry: the log was emptied, unless no server of this version has started here yet"
 WRONG = "audit-log-wrong"
 """Action of an entry that says in what the log and its head differed when the entry was added."""
 START = "0" * 64
@@ -94,6 +92,21 @@ class Audit:
         """Write the head of an empty log, on a folder's first start: without it, an emptied log would look like it."""
         with _noting:
             self._write_head(sign, 0, START)
+
+    def note_upgrade(self, sign: Sign) -> None:
+        """Note that the folder was brought from an older version to this one, where it was and nobody has yet.
+
+        A log that had no entry, and in older versions no head either, has both from now on.
+        """
+        row = self._db.row("SELECT value FROM meta WHERE key = ?", UPGRADED_FROM)
+        if row is None:
+            return
+        facts = {"from_schema": int(row["value"]), "to_schema": len(MIGRATIONS)}
+        if read_head(self._folder) is None:
+            facts["without_head"] = True
+        self.note(sign, "", "", "upgrade-data-folder", facts)
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM meta WHERE key = ?", (UPGRADED_FROM,))
 
     def _write_head(self, sign: Sign, number: int, chain: str) -> None:
         head = f"{number} {chain}"

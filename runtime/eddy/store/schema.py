@@ -173,6 +173,10 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
+UPGRADED_FROM = "upgraded_from"
+"""Name of the value that says which schema a data base had before it was brought to this one."""
+
+
 class SchemaTooNew(EddyError):
     """The file was written by a newer Eddy."""
 
@@ -196,6 +200,9 @@ def migrate(connection: sqlite3.Connection, folder: Path) -> None:
             found=version,
             known=len(MIGRATIONS),
         )
+    if 0 < version < len(MIGRATIONS):
+        # Kept until the audit log has it; of several that were cut short, the first.
+        connection.executescript(f"INSERT OR IGNORE INTO meta (key, value) VALUES ('{UPGRADED_FROM}', '{version}')")
     for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
         if isinstance(migration, str):
             connection.executescript(f"BEGIN;{migration};PRAGMA user_version = {number};COMMIT;")
