@@ -79,6 +79,7 @@ class JobIndex:
     def members(self, array: int) -> list[int]:
         """Jobs of an array, by number."""
         return [int(row["id"]) for row in self._db.execute("SELECT id FROM job WHERE array = ? ORDER BY id", (array,))]
+
     def without_outputs(self, numbers: Iterable[int]) -> list[int]:
         """Of these jobs, those that have ended without success."""
         query = "SELECT id FROM job WHERE id = ? AND final = 1 AND state != 'succeeded'"

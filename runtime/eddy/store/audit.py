@@ -25,7 +25,10 @@ from eddy.store.schema import MIGRATIONS, UPGRADED_FROM
 
 HEAD = "audit.head"
 """Name of the head's file, in the data folder."""
-EMPTIED = f"{HEAD} is missing and there is no entry: the log was emptied, unless no server of this version has started here yet"
+EMPTIED = (
+    f"{HEAD} is missing and there is no entry: the log was emptied, unless no server of this version has started here"
+    " yet"
+)
 WRONG = "audit-log-wrong"
 """Action of an entry that says in what the log and its head differed when the entry was added."""
 START = "0" * 64
