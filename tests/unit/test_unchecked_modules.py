@@ -17,7 +17,7 @@ from eddy.store.rows import dump_record, load_record
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 from system.live_rig import run_out
 
-SAID = "no check of module mix is on record for its build; `eddy module check mix` makes and records one"
+SAID = "no check of module mix is on record as its sources and manifest are; `eddy module check mix`"
 
 
 def engine(store: Store, *, unchecked: tuple[str, ...] = ("mix",), allow: bool = False) -> Engine:

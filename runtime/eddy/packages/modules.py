@@ -218,8 +218,8 @@ class ModuleManifest:
 def no_check(module: str) -> str:
     """Why no job is given a module whose build has no check on record."""
     return (
-        f"no check of module {module} is on record for its build; `eddy module check {module}` makes and records one,"
-        " or the operator starts the server with --unchecked-modules allow"
+        f"no check of module {module} is on record as its sources and manifest are; `eddy module check {module}` makes"
+        " and records one, or the operator starts the server with --unchecked-modules allow"
     )
 
 
