@@ -90,6 +90,7 @@ REFUSED: dict[str, tuple[Callable[[Any, BitstreamSet], object], str]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_it_works(name: str, overlay: Any, files: BitstreamSet) -> None:
     CALLS[name](overlay, files)
+    assert allocate(1, target=overlay.device).device_address > 0, "the device goes on"
 
 
 @pytest.mark.parametrize("name", REFUSED)

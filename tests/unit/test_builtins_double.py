@@ -513,7 +513,7 @@ def test_conversions_alone_ask_for_double() -> None:
         "as_double2(vload4(0, s)).x",
         "(float)(double)1",
     ):
-        compiled(f"kernel void f(global float *s) {{ s[0] = {text}; }}")
+        assert compiled(f"kernel void f(global float *s) {{ s[0] = {text}; }}").kernels
 
 
 # ---- Memory

@@ -125,7 +125,7 @@ def test_enums_are_integers() -> None:
     launch(cluster(), program, "f", (1,), [o, 2, -5, 200, -100, 0x80000001, 1 << 32, by, at, signs, states, 1])
     assert o.tolist() == [1, -5, 200, -100, 1, 1, 4, 2, -5, -5, 2, 1]
     assert at.tolist() == [1, 2]
-    with pytest.raises(InvalidRequest, match="values of small"):
+    with pytest.raises(InvalidRequest, match="300, which uint8 cannot hold"):
         launch(cluster(), program, "f", (1,), [o, 2, -5, 300, -100, 0, 0, by, at, signs, states, 1])
 
 

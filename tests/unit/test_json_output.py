@@ -71,14 +71,23 @@ def test_what_is_printed_meanwhile_goes_to_standard_error_and_afterwards_to_stan
     assert capfd.readouterr() == ("{}\nafter\n", "library\npython\n")
 
 
-@pytest.mark.parametrize("closed", [1, 2])
-def test_a_closed_stream_is_no_failure(closed: int) -> None:
-    script = f"import os, sys; os.close({closed}); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+def closed_stream(number: int) -> subprocess.CompletedProcess[str]:
+    """`eddy context --json`, started without one of its standard streams."""
+    script = f"import os, sys; os.close({number}); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     command = [sys.executable, "-c", script, "-m", "eddy", "context", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert done.stdout == "" if closed == 1 else "contexts" in json.loads(done.stdout)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure() -> None:
+    done = closed_stream(1)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "eddy: cannot write: Bad file descriptor\n"
+
+
+def test_an_answer_needs_no_standard_error() -> None:
+    done = closed_stream(2)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "contexts" in json.loads(done.stdout)
 
 
 def test_no_command_prints_json_past_print_json() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import InvalidRequest
+from eddy.gpu.program import segments
 from eddy.studies.hsm import rtl
 from eddy.studies.hsm.rtl_data import KEPT, Alone, MeasuredRuns, Mix, read, write
 from eddy.studies.hsm.workloads import WORKLOADS
@@ -78,11 +79,11 @@ def _ends(played: rtl.TenantRun) -> tuple[int, ...]:
 
 
 def programs() -> dict[str, str]:
-    """Digests of the programs as they are now: what the compiler made of them, inputs, sizes."""
+    """Digests of the programs as they are now: what is loaded of what the compiler made of them, inputs, sizes."""
     found = {}
     for name in WORKLOADS:
         made, compiled = rtl.compiled(name)
-        digest = hashlib.sha256(repr((made.steps, compiled.fpu)).encode() + compiled.elf)
+        digest = hashlib.sha256(repr((made.steps, compiled.fpu, [*segments(compiled.elf)])).encode())
         for key, array in sorted(made.buffers.items()):
             digest.update(key.encode() + array.tobytes())
         found[name] = digest.hexdigest()[:16]
