@@ -48,7 +48,14 @@ std::string at(const char* file, int line) {
 void vl_finish(const char* file, int line, const char*) { stop_model("it ends the simulation ($finish) at " + at(file, line)); }
 
 void vl_stop(const char* file, int line, const char*) {
-  stop_model("it stops at " + at(file, line) + (printed.empty() ? "" : ": " + printed));
+  const std::string why = "it stops at " + at(file, line) + (printed.empty() ? "" : ": " + printed);
+  VerilatedContext& context = *Verilated::threadContextp();
+  if (context.fatalOnError()) stop_model(why);
+  // Whoever steps it looks at `gotError` after each step.
+  context.gotError(true);
+  context.gotFinish(true);
+  std::fprintf(stderr, "%%Error: %s\n", why.c_str());
+  std::fflush(stderr);
 }
 
 void vl_fatal(const char* file, int line, const char*, const char* message) {

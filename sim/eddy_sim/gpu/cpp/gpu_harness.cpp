@@ -82,7 +82,7 @@ class Harness {
   Stop run(uint64_t limit) {
     tracing = &trace;
     const Stop stop = loop(limit);
-    if (context_->gotError()) trace.error = "an assertion of the RTL failed; standard output names it";
+    if (context_->gotError()) trace.error = "an assertion of the RTL failed; standard error names it";
     return stop;
   }
 
