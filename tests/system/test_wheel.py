@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def expected(platform: str) -> set[str]:
             inside = Path(name).relative_to(tree)
             other = inside.suffix == ".so" and inside.stem.removesuffix("-v3") != f"linux-{platform}"
             shipped = tree != "bitstreams" or inside.suffix in (".yaml", ".bin")
-            if not other and shipped and inside.suffix != ".md":
+            if not other and shipped:
                 found.add(f"{prefix}{inside}")
     return found
 
@@ -98,8 +97,7 @@ def test_a_wheel_of_the_source_archive_is_that_of_the_checkout(
 def test_a_wheel_for_another_platform_has_its_loops_and_says_so(
     built: tuple[Path, Path], tmp_path: Path, platform: str
 ) -> None:
-    with tarfile.open(built[0]) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "-xf", str(built[0]), "-C", str(tmp_path)], check=True)
     (wheel,) = build(next(tmp_path.glob("eddy_fpga-*")), tmp_path / "out", "--wheel", platform=platform)
     assert names(wheel) == expected(platform)
     assert wheel.name.endswith("-py3-none-any.whl" if platform == "any" else "-py3-none-manylinux2014_aarch64.whl")
