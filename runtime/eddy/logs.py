@@ -170,6 +170,13 @@ def guard_server() -> None:
         outlet.patience_s = PATIENCE_S
 
 
+def server_outlet(descriptor: int) -> Outlet:
+    """Where a program that goes on running writes what is not its log; it waits no longer for whoever reads."""
+    outlet = Outlet(descriptor, says=False)
+    outlet.patience_s = PATIENCE_S
+    return outlet
+
+
 def _is_own(stream: TextIO, descriptor: int) -> bool:
     """Whether a stream is the process's own."""
     try:

@@ -102,6 +102,8 @@ pool undrain b1
 pool forget b1 refused
 pool rebalance
 pool explain 1 refused
+pool purge 1 refused
+pool cluster one=127.0.0.1 two=127.0.0.1:4301:6301 three=127.0.0.1:4302:6302 --data {here}/cluster
 pool timeline
 """
 STUDIES = ("mtf", "nimblock", "vayalapra", "hsm", "eddy-policy", "market-progress", "levers", "estimates", "all")

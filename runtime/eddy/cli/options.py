@@ -106,19 +106,18 @@ def default(name: str) -> Any:
     return SETTINGS[name].default
 
 
-def _json_alone(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> bool:
-    """Keep standard output for the value, from here to the command's end."""
-    if value and not context.resilient_parsing:
-        context.with_resource(output.json_alone())
-    return value
+def _as_json(help_text: str, of_server: bool = False) -> Any:
+    def alone(context: typer.Context, parameter: typer.CallbackParam, value: bool) -> bool:
+        """Keep standard output for the value, from here to the command's end."""
+        if value and not context.resilient_parsing:
+            context.with_resource(output.json_alone(of_server))
+        return value
 
-
-def _as_json(help_text: str) -> Any:
-    return typer.Option("--json", help=help_text, callback=_json_alone, is_eager=True)
+    return typer.Option("--json", help=help_text, callback=alone, is_eager=True)
 
 
 AsJson = Annotated[bool, _as_json("Print one JSON value on standard output.")]
-AsJsonReady = Annotated[bool, _as_json("Print one JSON value on standard output once it serves.")]
+AsJsonReady = Annotated[bool, _as_json("Print one JSON value on standard output once it serves.", of_server=True)]
 Url = Annotated[str, option("url")]
 Key = Annotated[str, option("key")]
 

@@ -14,13 +14,15 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 import typer
 
+from eddy import logs
 from eddy.cli.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.distribution import extra_of
@@ -89,32 +91,35 @@ def plain(value: Any) -> Any:
 class _JsonOutput:
     """Standard output as it was before libraries' words went to standard error; takes one value."""
 
-    def __init__(self, stream: TextIO, descriptor: int | None) -> None:
-        self._stream, self._descriptor, self._used = stream, descriptor, False
+    def __init__(self, stream: TextIO, write: Callable[[bytes], int] | None) -> None:
+        self._stream, self._write, self._used = stream, write, False
 
     def write(self, text: str) -> None:
         """Write the value, at once."""
         if self._used:
             raise RuntimeError("a command prints one JSON value")
         self._used = True
-        if self._descriptor is None:
+        if self._write is None:
             self._stream.write(text)
             self._stream.flush()
             return
         left = text.encode()
         while left:
-            left = left[os.write(self._descriptor, left) :]
+            left = left[self._write(left) :]
 
 
 _json_output: _JsonOutput | None = None
 
 
 @contextmanager
-def json_alone() -> Iterator[None]:
+def json_alone(of_server: bool = False) -> Iterator[None]:
     """Standard output is for `print_json` alone; whatever else is written to it goes to standard error.
 
     Libraries print from C as well, past `sys.stdout`: so it is the descriptor that is turned. Standard output of the
     process itself is not turned back: a library may print as late as in the interpreter's end.
+
+    Args:
+        of_server: Whether the program goes on running: a value that cannot be written is then dropped, as its log is.
     """
     global _json_output
     stream = sys.stdout
@@ -124,7 +129,10 @@ def json_alone() -> Iterator[None]:
     stream.flush()
     is_the_process_own = _descriptor_of(stream) == STDOUT
     with _turned(to_stay=is_the_process_own) as saved:
-        _json_output, sys.stdout = _JsonOutput(stream, saved if is_the_process_own else None), sys.stderr
+        write = (
+            (logs.server_outlet(saved).write if of_server else partial(os.write, saved)) if is_the_process_own else None
+        )
+        _json_output, sys.stdout = _JsonOutput(stream, write), sys.stderr
         try:
             yield
         finally:
