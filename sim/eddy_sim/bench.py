@@ -23,7 +23,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
@@ -33,8 +33,9 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.bench_process import simulate
 from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key, precompiled
-from eddy_sim.filelist import language_arguments, read_filelist, tool_arguments
+from eddy_sim.filelist import FilelistInvalid, language_arguments, read_filelist, tool_arguments
 from eddy_sim.model_unit import CPP, write_unit
+from eddy_sim.prove import Mutation, stage
 from eddy_sim.toolchain import run, verilator_root, versions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,6 +155,21 @@ class Bench:
             said = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-80:])
             end = f"\nthe simulation ended with exit status {status}" if status else ""
             raise BenchFailed(f"{failed} of the tests in {module} failed on {self.top}; log: {log}\n{said}{end}")
+
+    def broken(self, mutation: Mutation, folder: Path) -> Bench:
+        """This bench around a block with a mistake in it, made in an empty folder. Its `run` must fail.
+
+        Raises:
+            ProofFailed: What the mistake replaces does not occur exactly once.
+            FilelistInvalid: The block has no source of that name.
+        """
+        files = read_filelist(self.filelist)
+        if mutation.file not in {path.name for path in files}:
+            raise FilelistInvalid(f"{self.filelist} has no {mutation.file} to make the mistake {mutation.name!r} in")
+        stage(files, folder, mutation)
+        filelist = folder / self.filelist.name
+        filelist.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
+        return replace(self, filelist=filelist)
 
     def _make(self, files: list[Path], arguments: list[str], output: Path) -> None:
         work = output.parent

@@ -16,8 +16,9 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import cocotb
 from cocotb.clock import Clock
@@ -347,17 +348,84 @@ class Bench:
             history.append((self.now, history[-1][1] & ~mask | data & mask))
 
 
-@cocotb.test()
-async def random_traffic_of_two_cores(dut: Any) -> None:
+class Quiet(Bench):
+    """Nothing happens by itself: a core reads one line at a time, and what has to go is said in one cycle."""
+
+    says: ClassVar[dict[str, int]] = {}
+
+    def act(self) -> None:
+        for name in ("forget", "flush", "flush_first", "flush_last"):
+            getattr(self.dut, f"{name}_i").value = self.says.get(name, 0)
+        self.says = {}
+
+    async def read(self, core: int, line: int, since: int) -> int:
+        """Read a line, which must be as memory held it at some time since; the misses that took."""
+        reader, before = 2 * core, self.misses
+        self.reads[reader].append(Read(line, self.context[core], self.now, since))
+        self.ar, self.asked = reader, self.asked + 1
+        await self.until(lambda: not self.reads[reader])
+        return self.misses - before
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        for _ in range(1000):
+            if condition():
+                return
+            await self.step()
+        raise AssertionError("it goes on for ever")
+
+    async def drop(self, what: str, line: int) -> None:
+        """Say what has to go: all of the line's context, or of the other one; the line, or another."""
+        number = BASE // 64 + (line if what == "line" else LINES - 1)
+        if what in ("line", "elsewhere"):
+            self.says = {"flush": 1, "flush_first": number, "flush_last": number}
+        else:
+            self.says = {"forget": 1 << self.context[what == "other"]}
+        await self.step()
+
+
+async def reset(dut: Any) -> None:
+    dut.rst_ni.value = 0
+    for _ in range(3):
+        await FallingEdge(dut.clk_i)
+    dut.rst_ni.value = 1
+
+
+def begin(dut: Any) -> None:
     for name in ("req", "rsp", "forget", "flush", "flush_first", "flush_last"):
         getattr(dut, f"{name}_i").value = 0
     Clock(dut.clk_i, 10, "ns").start()
+
+
+PAIRS = (("other", "context"), ("elsewhere", "context"), ("other", "line"), ("context", "other"), ("line", "other"))
+
+
+@cocotb.test()
+async def what_has_to_go_goes_whenever_it_is_said(dut: Any) -> None:
+    """One thing and then another, some cycles apart: before a walk begins, as it begins, while it goes on."""
+    begin(dut)
+    await reset(dut)
+    bench = Quiet(dut, 5, 0.0, 0.0)
+    line = HOST[0]
+    for first, second in PAIRS:
+        for gap in range(14):
+            await bench.read(0, line, bench.now)
+            assert await bench.read(0, line, bench.now) == 0, "it is here"
+            for history in bench.history[line]:
+                history.append((bench.now, bench.random.getrandbits(64)))
+            await bench.drop(first, line)
+            for _ in range(gap):
+                await bench.step()
+            await bench.drop(second, line)
+            await bench.until(lambda: dut.flush_busy_o.value == 0)
+            await bench.read(0, line, bench.now)
+
+
+@cocotb.test()
+async def random_traffic_of_two_cores(dut: Any) -> None:
+    begin(dut)
     deepest = held_back = 0
     for seed, stall, spread in ((1, 0.0, 0.3), (2, 0.3, 0.3), (3, 0.6, 0.3), (4, 0.1, 0.9)):
-        dut.rst_ni.value = 0
-        for _ in range(3):
-            await FallingEdge(dut.clk_i)
-        dut.rst_ni.value = 1
+        await reset(dut)
         bench = Bench(dut, seed, stall, spread)
         for _ in range(CYCLES // 4):
             await bench.step()
