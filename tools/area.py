@@ -1,7 +1,8 @@
 """Synthesize the hardware and write docs/reference/area.md; or say which of its figures are out of date.
 
 tools/area.py                 synthesize what changed, write the figures and the page
-tools/area.py --check         exit 1 and name what is out of date, or deeper than its budget or its clock allows
+tools/area.py --check         exit 1 and name what is out of date, or deeper than its budget or its clock allows,
+                              or wants more clock managers than its board's device has
 tools/area.py slot_path dct   only these; the others keep their figures
 tools/area.py --deepest 20 dct   the longest path into each register, the 20 deepest; the page stays as it is
 """
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from area_report.clock_tiles import too_few
 from area_report.clocks import too_fast
 from area_report.page import render
 from area_report.synthesis import synthesize, tool
@@ -96,7 +98,7 @@ def main() -> int:
         old = stale() + [PAGE.name] * (not page_is_current())
         if old:
             print(f"area: out of date: {', '.join(old)}; run `make area`", file=sys.stderr)
-        deep = [*too_deep(), *too_fast(read_figures())]
+        deep = [*too_deep(), *too_fast(read_figures()), *too_few(read_devices())]
         for text in deep:
             print(f"area: {text}", file=sys.stderr)
         return int(bool(old or deep))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import area  # noqa: E402
-from area_report import clocks, synthesis  # noqa: E402
+from area_report import clock_tiles, clocks, synthesis  # noqa: E402
 from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
@@ -271,8 +272,20 @@ def test_room_is_what_shell_and_filled_slots_leave() -> None:
     # A slot takes 100 for its path and 70 / FILL for the module.
     assert FILL == 0.7
     for lut, slots in ((249, 0), (250, 1), (449, 1), (450, 2), (679, 2), (680, 3), (99999, 10)):
-        device = Device("tiny", "X", {"lut": lut, "ff": 0, "bram": 0, "dsp": 0}, "here")
+        device = Device("tiny", "X", {"lut": lut, "ff": 0, "bram": 0, "dsp": 0}, 16, "here")
         assert fit(device, have, groups, have["m"]) == slots, lut
+    for tiles, slots in ((0, 0), (3, 3), (10, 10), (11, 10)):
+        device = Device("tiny", "X", {"lut": 99999, "ff": 0, "bram": 0, "dsp": 0}, tiles, "here")
+        assert fit(device, have, groups, have["m"]) == slots, tiles
+
+
+def test_boards_with_fewer_clock_managers_than_slots_are_named() -> None:
+    devices = area.read_devices()
+    assert not clock_tiles.too_few(devices)
+    known = {device.device: device for device in devices}
+    fewer = [*known.values(), replace(known["XCK26"], tiles=3)]
+    (found,) = clock_tiles.too_few(fewer)
+    assert found.startswith("kv260: a XCK26 lacks clock managers: 4 of 3 MMCM, 1 of 6 PLL;")
 
 
 def test_the_page_has_a_row_for_each_figure() -> None:
@@ -294,5 +307,5 @@ def test_a_cluster_is_its_cores_and_the_rest_and_fits_where_all_of_it_does() -> 
     assert area_of(core, 2, have, rests) == {"lut": 207.0, "dsp": 6.0}
     shell, others = {"lut": 50.0, "dsp": 0.0}, {"lut": 10.0, "dsp": 1.0}
     for lut, dsp, answer in ((484, 14, "yes"), (483, 14, "no, LUT"), (484, 13, "no, DSP")):
-        device = Device("tiny", "X", {"lut": lut, "dsp": dsp}, "here")
+        device = Device("tiny", "X", {"lut": lut, "dsp": dsp}, 3, "here")
         assert fits({"lut": 207.0, "dsp": 6.0}, device, shell, others, 0.5) == answer

@@ -301,6 +301,16 @@ def test_the_ports_clock_is_what_the_profile_has(name: str) -> None:
     assert float(rate[1]) * 1e6 == PORT_CLOCKS * board.shell_hz
 
 
+@pytest.mark.xdist_group("board-dryrun")
+@BY_NAME
+@needs_tclsh
+def test_wizards_take_the_clock_managers_that_are_counted(name: str) -> None:
+    """A slot's takes an MMCM, the port's a PLL (`tools/area_report/clock_tiles.py`): a device has few of the former."""
+    made = {line[-1]: " ".join(line) for line in asked(name, "set_property")}
+    kinds = {wizard: re.search(r"CONFIG\.PRIMITIVE (\w+)", made[wizard]) for wizard in ("slot_clock", "port_clock")}
+    assert {wizard: kind and kind[1] for wizard, kind in kinds.items()} == {"slot_clock": "MMCM", "port_clock": "PLL"}
+
+
 @BY_NAME
 def test_as_many_constraints_as_the_paths_have_crossings(name: str) -> None:
     board = BOARDS[name]

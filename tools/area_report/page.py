@@ -7,7 +7,7 @@ from typing import Any
 
 from eddy.board.profile import load_profile
 
-from area_report import clocks
+from area_report import clock_tiles, clocks
 from area_report.clusters import TEXT as CLUSTERS
 from area_report.clusters import VORTEX, configurations
 from area_report.tops import RECIPE, WIRE, Device, Top
@@ -125,8 +125,8 @@ def _boards(have: Figures, groups: Mapping[str, Sequence[Top]], devices: Sequenc
     text = f"""## On the boards
 
 A slot of the pipeline pool must hold any of the modules above: {need}, filled to {FILL:.0%} at most.
-The shell is that of the profile's slots. The last column is how many such slots the device has room for, shell
-included, up to the ten a shell can have.
+The shell is that of the profile's slots. Each slot's clock takes an MMCM, the configuration port's a PLL. The last
+column is how many such slots the device has room for and clocks, shell included, up to the ten a shell can have.
 """
     text += _without_engine(have, devices)
     rows = []
@@ -135,9 +135,12 @@ included, up to the ten a shell can have.
         shell = shell_of(slots, have, groups["shell"])
         shares = [f"{_number(shell[kind])} ({shell[kind] / device.have[kind]:.1%})" for kind in KINDS]
         rows.append(
-            [f"{device.profile} ({device.device})", str(slots), *shares, str(fit(device, have, groups, largest))]
+            [
+                *(f"{device.profile} ({device.device})", str(slots), *shares, clock_tiles.told(device, slots)),
+                str(fit(device, have, groups, largest)),
+            ]
         )
-    head = ["profile", "slots", *(f"shell {name}" for name in KINDS.values()), "room for"]
+    head = ["profile", "slots", *(f"shell {name}" for name in KINDS.values()), "clocks", "room for"]
     sources = "; ".join(f"{device.device}: {device.source}" for device in devices)
     return f"{text}\n{_table(head, rows)}\nSizes of the devices: {sources}. The profile `de10pro` is another family.\n"
 
@@ -178,9 +181,9 @@ def shell_of(slots: int, have: Figures, shells: Sequence[Top]) -> dict[str, floa
 
 
 def fit(device: Device, have: Figures, groups: Mapping[str, Sequence[Top]], largest: Mapping[str, float]) -> int:
-    """How many slots of the size of the largest module a device has room for, up to the ten a shell can have."""
+    """Slots of the size of the largest module that a device has room for and clocks, up to the ten a shell can have."""
     slots = 0
-    while slots < 10:
+    while slots < min(10, device.tiles):
         shell = shell_of(slots + 1, have, groups["shell"])
         used = {kind: shell[kind] + (slots + 1) * largest[kind] / FILL for kind in KINDS}
         if any(used[kind] > device.have[kind] for kind in KINDS):

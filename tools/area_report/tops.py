@@ -84,12 +84,14 @@ class Device:
         profile: Name of the profile.
         device: Its part.
         have: Its resources by kind.
+        tiles: Its clock tiles.
         source: The data sheet.
     """
 
     profile: str
     device: str
     have: Mapping[str, int]
+    tiles: int
     source: str
 
 
@@ -142,6 +144,6 @@ def read_devices() -> list[Device]:
     entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))["devices"]
     kinds = ("lut", "ff", "bram", "dsp")
     return [
-        Device(profile, entry["device"], {kind: entry[kind] for kind in kinds}, entry["source"])
+        Device(profile, entry["device"], {kind: entry[kind] for kind in kinds}, entry["tiles"], entry["source"])
         for profile, entry in entries.items()
     ]

@@ -1,16 +1,17 @@
 # Each part is synthesized once: the static part with slots as black boxes, every module out of context.
 proc make_slot_clock {part mhz} {
   create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name slot_clock
-  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.USE_DYN_RECONFIG true \
+  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.PRIMITIVE MMCM CONFIG.USE_DYN_RECONFIG true \
     CONFIG.INTERFACE_SELECTION Enable_AXI CONFIG.CLKOUT1_REQUESTED_OUT_FREQ 100.000 CONFIG.USE_RESET false] [get_ips slot_clock]
   generate_target all [get_ips slot_clock]
   synth_ip [get_ips slot_clock]
 }
 
-# The configuration port's: twice the shell's. It stands still until it is locked.
+# The configuration port's: twice the shell's. It stands still until it is locked. A PLL will do, as it is never set anew; a
+# device has an MMCM a clock tile, and the slots want those.
 proc make_port_clock {part mhz} {
   create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name port_clock
-  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.USE_RESET false CONFIG.USE_LOCKED false \
+  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.PRIMITIVE PLL CONFIG.USE_RESET false CONFIG.USE_LOCKED false \
     CONFIG.USE_SAFE_CLOCK_STARTUP true CONFIG.CLKOUT1_REQUESTED_OUT_FREQ [expr {2 * $mhz}]] [get_ips port_clock]
   generate_target all [get_ips port_clock]
   synth_ip [get_ips port_clock]
