@@ -60,6 +60,11 @@ module decoupler_proof
 
   always_ff @(posedge clk_i) begin
     if (age_q == 2'd3) begin
+      // Each follows its own command, past the synchroniser and the gate's flop.
+      ControlGateFollows_A : assert (ctrl_open[0] == ($past(rst_ni) && $past(ctrl_open_i, 3)));
+      MemoryGateFollows_A : assert (mem_open[0] == ($past(rst_ni) && $past(mem_open_i, 3)));
+      InterruptGateFollows_A : assert (irq_open[0] == ($past(rst_ni) && $past(irq_open_i, 3)));
+      InterruptCrosses_A : assert (irq[0] == (irq_open[0] && $past(slot_irq_i)));
       ResetClosesGates_A : assert ($past(rst_ni) || !(ctrl_open[0] || mem_open[0] || irq_open[0]));
       GarbageDoesNotReachFabric_A :
       assert (ctrl_rsp[0] == ctrl_rsp[1] && mem_req[0] == mem_req[1] && irq[0] == irq[1]);

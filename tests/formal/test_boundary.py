@@ -28,6 +28,11 @@ PROOFS = {
 }
 MUTATIONS = [
     ("decoupler", Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)")),
+    ("decoupler", Mutation("another's command", "decoupler.sv", ".d_i(ctrl_open_i)", ".d_i(mem_open_i)")),
+    (
+        "decoupler",
+        Mutation("an interrupt kept", "decoupler.sv", "irq_q <= slot_irq_i && irq_open", "irq_q <= irq_open"),
+    ),
     (
         "control",
         Mutation("no timeout", "firewall_ctrl_access.sv", "!arrived && left_q <= TimeoutWidth'(1)", "!arrived && 1'b0"),
