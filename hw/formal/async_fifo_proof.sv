@@ -102,6 +102,18 @@ module async_fifo_proof #(
   assign ahead = distance(read_sync, read_meta) + distance(read_meta, dut.read_q) + distance(dut.read_q, write_sync)
       + distance(write_sync, write_meta) + distance(write_meta, dut.write_q);
 
+  // Each side knows the other's pointer through two flops of its own clock, so that one that is caught as it changes has
+  // a cycle to settle.
+  ptr_t read_seen_q, read_seen_before_q, write_seen_q, write_seen_before_q;
+  always_ff @(posedge src_clk_i) begin
+    read_seen_q <= src_rst_ni ? dut.read_gray_q : '0;
+    read_seen_before_q <= src_rst_ni ? read_seen_q : '0;
+  end
+  always_ff @(posedge dst_clk_i) begin
+    write_seen_q <= dst_rst_ni ? dut.write_gray_q : '0;
+    write_seen_before_q <= dst_rst_ni ? write_seen_q : '0;
+  end
+
   ptr_t held, behind;
   assign held = dut.write_q - dut.read_q;
   assign behind = place_q - dut.read_q;
@@ -117,6 +129,14 @@ module async_fifo_proof #(
     if (dst_reset_q && !dst_up_q) begin
       DestinationIsEmpty_A : assert (dut.read_q == '0 && dut.read_gray_q == '0 && dut.write_gray_meta_q == '0
                                      && dut.write_gray_sync_q == '0 && !taken_q);
+    end
+    if (src_reset_q) begin
+      SourceHasTwoFlops_A :
+      assert (dut.read_gray_meta_q == read_seen_q && dut.read_gray_sync_q == read_seen_before_q);
+    end
+    if (dst_reset_q) begin
+      DestinationHasTwoFlops_A :
+      assert (dut.write_gray_meta_q == write_seen_q && dut.write_gray_sync_q == write_seen_before_q);
     end
     if (known) begin
       GrayIsGray_A : assert (dut.write_gray_q == gray(dut.write_q) && dut.read_gray_q == gray(dut.read_q));
