@@ -164,7 +164,14 @@ class Bench:
             # Whose turn it is waits for its tokens; nothing else is a reason not to go.
             poor = [side for side in able if not self.bucket.holds(self.waiting[side] or Request(0, 1))]
             assert bool(poor) == bool(able) == (dut.token_stall_o.value == 1), f"cycle {cycle}: kept for nothing"
+            if able:
+                assert dut.token_stall_write_o.value == (self.turn(able) == "aw"), f"cycle {cycle}: another waits"
         self.bucket.cycle(admitted)
+
+    def turn(self, able: list[str]) -> str:
+        """Whose turn it is of those that could go: the other one's than last time; a read's at first."""
+        last = self.seen.admitted[-1][2] if self.seen.admitted else "aw"
+        return next((side for side in able if side != last), last)
 
     def check_flow(self) -> None:
         dut = self.dut

@@ -26,7 +26,8 @@ module regulator_bench
   output logic [           11:0] admit_bytes_o,
   output logic                   read_stall_o,
   output logic                   write_stall_o,
-  output logic                   token_stall_o
+  output logic                   token_stall_o,
+  output logic                   token_stall_write_o
 );
 
   axi_req_t req_in, req_out;
@@ -68,7 +69,7 @@ module regulator_bench
     .read_stall_o,
     .write_stall_o,
     .token_stall_o,
-    .token_stall_write_o()
+    .token_stall_write_o
   );
 
 endmodule
