@@ -14,6 +14,8 @@ PLACE = 128
 WORD = 4
 _RATE_ONE = 1 << 16
 """What the regulator calls a byte a cycle."""
+_IDLE_READS = 1000
+"""Reads of STATUS within which memory gives what it owes, four bursts at most; a read takes several cycles."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class IcapEngine(Bank):
     def begin(self, address: int, length: int, crc: int) -> None:
         """Begin to load an image that lies in memory as it goes to the port: words of 32 bits, low byte first.
 
-        Nothing outside its pages is read. What came of it `status` says.
+        Waits for what memory owes to a load that was ended early; where that does not come the engine refuses this one
+        (`BAD_REQUEST`). Nothing outside its pages is read. What came of it `status` says.
 
         Args:
             address: Physical address, a multiple of `PLACE`.
@@ -62,6 +65,9 @@ class IcapEngine(Bank):
         if address % PLACE or length % WORD:
             raise ValueError(f"an image at {address:#x} of {length} bytes; it must lie at {PLACE}, in words of {WORD}")
         last = max(address, address + length - 1)
+        for _ in range(_IDLE_READS):
+            if self._fields(regs.STATUS)["memory_idle"]:
+                break
         self._put(regs.MODE.offset, regs.MODE.encode(compressed=0, rehearse=0))
         self._put(regs.SOURCE.offset, regs.SOURCE.encode(place=address // PLACE))
         self._put(regs.SOURCE_WORDS.offset, regs.SOURCE_WORDS.encode(words=length // WORD))

@@ -14,7 +14,9 @@ from eddy_drivers import clocking_wizard as wizard
 from eddy_drivers.bank import MapMismatch
 from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.hls_accelerator import HlsAccelerator
+from eddy_drivers.icap_engine import IcapEngine
 from eddy_drivers.memory_counters import MemoryCounters
+from eddy_drivers.regs import icap_engine as engine_regs
 from eddy_drivers.regs import memory_counters as memory_regs
 from eddy_drivers.regs import shell as shell_regs
 from eddy_drivers.regs import slot_ctrl as regs
@@ -423,3 +425,32 @@ def test_a_controller_that_counts_is_asked_once_for_all_contexts(registers: Regi
     assert kept[5]["read_bytes"] == 1 << 32 | 12
     assert kept[5]["row_hits"] == 1 << 32 | 14
     assert kept[5]["read_requests"] == 10
+
+
+class OwedEngine(IcapEngine):
+    """An engine to which memory owes something for so many reads of STATUS; what was written, with the reads before."""
+
+    owed = 0
+    written: list[tuple[int, int, bool]]
+
+    def _get(self, offset: int) -> int:
+        if offset != engine_regs.STATUS.offset:
+            return super()._get(offset)
+        self.owed -= 1
+        (idle,) = (field for field in engine_regs.STATUS.fields if field.name == "memory_idle")
+        return idle.put(int(self.owed < 0), 0)
+
+    def _put(self, offset: int, word: int) -> None:
+        self.written.append((offset, word, self.owed < 0))
+
+
+@pytest.mark.parametrize("owed", [0, 5, 10**9])
+def test_a_load_begins_when_memory_owes_nothing_to_the_last(registers: Registers, owed: int) -> None:
+    """For ever it does not wait: the engine says what is wrong."""
+    registers.words[0] = engine_regs.ID.reset
+    engine = OwedEngine(registers.description())
+    engine.owed, engine.written = owed, []
+    engine.begin(0x1000, 8, 0)
+    assert engine.written[-1] == (engine_regs.CONTROL.offset, engine_regs.CONTROL.encode(start=1), owed < 10**9)
+    assert [offset for offset, _, _ in engine.written].count(engine_regs.CONTROL.offset) == 1
+    assert {idle for _, _, idle in engine.written} == {owed < 10**9}, "nothing is set before"
