@@ -228,6 +228,46 @@ async def a_last_in_the_wrong_beat_isolates(dut: Any, last: int) -> None:
     sending.cancel()
 
 
+def blamed(dut: Any) -> tuple[int, int]:
+    """Address and context of the fault that is told."""
+    return int(dut.fault_addr_o.value), int(dut.fault_context_o.value)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(what=["early", "late", "none"], which=[0, 1, 2, 3])
+async def a_fault_of_data_names_the_burst_it_is_owed_to(dut: Any, what: str, which: int) -> None:
+    """Four bursts of four contexts are under way, and a fifth one's request waits."""
+    bench, _ = await start(dut)
+    dut.slot_axi_bready.value = 1
+    bursts = [(0x2000, 1), (0x7000, 9), (0x7100, 6), (0x7200, 3)]
+    for address, context in bursts:
+        await request_as(dut, "aw", address, context, 3)
+    dut.slot_axi_awaddr.value, dut.slot_axi_awuser.value, dut.slot_axi_awvalid.value = 0x7300, 12, 1
+    for _ in range(which):
+        await data(dut, 4)
+    sending = cocotb.start_soon(data(dut, 0 if what == "none" else 4, last=1 if what == "early" else 99))
+    await bench.until(lambda: dut.isolated_o.value == 1, TIMEOUT + 40)
+    assert await bench.cause() == ("write-stalled" if what == "none" else "illegal-burst")
+    assert blamed(dut) == bursts[which]
+    sending.cancel()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(channel=["aw", "ar"])
+async def a_stalled_response_names_the_latest_burst(dut: Any, channel: str) -> None:
+    bench, _ = await start(dut)
+    await request_as(dut, channel, 0x2000, 1, 3)
+    latest = (0x7000, 9) if channel == "aw" else (0x5000, 9)
+    await request_as(dut, channel, *latest, 3)
+    for _ in range(2 if channel == "aw" else 0):
+        await data(dut, 4)
+    # What is offered next is none of it.
+    getattr(dut, f"slot_axi_{channel}addr").value, getattr(dut, f"slot_axi_{channel}user").value = 0x2000, 1
+    await bench.until(lambda: dut.isolated_o.value == 1, 2 * TIMEOUT)
+    assert await bench.cause() == "response-stalled"
+    assert blamed(dut) == latest
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(channel=["aw", "ar"])
 async def responses_that_are_not_taken_are_sunk(dut: Any, channel: str) -> None:

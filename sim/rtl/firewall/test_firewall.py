@@ -1,4 +1,4 @@
-"""Runs the benches of firewall."""
+"""Runs the benches of firewall, and shows that they find faults that are blamed on another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boundary_builds import FOLDER, bench
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.bench import ROOT, Bench, BenchFailed
+from eddy_sim.prove import Mutation
+
+HEAD = "blamed = '{addr: head.addr, context_id: head.context_id};"
+MISTAKES = [
+    Mutation("context of what is offered", "firewall_write.sv", HEAD, HEAD.replace("head.context_id", "aw_i.user")),
+    Mutation("context of the latest", "firewall_write.sv", HEAD, HEAD.replace("head.context_id", "aw_o.user")),
+    Mutation("no context", "firewall_read.sv", "<= {ar_o.addr, ar_o.user};", "<= {ar_o.addr, 4'd0};"),
+]
 
 
 @pytest.mark.rtl
@@ -34,3 +42,10 @@ def test_whole_path_on_unrelated_clocks() -> None:
 @pytest.mark.rtl
 def test_the_table_of_windows() -> None:
     Bench("firewall_windows", ROOT / "hw/ip/firewall/firewall.f").run("cocotb_firewall_windows", Path(__file__).parent)
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_fault_blamed_on_another_is_found(mistake: Mutation, tmp_path: Path) -> None:
+    with pytest.raises(BenchFailed):
+        bench("firewall").broken(mistake, tmp_path).run("cocotb_firewall_mem", Path(__file__).parent)
