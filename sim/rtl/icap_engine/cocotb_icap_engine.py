@@ -13,6 +13,8 @@ from icap_bench import BASE, PORT_CYCLES, Bench, Flow, bench, image, packed, reg
 
 FLOWS = [Flow(), Flow(take=0.3, give=0.4, latency=3), Flow(latency=110), Flow(give=0.15, latency=1)]
 Cause = regs.Cause
+ORDER, RUN = 1, 2
+"""States of the engine: a load is ordered of the port's side, and runs."""
 
 
 @cocotb.test()
@@ -253,6 +255,27 @@ async def an_abort_ends_a_load_in_every_state(dut: Any) -> None:
             it.port.mend()
     assert causes == {Cause.ABORTED, Cause.NONE}
     assert it.port.aborts > 10
+
+
+@cocotb.test()
+async def an_abort_is_heard_from_the_start_on(dut: Any) -> None:
+    """One that comes long before the image is through ends the load, whichever state it meets."""
+    it = await bench(dut, 341)
+    words = image(it.rng, 600)
+    met = set()
+    for after in range(12):
+        await it.ask(packed(words), words)
+        for _ in range(after):
+            await it.step()
+        # What the engine is in as the abort arrives, a cycle after its write.
+        dut.sel_i.value, dut.write_i.value, dut.addr_i.value = 1, 1, regs.CONTROL.offset
+        dut.wdata_i.value, dut.wstrb_i.value = regs.CONTROL.encode(abort=1), 15
+        await it.step()
+        dut.sel_i.value = 0
+        met.add(int(dut.state_q.value))
+        assert await it.ended() is Cause.ABORTED, f"aborted {after} cycles after the start"
+        await works_again(it)
+    assert met == {ORDER, RUN}
 
 
 @cocotb.test()
