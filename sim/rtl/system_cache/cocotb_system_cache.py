@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import deque
 from dataclasses import dataclass, replace
@@ -375,6 +376,23 @@ async def errors_reach_who_asked_and_are_not_kept(dut: Any) -> None:
         assert await bench.read(line_read(line)) == 1
     # The good words of that line are not to be had from the cache either.
     assert await bench.read(Burst(0, 0, line * LINE, 0)) == 1
+
+
+@cocotb.test()
+async def an_error_reaches_who_joins_the_fetch(dut: Any) -> None:
+    """In any cycle of it: before the word that memory refuses, as it comes, and after."""
+    bench = Bench(dut, seed=82, speed=1.0)
+    await bench.start()
+    for word, ahead, gap in itertools.product(BAD, range(8), range(12)):
+        # So many words of the line come before it.
+        line = word * WORD // LINE
+        bench.reads.append(Burst(0, 0, line * LINE + (word - ahead) % 8 * WORD, 0))
+        for _ in range(gap):
+            await bench.cycle(IDLE)
+        bench.reads.append(Burst(2, 0, word * WORD, 0))
+        await bench.drain()
+    hits, _ = await bench.counts(2)
+    assert hits > 60, "it joined"
 
 
 @cocotb.test()
