@@ -517,6 +517,27 @@ async def a_fence_shows_what_the_neighbour_stored(dut: Any) -> None:
 
 
 @cocotb.test()
+async def a_fence_waits_for_lines_that_nobody_asked_for(dut: Any) -> None:
+    """A line is loaded from, which brings the one two further; a fence some cycles later, while that is on its way."""
+    await reset(dut)
+    bench = Bench(dut, 7, 0.0)
+    met = 0
+    for number in range(2 * PAGE // LINE - 8):
+        bench.offer(Access(LOAD, 2, 1, 8, [WALKED + LINE * number] * THREADS, [0] * THREADS))
+        while bench.request is not None or bench.answers:
+            await bench.step(requests=False)
+        for _ in range(number % 8):
+            await bench.step(requests=False)
+        fence = Access(FENCE, 2, 1, 7, [0] * THREADS, [0] * THREADS)
+        bench.offer(fence)
+        while bench.request is not None:
+            await bench.step(requests=False)
+        met += bool(bench.fills)
+        await idle(bench)
+    assert met > 20
+
+
+@cocotb.test()
 async def a_line_is_read_whole_at_any_distance_behind_its_miss(dut: Any) -> None:
     await reset(dut)
     bench = Bench(dut, 6, 0.0)
@@ -533,6 +554,11 @@ async def a_line_is_read_whole_at_any_distance_behind_its_miss(dut: Any) -> None
 async def one(bench: Bench, access: Access) -> None:
     """An access by itself, until the cache is idle again."""
     bench.offer(access)
+    await idle(bench)
+
+
+async def idle(bench: Bench) -> None:
+    """Until all is answered and nothing is on its way."""
     for _ in range(100):
         await bench.step(requests=False)
         if bench.request is None and not bench.answers and int(bench.dut.idle_o.value):
