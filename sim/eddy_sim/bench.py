@@ -128,7 +128,7 @@ class Bench:
         Args:
             module: Python module that holds the tests.
             folder: Folder in which that module is found.
-            tests: Names of the tests to run; all where empty.
+            tests: Names of the tests to run, each with all its parameters; all where empty.
             environment: Further environment variables for the tests.
 
         Raises:
@@ -144,7 +144,7 @@ class Bench:
             **(environment or {}),
         }
         if tests:
-            settings["COCOTB_TEST_FILTER"] = rf"\.({'|'.join(map(re.escape, tests))})$"
+            settings["COCOTB_TEST_FILTER"] = rf"\.({'|'.join(map(re.escape, tests))})(/.*)?$"
         plusargs = (f"+verilator+seed+{self.seed}", "+verilator+rand+reset+0")
         log = model.parent / f"{name[:100]}.log"
         with tempfile.TemporaryDirectory(prefix=f"{self.top}-", dir=model.parent) as work, _first_on_path(folder):

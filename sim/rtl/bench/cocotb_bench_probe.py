@@ -27,6 +27,12 @@ async def it_counts(dut: Any) -> None:
 
 
 @cocotb.test()
+@cocotb.parametrize(edges=[3, 4])
+async def it_counts_each(dut: Any, edges: int) -> None:
+    assert await count(dut, edges) == edges - 1
+
+
+@cocotb.test()
 async def it_expects_too_much(dut: Any) -> None:
     assert await count(dut, 3) == 77
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from eddy_sim import bench_process
 from eddy_sim.bench import Bench, BenchFailed
+from eddy_sim.filelist import FilelistInvalid
+from eddy_sim.prove import Mutation, ProofFailed
 
 HERE = Path(__file__).parent
 PROBE = "cocotb_bench_probe"
@@ -61,3 +63,30 @@ def test_a_failure_says_why(name: str, said: str) -> None:
 def test_a_claim_that_fails_before_the_first_test_says_so() -> None:
     with pytest.raises(BenchFailed, match="broken from the start"):
         bench(broken=1).run(PROBE, HERE, tests=["it_counts"])
+
+
+STEP = Mutation("by two", "bench_probe.sv", "count_o + 8'd1", "count_o + 8'd2")
+
+
+@pytest.mark.rtl
+def test_a_mistake_is_made_and_found(tmp_path: Path) -> None:
+    """By a test that has parameters and passes without it."""
+    bench().run(PROBE, HERE, tests=["it_counts_each"])
+    with pytest.raises(BenchFailed, match="assert 4 == "):
+        bench().broken(STEP, tmp_path).run(PROBE, HERE, tests=["it_counts_each"])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error"),
+    [
+        (Mutation("elsewhere", "another.sv", "a", "b"), FilelistInvalid),
+        (Mutation("nowhere", "bench_probe.sv", "no such text", ""), ProofFailed),
+        (Mutation("anywhere", "bench_probe.sv", "count_o", ""), ProofFailed),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_mistake_that_cannot_be_made_is_none_that_is_found(
+    mistake: Mutation, error: type[Exception], tmp_path: Path
+) -> None:
+    with pytest.raises(error):
+        bench().broken(mistake, tmp_path)
