@@ -234,15 +234,15 @@ def blamed(dut: Any) -> tuple[int, int]:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(what=["early", "late", "none"], which=[0, 1, 2, 3])
-async def a_fault_of_data_names_the_burst_it_is_owed_to(dut: Any, what: str, which: int) -> None:
-    """Four bursts of four contexts are under way, and a fifth one's request waits."""
+@cocotb.parametrize(what=["early", "late", "none"], which=[0, 1, 2, 3], waits=[0, 1])
+async def a_fault_of_data_names_the_burst_it_is_owed_to(dut: Any, what: str, which: int, waits: int) -> None:
+    """Four bursts of four contexts are under way, and a fifth one's request waits, or nothing does."""
     bench, _ = await start(dut)
     dut.slot_axi_bready.value = 1
     bursts = [(0x2000, 1), (0x7000, 9), (0x7100, 6), (0x7200, 3)]
     for address, context in bursts:
         await request_as(dut, "aw", address, context, 3)
-    dut.slot_axi_awaddr.value, dut.slot_axi_awuser.value, dut.slot_axi_awvalid.value = 0x7300, 12, 1
+    dut.slot_axi_awaddr.value, dut.slot_axi_awuser.value, dut.slot_axi_awvalid.value = 0x7300, 12, waits
     for _ in range(which):
         await data(dut, 4)
     sending = cocotb.start_soon(data(dut, 0 if what == "none" else 4, last=1 if what == "early" else 99))

@@ -14,6 +14,7 @@ from eddy_sim.prove import Mutation
 
 HEAD = "blamed = '{addr: head.addr, context_id: head.context_id};"
 MISTAKES = [
+    Mutation("what nobody offers is told", "firewall_write.sv", "if (aw_valid_i || isolate_o)", "if (aw_valid_i)"),
     Mutation("context of what is offered", "firewall_write.sv", HEAD, HEAD.replace("head.context_id", "aw_i.user")),
     Mutation("context of the latest", "firewall_write.sv", HEAD, HEAD.replace("head.context_id", "aw_o.user")),
     Mutation("no context", "firewall_read.sv", "<= {ar_o.addr, ar_o.user};", "<= {ar_o.addr, 4'd0};"),

@@ -13,6 +13,7 @@ a host that changes memory. What is checked, word by word:
 
 from __future__ import annotations
 
+import operator
 import os
 import random
 from collections import deque
@@ -135,6 +136,8 @@ class Bench:
         self.flushed = [0] * LINES
         self.started = {1: 0, 2: 0}
         self.flush: tuple[int, range] | None = None
+        # Writes of each core that the cache has taken, and that were answered; and those taken before a flush.
+        self.taken, self.landed, self.before = [0, 0], [0, 0], [0, 0]
         self.hits = self.misses = self.asked = self.refused = self.flushes = self.done = 0
 
     def held(self, line: int, word: int, since: int) -> set[int]:
@@ -192,7 +195,7 @@ class Bench:
         if self.flush is None and rng.random() < 0.004:
             first = rng.randrange(LINES)
             lines = range(first, rng.randrange(first, LINES) + 1)
-            dut.flush_i.value, self.flush = 1, (self.now, lines)
+            dut.flush_i.value, self.flush, self.before = 1, (self.now, lines), list(self.taken)
             dut.flush_first_i.value, dut.flush_last_i.value = BASE // 64 + lines[0], BASE // 64 + lines[-1]
 
     def drive_start(self) -> None:
@@ -271,6 +274,7 @@ class Bench:
     def flush_done(self) -> None:
         assert self.flush is not None
         when, lines = self.flush
+        assert all(map(operator.ge, self.landed, self.before)), "a flush waits for the writes of before"
         for line in lines:
             self.flushed[line] = max(self.flushed[line], when)
         self.flush, self.flushes = None, self.flushes + 1
@@ -281,12 +285,14 @@ class Bench:
         if self.sending is not None:
             if up.aw_ready and not self.aw_done:
                 self.aw_done = True
+                self.taken[self.sending.core] += 1
             if up.w_ready and self.w_beat < len(self.sending.words):
                 self.w_beat += 1
             if self.aw_done and self.w_beat == len(self.sending.words):
                 self.sending = None
         if up.b_valid:
             assert self.expected_b[up.b_id].popleft() == (up.b_resp == 0)
+            self.landed[up.b_id] += 1
         if up.r_valid:
             self.answered(up)
 
@@ -418,6 +424,21 @@ async def what_has_to_go_goes_whenever_it_is_said(dut: Any) -> None:
             await bench.drop(second, line)
             await bench.until(lambda: dut.flush_busy_o.value == 0)
             await bench.read(0, line, bench.now)
+
+
+@cocotb.test()
+async def nothing_of_before_a_reset_is_found_after_it(dut: Any) -> None:
+    """Lines lie in memories that no reset clears; a read in the first cycle waits until all are gone."""
+    begin(dut)
+    await reset(dut)
+    bench = Quiet(dut, 6, 0.0, 0.0)
+    for line in HOST:
+        await bench.read(0, line, bench.now)
+        assert await bench.read(0, line, bench.now) == 0, "it is here"
+        for history in bench.history[line]:
+            history.append((bench.now, bench.random.getrandbits(64)))
+        await reset(dut)
+        assert await bench.read(0, line, bench.now) == 1
 
 
 @cocotb.test()

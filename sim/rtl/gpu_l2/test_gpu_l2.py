@@ -23,6 +23,8 @@ def test_random_traffic() -> None:
 
 
 MISTAKES = [
+    Mutation("found before all are gone", "gpu_l2_walk.sv", " | {2**ContextWidth{all_q}};", ";"),
+    Mutation("flush waits for no write", "gpu_l2.sv", ".mark_i(flush_i && !flush_busy_o)", ".mark_i(1'b0)"),
     Mutation("any context hits", "gpu_l2.sv", "entry1_q.owner == ax_q.user", "1'b1"),
     Mutation("reads pass writes", "gpu_l2.sv", "|| write_conflict ||", "||"),
     Mutation("hits pass misses", "gpu_l2_fills.sv", "waits_q[start_id_i] != '0;", "1'b0;"),
