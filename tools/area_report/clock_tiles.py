@@ -1,6 +1,6 @@
 """Whether a device has the clock managers that a fabric of so many slots takes.
 
-Each slot's wizard is set anew while the others run, by eighths, which only an MMCM can; the configuration port's clock
+Each slot's wizard is set again while the others run, by eighths, which only an MMCM can; the configuration port's clock
 is fixed and takes a PLL (`hw/vivado/tcl/synthesis.tcl`). A clock tile has one MMCM and two PLLs (UG572).
 """
 

@@ -7,7 +7,7 @@ proc make_slot_clock {part mhz} {
   synth_ip [get_ips slot_clock]
 }
 
-# The configuration port's: twice the shell's. It stands still until it is locked. A PLL will do, as it is never set anew; a
+# The configuration port's: twice the shell's. It stands still until it is locked. A PLL will do, as it is never set again; a
 # device has an MMCM a clock tile, and the slots want those.
 proc make_port_clock {part mhz} {
   create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name port_clock

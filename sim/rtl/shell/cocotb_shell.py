@@ -379,6 +379,92 @@ async def the_monitor_counts_what_went_by(dut: Any) -> None:
 
 
 @cocotb.test()
+async def each_gate_follows_its_own_command(dut: Any) -> None:
+    """Every setting of the three, in either slot: what the gates say, and what goes through."""
+    system = await ready(dut)
+    dut.slot0_irq_i.value = dut.slot1_irq_i.value = 1
+    for slot, (control, memory, interrupt) in itertools.product((0, 1), itertools.product((0, 1), repeat=3)):
+        await system.open(slot, open_control=control, open_memory=memory, open_interrupt=interrupt)
+        status = await system.get(slot, slot_ctrl.STATUS)
+        gates = (1 - status["control_closed"], 1 - status["memory_closed"], status["interrupt"])
+        assert gates == (control, memory, interrupt)
+        system.module[slot].write_dword(0x40, 77)
+        assert await system.read(MODULE[slot] + 0x40) == (77 if control else 0xDEAD0040)
+        if memory:
+            read = cocotb.start_soon(system.dma[slot].read((slot << 20) + 0x40, 8))
+            assert (await with_timeout(read, 20, "us")).resp == AxiResp.OKAY
+        await system.put(slot, slot_ctrl.FAULT_CLEAR, clear=1)
+
+
+@cocotb.test()
+async def a_fault_of_any_kind_is_an_interrupt_of_its_slot(dut: Any) -> None:
+    system = await ready(dut)
+    await system.write(axi_intc.MER.offset + window.INTC.offset, 3)
+    for slot in (0, 1):
+        line = axi_intc.Input.FAULT + slot
+        await system.write(axi_intc.IER.offset + window.INTC.offset, 1 << line)
+        for cause in (Cause.CONTROL_REFUSED, Cause.READ_OUTSIDE_WINDOW, Cause.CLOCK_LOST):
+            assert dut.irq_o.value == 0
+            if cause is Cause.CLOCK_LOST:
+                # One that the accesses before began is still under way.
+                await system.until(slot, clock_busy=0)
+                system.stop_clock(slot)
+                await system.put(slot, slot_ctrl.CLOCK_CHECK, start=1)
+                await system.until(slot, clock_busy=0)
+            elif cause is Cause.CONTROL_REFUSED:
+                await system.open(slot, open_control=0)
+                await system.read(MODULE[slot])
+                await system.open(slot)
+            else:
+                await system.dma[slot].read(0x300000, 8)
+            seen = slot_ctrl.CAUSE.decode(await system.read(system.bank(slot, slot_ctrl.CAUSE)))
+            assert [name for name, value in seen.items() if value] == [cause.name.lower()]
+            assert dut.irq_o.value == 1
+            assert await system.read(axi_intc.IVR.offset + window.INTC.offset) == line
+            await system.put(slot, slot_ctrl.FAULT_CLEAR, clear=1)
+            await system.write(axi_intc.IAR.offset + window.INTC.offset, 1 << line)
+            await system.cycles(5)
+
+
+@cocotb.test()
+async def stalls_are_counted_for_who_waits(dut: Any) -> None:
+    """One context only writes, then another only reads, both short of tokens: nobody else waits for anything."""
+    system = await ready(dut)
+    await system.window(0, 1, 0, 0x1FFFFF, contexts=0xFFFF)
+    await system.put(0, slot_ctrl.REGULATOR_BURST, bytes=2048)
+    await system.put(0, slot_ctrl.REGULATOR_RATE, rate=1 << 15, enable=1)
+    for context, write in ((5, True), (3, False)):
+        await system.put(0, slot_ctrl.MONITOR_SNAPSHOT, memory_context=16, clear=1)
+        await system.read(system.bank(0, slot_ctrl.COUNTER_LO, 0))
+        for n in range(2):
+            if write:
+                await system.dma[0].write(n << 12, bytes(2048), user=context)
+            else:
+                await system.dma[0].read(n << 12, 2048, user=context)
+        mine, everybodys = [(await system.counters(0, who))[7:] for who in (context, 16)]
+        assert mine == everybodys
+        assert (mine[0] > 0, mine[1] > 0) == (not write, write)
+        assert mine[2] > 1000
+
+
+@cocotb.test()
+async def each_bit_of_the_bank_has_its_register(dut: Any) -> None:
+    """An address that goes to a bank by its hash alone, then one that lies there: a row hit, in that bit alone."""
+    system = await ready(dut)
+    await system.window(0, 1, 0, 0x1FFFFF)
+    await system.put(0, slot_ctrl.MONITOR_GEOMETRY, bank_shift=14, bank_bits=5, row_shift=19)
+    hashes = (*(getattr(slot_ctrl, f"MONITOR_HASH{bit}") for bit in range(5)),)
+    for bit, register in enumerate(hashes):
+        await system.put(0, register, address=1 << 13 - 12)
+        await system.put(0, slot_ctrl.MONITOR_SNAPSHOT, memory_context=16, clear=1)
+        await system.read(system.bank(0, slot_ctrl.COUNTER_LO, 0))
+        for address in (1 << 13, 1 << 14 + bit):
+            await system.dma[0].read(address, 8)
+        assert (await system.counters(0))[5:7] == [1, 1], f"bit {bit}"
+        await system.put(0, register)
+
+
+@cocotb.test()
 async def a_slot_can_be_swapped_in_mid_burst(dut: Any) -> None:
     system = await ready(dut)
     for round_ in range(3):
