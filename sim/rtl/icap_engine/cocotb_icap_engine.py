@@ -382,6 +382,8 @@ async def a_port_whose_clock_stops_ends_the_load(dut: Any) -> None:
             await it.step()
         it.stop_port()
         assert await it.ended_closed_or_not() is Cause.PORT_STOPPED
+        left = (await it.get(regs.LEFT))["words"]
+        assert left == len(words) if after == 0 else left <= len(words)
         await it.quiet()
         await it.put(regs.CONTROL, start=1)
         assert await it.ended_closed_or_not() is Cause.BAD_REQUEST

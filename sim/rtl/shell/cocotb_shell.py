@@ -397,6 +397,19 @@ async def each_gate_follows_its_own_command(dut: Any) -> None:
 
 
 @cocotb.test()
+@cocotb.parametrize(control=[{"open_interrupt": 0}, {"run": 0}])
+async def software_ends_an_interrupt_whose_clock_stands(dut: Any, control: dict[str, int]) -> None:
+    """Its gate, on the slot's clock, cannot: either setting is enough on this side."""
+    system = await ready(dut)
+    dut.slot0_irq_i.value = 1
+    await system.until(0, interrupt=1)
+    system.stop_clock(0)
+    await system.put(0, slot_ctrl.CONTROL, **{"run": 1, "open_interrupt": 1, **control})
+    await system.cycles(10)
+    assert (await system.get(0, slot_ctrl.STATUS))["interrupt"] == 0
+
+
+@cocotb.test()
 async def a_fault_of_any_kind_is_an_interrupt_of_its_slot(dut: Any) -> None:
     system = await ready(dut)
     await system.write(axi_intc.MER.offset + window.INTC.offset, 3)

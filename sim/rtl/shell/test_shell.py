@@ -24,6 +24,7 @@ TESTS = (
     "a_load_leaves_the_slots_their_share",
     "the_monitor_counts_what_went_by",
     "each_gate_follows_its_own_command",
+    "software_ends_an_interrupt_whose_clock_stands",
     "a_fault_of_any_kind_is_an_interrupt_of_its_slot",
     "stalls_are_counted_for_who_waits",
     "each_bit_of_the_bank_has_its_register",
