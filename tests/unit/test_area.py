@@ -18,7 +18,7 @@ from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
 from area_report.synthesis import UnknownCell, count, synthesize  # noqa: E402
-from area_report.tops import Device, Top, header, meaning, read_tops  # noqa: E402
+from area_report.tops import Device, Top, header, meaning, read_devices, read_tops  # noqa: E402
 
 SOURCE = """
 // A comment.
@@ -280,7 +280,7 @@ def test_room_is_what_shell_and_filled_slots_leave() -> None:
 
 
 def test_boards_with_fewer_clock_managers_than_slots_are_named() -> None:
-    devices = area.read_devices()
+    devices = read_devices()
     assert not clock_tiles.too_few(devices)
     known = {device.device: device for device in devices}
     fewer = [*known.values(), replace(known["XCK26"], tiles=3)]

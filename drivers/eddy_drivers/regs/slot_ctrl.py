@@ -126,12 +126,7 @@ CAUSE_RESPONSE_STALLED = Field("response_stalled", 7, 1)
 CAUSE_CLOCK_LOST = Field("clock_lost", 8, 1)
 """Cause 8."""
 CAUSE = Register("CAUSE", 0x20, 0x0, (CAUSE_CONTROL_TIMEOUT, CAUSE_CONTROL_REFUSED, CAUSE_READ_OUTSIDE_WINDOW, CAUSE_WRITE_OUTSIDE_WINDOW, CAUSE_ILLEGAL_BURST, CAUSE_WRITE_STALLED, CAUSE_RESPONSE_STALLED, CAUSE_CLOCK_LOST))
-"""Causes seen. Sticky until FAULT_CLEAR. Bit n is cause n. After the firewall's first fault only clock_lost is added."""
-
-FAULT_ENABLE_MASK = Field("mask", 1, 8)
-"""Bit n set: cause n raises the slot's fault input of the interrupt controller."""
-FAULT_ENABLE = Register("FAULT_ENABLE", 0x24, 0x1FE, (FAULT_ENABLE_MASK,))
-"""Fault interrupt enable."""
+"""Causes seen. Sticky until FAULT_CLEAR. Bit n is cause n. While one is set, so is the slot's fault input of the interrupt controller, whose IER has a bit for it. After the firewall's first fault only clock_lost is added."""
 
 FIRST_FAULT_CAUSE = Field("cause", 0, 4)
 """Its cause."""
@@ -235,5 +230,5 @@ COUNTER_HI = Register("COUNTER_HI", 0x204, 0x0, (COUNTER_HI_VALUE,), count=10, s
 """High word."""
 
 
-REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, FAULT_CLEAR, CAUSE, FAULT_ENABLE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, MONITOR_HASH0, MONITOR_HASH1, MONITOR_HASH2, MONITOR_HASH3, MONITOR_HASH4, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
+REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, FAULT_CLEAR, CAUSE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, MONITOR_HASH0, MONITOR_HASH1, MONITOR_HASH2, MONITOR_HASH3, MONITOR_HASH4, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
 """Every register of the map, by offset."""

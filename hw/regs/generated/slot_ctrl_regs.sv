@@ -54,7 +54,6 @@ module slot_ctrl_regs (
   input  logic cause_write_stalled_i,
   input  logic cause_response_stalled_i,
   input  logic cause_clock_lost_i,
-  output logic [7:0] fault_enable_mask_o,
   input  logic [3:0] first_fault_cause_i,
   input  logic [3:0] first_fault_memory_context_i,
   input  logic [31:0] fault_address_lo_address_i,
@@ -89,7 +88,6 @@ module slot_ctrl_regs (
   logic [15:0] memory_timeout_cycles_q;
   logic [15:0] clock_timeout_cycles_q;
   logic fault_clear_clear_q;
-  logic [7:0] fault_enable_mask_q;
   logic [23:0] regulator_rate_rate_q;
   logic regulator_rate_enable_q;
   logic [19:0] regulator_burst_bytes_q;
@@ -166,9 +164,6 @@ module slot_ctrl_regs (
           rdata_d[7:7] = cause_response_stalled_i;
           rdata_d[8:8] = cause_clock_lost_i;
         end
-        14'h9: begin
-          rdata_d[8:1] = fault_enable_mask_q;
-        end
         14'ha: begin
           rdata_d[3:0] = first_fault_cause_i;
           rdata_d[11:8] = first_fault_memory_context_i;
@@ -236,7 +231,6 @@ module slot_ctrl_regs (
       memory_timeout_cycles_q <= 16'h1000;
       clock_timeout_cycles_q <= 16'h400;
       fault_clear_clear_q <= 1'h0;
-      fault_enable_mask_q <= 8'hff;
       regulator_rate_rate_q <= 24'h0;
       regulator_rate_enable_q <= 1'h0;
       regulator_burst_bytes_q <= 20'h1000;
@@ -292,10 +286,6 @@ module slot_ctrl_regs (
           end
           14'h7: begin
             if (wstrb_i[0]) fault_clear_clear_q <= wdata_i[0];
-          end
-          14'h9: begin
-            if (wstrb_i[0]) fault_enable_mask_q[6:0] <= wdata_i[7:1];
-            if (wstrb_i[1]) fault_enable_mask_q[7:7] <= wdata_i[8];
           end
           14'h10: begin
             if (wstrb_i[0]) regulator_rate_rate_q[7:0] <= wdata_i[7:0];
@@ -371,7 +361,6 @@ module slot_ctrl_regs (
   assign memory_timeout_cycles_o = memory_timeout_cycles_q;
   assign clock_timeout_cycles_o = clock_timeout_cycles_q;
   assign fault_clear_clear_o = fault_clear_clear_q;
-  assign fault_enable_mask_o = fault_enable_mask_q;
   assign regulator_rate_rate_o = regulator_rate_rate_q;
   assign regulator_rate_enable_o = regulator_rate_enable_q;
   assign regulator_burst_bytes_o = regulator_burst_bytes_q;

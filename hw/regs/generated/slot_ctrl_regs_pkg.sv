@@ -18,8 +18,6 @@ package slot_ctrl_regs_pkg;
   parameter logic [31:0] ClockTimeoutReset = 32'h00000400;
   parameter logic [15:0] FaultClearOffset = 16'h001c;
   parameter logic [15:0] CauseOffset = 16'h0020;
-  parameter logic [15:0] FaultEnableOffset = 16'h0024;
-  parameter logic [31:0] FaultEnableReset = 32'h000001fe;
   parameter logic [15:0] FirstFaultOffset = 16'h0028;
   parameter logic [15:0] FaultAddressLoOffset = 16'h002c;
   parameter logic [15:0] FaultAddressHiOffset = 16'h0030;

@@ -56,7 +56,7 @@ module slot_ctrl
   input  fault_t                fault_i,
   /// The slot's clock, to see whether it runs.
   input  logic                  slot_clk_i,
-  /// Level: an enabled cause is set.
+  /// Level: a cause is set.
   output logic                  fault_irq_o,
 
   /// Monitor.
@@ -83,7 +83,6 @@ module slot_ctrl
   logic sel, held_q;
   logic clock_check, clock_busy, clock_alive, clock_lost, clock_told_q, clock_lost_q, clock_first_q;
   logic [15:0] clock_timeout;
-  logic [7:0] fault_enable;
   logic [8:1] causes;
   cause_e first_cause;
 
@@ -151,7 +150,6 @@ module slot_ctrl
     .cause_write_stalled_i(causes[CauseWriteStalled]),
     .cause_response_stalled_i(causes[CauseResponseStalled]),
     .cause_clock_lost_i(causes[CauseClockLost]),
-    .fault_enable_mask_o(fault_enable),
     .first_fault_cause_i(first_cause),
     .first_fault_memory_context_i(clock_first_q ? '0 : fault_i.context_id),
     .fault_address_lo_address_i(clock_first_q ? '0 : fault_i.addr[31:0]),
@@ -219,6 +217,6 @@ module slot_ctrl
     if (clock_lost_q) causes[CauseClockLost] = 1'b1;
   end
 
-  assign fault_irq_o = (causes & fault_enable) != '0;
+  assign fault_irq_o = causes != '0;
 
 endmodule
