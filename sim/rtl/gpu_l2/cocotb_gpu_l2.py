@@ -19,7 +19,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
@@ -357,7 +357,9 @@ class Bench:
 class Quiet(Bench):
     """Nothing happens by itself: a core reads one line at a time, and what has to go is said in one cycle."""
 
-    says: ClassVar[dict[str, int]] = {}
+    def __init__(self, dut: Any, seed: int) -> None:
+        super().__init__(dut, seed, 0.0, 0.0)
+        self.says: dict[str, int] = {}
 
     def act(self) -> None:
         for name in ("forget", "flush", "flush_first", "flush_last"):
@@ -410,7 +412,7 @@ async def what_has_to_go_goes_whenever_it_is_said(dut: Any) -> None:
     """One thing and then another, some cycles apart: before a walk begins, as it begins, while it goes on."""
     begin(dut)
     await reset(dut)
-    bench = Quiet(dut, 5, 0.0, 0.0)
+    bench = Quiet(dut, 5)
     line = HOST[0]
     for first, second in PAIRS:
         for gap in range(14):
@@ -431,7 +433,7 @@ async def nothing_of_before_a_reset_is_found_after_it(dut: Any) -> None:
     """Lines lie in memories that no reset clears; a read in the first cycle waits until all are gone."""
     begin(dut)
     await reset(dut)
-    bench = Quiet(dut, 6, 0.0, 0.0)
+    bench = Quiet(dut, 6)
     for line in HOST:
         await bench.read(0, line, bench.now)
         assert await bench.read(0, line, bench.now) == 0, "it is here"
