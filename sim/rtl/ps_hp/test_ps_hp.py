@@ -6,30 +6,24 @@ from pathlib import Path
 
 import pytest
 from eddy_sim.bench import ROOT, Bench, BenchFailed
-from eddy_sim.filelist import read_filelist
+from eddy_sim.prove import Mutation
 
 HERE = Path(__file__).parent
-FILELIST = ROOT / "hw/ip/ps_hp/ps_hp.f"
-MISTAKES = {
-    "another's id": ("gone.shared == shared && under_way != '1", "under_way != '1"),
-    "too many": ("gone.shared == shared && under_way != '1", "gone.shared == shared"),
-}
+BENCH = Bench("ps_hp", ROOT / "hw/ip/ps_hp/ps_hp.f")
+SHARED = "gone.shared == shared && under_way != '1"
+MISTAKES = [
+    Mutation("another's id", "ps_ids.sv", SHARED, "under_way != '1"),
+    Mutation("too many", "ps_ids.sv", SHARED, "gone.shared == shared"),
+]
 
 
 @pytest.mark.rtl
 def test_ps_hp() -> None:
-    Bench("ps_hp", FILELIST).run("cocotb_ps_hp", HERE)
+    BENCH.run("cocotb_ps_hp", HERE)
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_found(mistake: str, tmp_path: Path) -> None:
-    old, new = MISTAKES[mistake]
-    for path in read_filelist(FILELIST):
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == (path.name == "ps_ids.sv")
-        (tmp_path / path.name).write_text(text.replace(old, new), encoding="utf-8")
-    filelist = tmp_path / "ps_hp.f"
-    filelist.write_text("\n".join(path.name for path in read_filelist(FILELIST)), encoding="utf-8")
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:
     with pytest.raises(BenchFailed):
-        Bench("ps_hp", filelist).run("cocotb_ps_hp", HERE)
+        BENCH.broken(mistake, tmp_path).run("cocotb_ps_hp", HERE)
