@@ -10,6 +10,7 @@ from eddy_sim.prove import Mutation
 
 HERE = Path(__file__).parent
 BENCH = Bench("icap_engine", ROOT / "hw/ip/icap_engine/icap_engine.f")
+ABORTS = ("an_abort_is_heard_from_the_start_on", "an_abort_ends_a_load_in_every_state")
 MISTAKES = [
     Mutation(
         "abort not heard in order", "icap_engine.sv", "abort && state_q inside {Order, Run}", "abort && state_q == Run"
@@ -29,4 +30,4 @@ def test_icap_engine(port_ps: int) -> None:
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:
     with pytest.raises(BenchFailed):
-        BENCH.broken(mistake, tmp_path).run("cocotb_icap_engine", HERE, ["an_abort_is_heard_from_the_start_on"])
+        BENCH.broken(mistake, tmp_path).run("cocotb_icap_engine", HERE, ABORTS)
