@@ -57,6 +57,8 @@ class PoolFigures(Collector):
         yield _count("eddy_pool_decision_seconds", "Wall time of these decisions.", lead.deciding_s)
         yield _count("eddy_pool_replans", "Times this head has planned again what boards have.", lead.replans.made)
         yield _count("eddy_pool_replanned", "Jobs it took from boards then.", lead.replans.moved)
+        text = "Numbers of submissions that were another's already: the servers lost the last of them."
+        yield _count("eddy_pool_numbers_passed_over", text, self._link.troubles.passed_over)
         yield _count("eddy_pool_weight_rounds", "Rounds of tenants' weights.", self._rounds.number)
 
     def _floods(self) -> Iterator[Metric]:

@@ -85,7 +85,7 @@ class HeadParts:
     def __post_init__(self) -> None:
         """All others are made of the pool and of this head's part in deciding."""
         link, lead = self.link, self.lead
-        self.table, self.blobs = PoolJobs(link), PoolBlobs(link)
+        self.table, self.blobs = PoolJobs(link, array_owner=lead.mirror.array_owner), PoolBlobs(link)
         self.tenants, self.keys = PoolTenants(link), PoolKeys(link)
         self.rounds = WeightRounds(lead.mirror)
         self.forecasts = Forecasts(lead.seen)

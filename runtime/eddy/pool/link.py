@@ -25,7 +25,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -47,6 +47,7 @@ from eddy.pool.byte_accounts import ByteAccounts
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.ending import ended
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
+from eddy.pool.troubles import Troubles
 
 RENEW_S = 1.0
 """Between two renewals."""
@@ -233,6 +234,7 @@ class Link:
     blobs: ObjectStore
     accounts: ByteAccounts
     budget: Budget
+    troubles: Troubles = field(default_factory=Troubles)
 
     @property
     def connected(self) -> bool:

@@ -44,6 +44,8 @@ CAUGHT_UP_S = 5.0
 """Wall seconds that what others have written may take to come here."""
 AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
 """Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
+MOST_BEHIND = 3
+"""Looks in a row at which servers have kept less than was heard, before they have lost it."""
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -163,6 +165,8 @@ class Mirror:
         self.records, self.inputs = RecordBytes(), NeededInputs()
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
         self._revision = 0
+        self._caught_up_at = -1
+        self._behind = 0
         self._moved = asyncio.Event()
         self._kinds_known = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
@@ -290,6 +294,7 @@ class Mirror:
 
     async def _jobs(self) -> None:
         await self._kinds_known.wait()  # times of parts are learned by the kind of their board
+        await self._see_that_servers_kept_all()
         async with contextlib.aclosing(self._table.following()) as following:
             async for told in following:
                 if told is None:
@@ -305,17 +310,46 @@ class Mirror:
                 self._moved.set()
                 self.followers.tell(job, revision)
 
+    async def _see_that_servers_kept_all(self) -> None:
+        """See that the servers know of all changes that were heard here: what is behind them would be taken as told.
+
+        Raises:
+            TimeoutError: They do not.
+        """
+        if await self._table.last_revision() >= self._revision:
+            self._behind = 0
+            return
+        self._behind += 1  # a server may lead that has not taken in all it was sent
+        raise asyncio.TimeoutError("the servers have kept less of the jobs than was heard here")
+
+    @property
+    def ahead(self) -> bool:
+        """Whether this head has heard of changes that the servers do not keep: what it knows is of no use then."""
+        return self._behind >= MOST_BEHIND
+
     async def caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
 
         Raises:
             TimeoutError: It did not come.
         """
-        newest, deadline = await self._table.newest(), time.monotonic() + CAUGHT_UP_S
+        newest, deadline = await self._table.last_revision(), time.monotonic() + CAUGHT_UP_S
         await asyncio.wait_for(self.whole.wait(), CAUGHT_UP_S)
         while self._revision < newest:
             self._moved.clear()
             await asyncio.wait_for(self._moved.wait(), max(deadline - time.monotonic(), 0.0))
+
+    async def array_owner(self, number: int) -> str | None:
+        """Whose array has a number, of all that were there when the servers were connected to last; None where no array
+        has it.
+
+        Raises:
+            TimeoutError: They were not told.
+        """
+        if self._caught_up_at != (connection := self._link.reconnects):
+            await self.caught_up()
+            self._caught_up_at = connection
+        return self.index.array_owner(number)
 
     async def _tenants(self) -> None:
         async with contextlib.aclosing(PoolTenants(self._link).following()) as following:

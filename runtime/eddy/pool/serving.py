@@ -148,17 +148,20 @@ class Head:
             app = create_head(link, lead, catalogue, numbers, beside=begun, connections=self._limits)
             self._uvicorn = _Quiet(configuration(app, self._limits), app.state.parts.ending)
             self._uvicorn.should_exit = self._told
-            watching = asyncio.ensure_future(self._until_replaced(link))
+            watching = asyncio.ensure_future(self._until_replaced(link, lead))
             await self._uvicorn.serve(sockets=[self._socket])
             if watching.done():
                 raise PoolReplaced("The pool's servers came back without what they kept. Start the head again.")
             watching.cancel()
 
-    async def _until_replaced(self, link: Link) -> None:
-        """Stop once the servers keep another pool than this head began with: what it knows is of no use then."""
+    async def _until_replaced(self, link: Link, lead: Lead) -> None:
+        """Stop once the servers keep another pool than this head began with, or less of it than it has heard: what it
+        knows is of no use then."""
         looked, began_with = link.reconnects, await steadily(lambda: identity(link))
         while True:
             await asyncio.sleep(LOOK_S)
+            if lead.mirror.ahead:
+                return self.stop()
             if looked == link.reconnects:
                 continue
             looked = link.reconnects

@@ -8,9 +8,11 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import structlog
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.api.problems import BodyTooLarge
@@ -28,18 +30,46 @@ MOST_RECORD_BYTES = 1 << 20
 take eight times as much, so there is room for what becomes of it."""
 AT_ONCE = 32
 """Records of an array that are on their way to the servers at once."""
+_log = structlog.get_logger("eddy.pool")
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number, as the entry of a submission has it.
+
+    Attributes:
+        value: It: the entry's revision.
+        entry: The entry's key.
+        digest: What the entry says: of what was submitted.
+        new: Whether the entry was written just now. No record has the number then, unless the servers lost entries.
+    """
+
+    value: int
+    entry: str
+    digest: bytes
+    new: bool
 
 
 class PoolJobs:
     """The pool's jobs.
 
+    Servers that lost the last of the submissions they kept, as a stream restored by itself has, give numbers again. So
+    a number says nothing of whose a record is: its tenant and what was submitted do. One that is met with another's is
+    passed over.
+
     Args:
         link: The pool.
         now: Wall time, seconds since 1970.
+        array_owner: Whose array has a number; None where no array has it. Arrays have no record of their own.
     """
 
-    def __init__(self, link: Link, now: Callable[[], float] = time.time) -> None:
-        self._link, self.now = link, now
+    def __init__(
+        self,
+        link: Link,
+        now: Callable[[], float] = time.time,
+        array_owner: Callable[[int], Awaitable[str | None]] | None = None,
+    ) -> None:
+        self._link, self.now, self._array_owner = link, now, array_owner
 
     async def submit(self, tenant: str, request: Mapping[str, Any], idempotency_key: str = "") -> PoolJob:
         """Accept a job; it is on the servers' disks when this returns. The same key and request name the same job.
@@ -50,8 +80,10 @@ class PoolJobs:
         """
         _check_size(tenant, [request])
         number = await self._number(tenant, idempotency_key or secrets.token_hex(16), _digest(request))
-        job = PoolJob(number, tenant, request, self.now())
-        return await self._keep(job) or await self.job(number)
+        job, new = await self._recorded(number, PoolJob(0, tenant, request, self.now()))
+        if new:
+            await self._tell(job)
+        return job
 
     async def submit_array(
         self, tenant: str, requests: Sequence[Mapping[str, Any]], idempotency_key: str = ""
@@ -67,24 +99,30 @@ class PoolJobs:
         """
         _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
-        array = await self._number(tenant, key, _digest(list(requests)))
-        with contextlib.suppress(NotFound):
-            return await self.job(array)  # of an earlier release, whose arrays had the numbers of their first jobs
-        now_s, size = self.now(), len(requests)
+        number = first = await self._number(tenant, key, _digest(list(requests)))
+        while (kept := await self._kept(number.value)) is not None or await self._of_another_array(number, tenant):
+            # In arrays of an earlier release it is their first job's.
+            if kept is not None and _same(kept, tenant, requests[0], ArrayPlace(number.value, 0, len(requests))):
+                return kept
+            number = await self._another(number)
+        _tell_if_passed_over(tenant, first, number)
+        now_s, size, array = self.now(), len(requests), number.value
         turns = asyncio.Semaphore(AT_ONCE)
+
+        async def of_member(index: int) -> tuple[_Number, PoolJob]:
+            # No key of a client has a space, so none names a place of another's array.
+            number = await self._number(tenant, f"{key} {index}", _digest(requests[index]))
+            return number, PoolJob(0, tenant, requests[index], now_s, array=ArrayPlace(array, index, size))
 
         async def member(index: int) -> PoolJob:
             async with turns:
-                # No key of a client has a space, so none names a place of another's array.
-                number = await self._number(tenant, f"{key} {index}", _digest(requests[index]))
-                job = PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(array, index, size))
-                if index:
-                    await self._made(job)
-                return job
+                return (await self._recorded(*await of_member(index)))[0]
 
-        job, *members = await asyncio.gather(*map(member, range(size)))
-        if not await self._made(job):
-            return await self.job(job.id)
+        head = await of_member(0)  # it has the first number, as jobs of one moment are listed by that
+        members = await asyncio.gather(*map(member, range(1, size)))
+        job, new = await self._recorded(*head)
+        if not new:
+            return job
 
         async def told(job: PoolJob) -> None:
             async with turns:
@@ -93,28 +131,62 @@ class PoolJobs:
         await asyncio.gather(*map(told, (job, *members)))
         return job
 
-    async def _number(self, tenant: str, key: str, digest: bytes) -> int:
-        """The number of the job that a key names.
+    async def _number(self, tenant: str, key: str, digest: bytes) -> _Number:
+        """The number that a key names.
 
         Raises:
             Conflict: The key was used for another request.
         """
         entry = _entry(tenant, key)
         try:
-            return await self._link.submissions.create(entry, digest)
+            return _Number(await self._link.submissions.create(entry, digest), entry, digest, True)
         except KeyWrongLastSequenceError:
             kept = await self._link.submissions.get(entry)
             if kept.value != digest:
                 message = "This Idempotency-Key was used for another submission; use a new one."
                 raise Conflict(message, field="Idempotency-Key") from None
-            return int(kept.revision or 0)
+            return _Number(int(kept.revision or 0), entry, digest, False)
 
-    async def _keep(self, job: PoolJob) -> PoolJob | None:
-        """Make a job's record, and tell of it; None where it is there already."""
-        if not await self._made(job):
-            return None
-        await self._tell(job)
-        return job
+    async def _another(self, number: _Number) -> _Number:
+        """A further number for a submission whose own is another's."""
+        self._link.troubles.passed_over += 1
+        try:
+            value = await self._link.submissions.update(number.entry, number.digest, last=number.value)
+        except KeyWrongLastSequenceError:  # another try of the same submission has done so
+            value, new = int((await self._link.submissions.get(number.entry)).revision or 0), False
+        else:
+            new = True
+        return replace(number, value=value, new=new)
+
+    async def _of_another_array(self, number: _Number, tenant: str) -> bool:
+        """Whether a number is an array's that was not submitted under it."""
+        owner = None if self._array_owner is None else await self._array_owner(number.value)
+        return owner is not None and (number.new or owner != tenant)
+
+    async def _recorded(self, number: _Number, job: PoolJob) -> tuple[PoolJob, bool]:
+        """The record of a submission, and whether it was made just now.
+
+        Args:
+            number: Of the submission; where that is another's, the next that is nobody's is taken.
+            job: The record to be made, under whatever number.
+        """
+        first = number
+        while True:
+            job = replace(job, id=number.value)
+            if not await self._of_another_array(number, job.tenant):
+                if await self._made(job):
+                    _tell_if_passed_over(job.tenant, first, number)
+                    return job, True
+                kept = await self._kept(job.id)
+                if kept is not None and _same(kept, job.tenant, job.request, job.array):
+                    return kept, False
+            number = await self._another(number)
+
+    async def _kept(self, number: int) -> PoolJob | None:
+        """A record; None where there is none."""
+        with contextlib.suppress(NotFound):
+            return await self.job(number)
+        return None
 
     async def _made(self, job: PoolJob) -> bool:
         try:
@@ -191,8 +263,8 @@ class PoolJobs:
                 found.append(job[0])
         return sorted(found, key=lambda job: job.id)
 
-    async def newest(self) -> int:
-        """The revision of the change that was made last, to whichever record."""
+    async def last_revision(self) -> int:
+        """The revision of the change that was made last, to whichever record, also where that is there no more."""
         return int((await self._link.jobs.status()).stream_info.state.last_seq)
 
     async def following(self) -> AsyncGenerator[tuple[PoolJob, int, int] | None, None]:
@@ -211,6 +283,19 @@ def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:
         size = len(to_json(PoolJob(0, tenant, request, 0.0)))
         if size > MOST_RECORD_BYTES:
             raise BodyTooLarge(MOST_RECORD_BYTES, size)
+
+
+def _same(kept: PoolJob, tenant: str, request: Mapping[str, Any], array: ArrayPlace | None) -> bool:
+    """Whether a record is of this very submission."""
+    return (kept.tenant, _digest(kept.request), kept.array) == (tenant, _digest(request), array)
+
+
+def _tell_if_passed_over(tenant: str, first: _Number, number: _Number) -> None:
+    if number.value != first.value:
+        _log.error(
+            "numbers of submissions were met twice, and passed over: the servers lost the last of them",
+            tenant=tenant, number=first.value, passed_over=number.value - first.value,
+        )  # fmt: skip
 
 
 def _digest(request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
