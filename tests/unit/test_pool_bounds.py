@@ -13,6 +13,7 @@ from eddy.pool.bounds import CLAIMED_S, Bounds
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.records import PoolJob
 from eddy.pool.tenants import PoolTenant
+from eddy.pool.troubles import Troubles
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 
@@ -46,6 +47,7 @@ class Pool:
     keys: Keys = field(default_factory=Keys)
     jobs: OpenJobs = field(default_factory=OpenJobs)
     now_s: float = 0.0
+    troubles: Troubles = field(default_factory=Troubles)
 
     async def caught_up(self) -> None:
         await asyncio.sleep(random.random() / 200)

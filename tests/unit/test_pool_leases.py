@@ -13,6 +13,7 @@ from eddy.pool.link import RENEW_S
 from eddy.pool.mirror import MOST_S, HeardTime, Mirror
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
 from eddy.pool.streams import LEASE_S
+from eddy.pool.table import JobEntry
 from nats.js.errors import BadRequestError
 
 
@@ -88,11 +89,16 @@ def test_parts_are_learned_once_and_by_the_kind_of_their_board_whichever_is_told
     parts = tuple(JobPart(first, 1, {}, "b1", 1, 0.0, 2.0) for first in range(2))
     job = PoolJob(1, "ada", {"application": "a", "batch": 3}, 0.0, "running", "b1", 1, parts=parts)
 
-    async def following() -> AsyncIterator[tuple[PoolJob, int, int] | None]:
-        for told in ((job, 9, 1), (replace(job, parts=parts[:1]), 8, 1), (job, 9, 1), None):
-            yield told
+    async def following() -> AsyncIterator[JobEntry | None]:
+        for told, revision in ((job, 9), (replace(job, parts=parts[:1]), 8), (job, 9)):
+            yield JobEntry(1, told, revision, 1, gone=False)
+        yield None
+
+    async def last_revision() -> int:
+        return 9
 
     mirror._table.following = following  # type: ignore[method-assign, assignment]
+    mirror._table.last_revision = last_revision  # type: ignore[method-assign]
 
     async def play() -> None:
         jobs = asyncio.ensure_future(mirror._jobs())

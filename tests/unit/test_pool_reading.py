@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from eddy.pool import reading
+from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
 
@@ -34,12 +35,20 @@ class Watch:
         self.stopped = True
 
 
-def read(told: list[Any], last: int, messages: int | None = None) -> tuple[list[int | None], Watch]:
-    """Revisions up to the mark, or up to the end of patience."""
+def read(
+    told: list[Any], last: int, messages: int | None = None, there: int | None = None
+) -> tuple[list[int | None], Watch]:
+    """Revisions up to the mark, or up to the end of patience; `there` is the last entry that is not gone by then."""
     watch = Watch(told)
 
     async def forgotten(stream: str, consumer: str) -> None:
         assert (stream, consumer, watch.stopped) == ("KV_jobs", "c", True)
+
+    async def last_there(stream: str, subject: str) -> Any:
+        assert (stream, subject) == ("KV_jobs", "$KV.jobs.>")
+        if there == 0:
+            raise NotFoundError(code=404)
+        return SimpleNamespace(seq=last if there is None else there)
 
     class Bucket:
         async def status(self) -> Any:
@@ -50,8 +59,8 @@ def read(told: list[Any], last: int, messages: int | None = None) -> tuple[list[
             assert (keys, inactive_threshold > 0) == (">", True)
             return watch
 
-        _stream = "KV_jobs"
-        _js = SimpleNamespace(delete_consumer=forgotten)
+        _stream, _pre = "KV_jobs", "$KV.jobs."
+        _js = SimpleNamespace(delete_consumer=forgotten, get_last_msg=last_there)
 
     async def whole() -> list[int | None]:
         found: list[int | None] = []
@@ -82,5 +91,13 @@ def test_a_change_made_since_ends_the_list_as_well() -> None:
 
 def test_entries_that_never_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(reading, "LOOK_S", 0.02)
     with pytest.raises(TimeoutError):
         read([None, entry(3)], last=9)
+
+
+@pytest.mark.parametrize(("told", "there"), [([entry(3)], 3), ([], 0), ([entry(5)], 5)])
+def test_what_was_last_may_be_gone_by_then(monkeypatch: pytest.MonkeyPatch, told: list[Any], there: int) -> None:
+    """Marks of what was deleted are taken away in time; a reader that waited for one would wait for ever."""
+    monkeypatch.setattr(reading, "LOOK_S", 0.02)
+    assert read(told, last=9, there=there)[0] == [*(each.revision for each in told), None]

@@ -276,6 +276,8 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     for board in found["boards"]:
         if board.get("floods"):
             say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
+    for record in found.get("unreadable", ()):
+        say(f"{record['key']} in {record['bucket']} cannot be read, and is set aside: {record['why']}")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "
           f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
     store = found.get("store")

@@ -8,7 +8,6 @@ finished is committed once the pool is back, unless it was placed elsewhere mean
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -25,6 +24,7 @@ from eddy.pool.ending import ended
 from eddy.pool.link import AWAY, RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.placing import AHEAD
+from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
 from eddy.pool.runner import JobRun
 
@@ -178,8 +178,14 @@ class Agent:
                 # One at a time: the client waits for all that it asks for, and a board with nothing to do would wait
                 # for a second job before it begins the first.
                 (message,) = await subscription.fetch(1, timeout=1.0)
-                told = json.loads(message.data)
-                if (job := await self._job(pool, int(told["job"]), int(told["token"]))) is not None:
+                try:
+                    told = parsed(message.data)
+                    number, token = int(told["job"]), int(told["token"])
+                except NO_SENSE as wrong:
+                    _log.error("what this board was told cannot be read, and is passed over", error=repr(wrong))
+                    await message.term()
+                    continue
+                if (job := await self._job(pool, number, token)) is not None:
                     self._begin(pool, job)
                 await message.ack()
             except NatsTimeout:

@@ -18,6 +18,7 @@ from nats.js.object_store import OBJ_DEFAULT_CHUNK_SIZE
 from eddy.core.errors import StorageFull
 from eddy.pool.byte_accounts import WRONG_LAST_SEQUENCE
 from eddy.pool.link import AWAY, Link
+from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.streams import STORE
 
 PIECE_BYTES = OBJ_DEFAULT_CHUNK_SIZE
@@ -125,7 +126,14 @@ async def _last(link: Link, name: str) -> tuple[ObjectInfo | None, int]:
         message = await link.js.get_last_msg(STORE, meta_of(name))
     except NotFoundError:
         return None, 0
-    info = ObjectInfo.from_response(json.loads(message.data or b"{}"))
+    try:
+        info = ObjectInfo.from_response(parsed(message.data))
+        if info.name != name or not isinstance(info.nuid, str) or int(info.size or 0) < 0:
+            raise ValueError("it makes no sense")
+    except NO_SENSE as wrong:  # it is not there, and written again by whoever stores it again
+        link.troubles.set_aside("eddy_blobs", name, str(wrong))
+        return None, int(message.seq or 0)
+    link.troubles.forget("eddy_blobs", name)
     return None if info.deleted else info, int(message.seq or 0)
 
 

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import anyio
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-from nats.js.errors import NotFoundError, ObjectNotFoundError
+from nats.js.errors import NotFoundError
 
 from eddy.core.errors import EddyError, NotFound, StorageQuotaExceeded
 from eddy.pool.blob_writer import BlobWriter, found, in_pieces, removed
@@ -247,10 +247,9 @@ class PoolBlobs:
         Raises:
             NotFound: It is not there.
         """
-        try:
-            info = await self._link.blobs.get_info(f"{tenant}/{sha256}")
-        except (ObjectNotFoundError, NotFoundError):
-            raise NotFound("There is no such blob.", field="sha256", asked=sha256) from None
+        if (known := await found(self._link, f"{tenant}/{sha256}")) is None:
+            raise NotFound("There is no such blob.", field="sha256", asked=sha256)
+        info, _ = known
         return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0), board, inactive_s)
 
     async def forget(self, consumer: str, stream: str = STORE) -> None:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
-from eddy.pool.record_json import board_from_json, to_json
+from eddy.pool.record_json import UnreadableRecord, board_from_json, to_json
 from eddy.pool.records import PoolBoard
 from eddy.pool.streams import WORK
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
+UNREADABLE = "what was kept of it could not be read"
+"""Why a board gets nothing that has joined over such a record, until an operator says otherwise."""
 
 
 async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], PoolBoard]) -> PoolBoard:
-    """Change a board's record, on what it is at that moment; None where there is none. `how` may be called again.
+    """Change a board's record, on what it is at that moment; None where there is none that can be read. `how` may be
+    called again.
 
     Raises:
         Conflict: Too many change it at once.
@@ -30,14 +34,19 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
         await asyncio.sleep(0.01 * max(tried - 2, 0))
         try:
             entry = await link.boards.get(name)
-            kept, revision = board_from_json(entry.value or b"{}"), int(entry.revision or 0)
+            revision = int(entry.revision or 0)
+            kept: PoolBoard | None = board_from_json(entry.value, name)
         except KeyNotFoundError:
             kept, revision = None, 0
+        except UnreadableRecord:
+            kept = None
         changed = how(kept)
         if changed == kept:
             return changed
+        if revision and kept is None:  # it may have been drained
+            changed = replace(changed, drained=changed.drained or UNREADABLE)
         try:
-            if kept is None:
+            if not revision:
                 await link.boards.create(name, to_json(changed))
             else:
                 await link.boards.update(name, to_json(changed), last=revision)

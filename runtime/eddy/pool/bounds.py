@@ -21,6 +21,7 @@ from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import PRIORITIES
 from eddy.pool.link import AWAY, Link
 from eddy.pool.mirror import Mirror
+from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.tenants import PoolTenant
 
 CLAIMS = "claims."
@@ -109,7 +110,12 @@ class Bounds:
         except KeyNotFoundError:
             self._met.pop(tenant, None)
             return {}, 0
-        kept = {name: (int(count), float(at_s)) for name, (count, at_s) in json.loads(entry.value or b"{}").items()}
+        try:
+            kept = {name: (int(count), float(at_s)) for name, (count, at_s) in parsed(entry.value).items()}
+        except NO_SENSE as wrong:  # it is written again by the next who claims
+            self._link.troubles.set_aside("eddy_keys", f"{CLAIMS}{tenant}", str(wrong))
+            return {}, int(entry.revision or 0)
+        self._link.troubles.forget("eddy_keys", f"{CLAIMS}{tenant}")
         now_s, met = self._clock(), self._met.get(tenant, {})
         met = self._met[tenant] = {name: met.get(name, now_s) for name in kept}
         return {name: kept[name] for name, at_s in met.items() if now_s - at_s < CLAIMED_S}, int(entry.revision or 0)

@@ -30,6 +30,7 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.pool.ending import ended
 from eddy.pool.reading import watched
+from eddy.pool.troubles import Troubles
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
 OWNER = ""
@@ -69,6 +70,7 @@ class TenantBytes:
         tenant: Whose.
         nats: The connection.
         bucket: Where the entries are.
+        troubles: What cannot be read.
 
     Attributes:
         total: Bytes that count.
@@ -76,8 +78,8 @@ class TenantBytes:
         of_jobs: Blobs that jobs refer to, by their number.
     """
 
-    def __init__(self, tenant: str, nats: Nats, bucket: KeyValue) -> None:
-        self.tenant, self._nats, self._bucket = tenant, nats, bucket
+    def __init__(self, tenant: str, nats: Nats, bucket: KeyValue, troubles: Troubles) -> None:
+        self.tenant, self._nats, self._bucket, self._troubles = tenant, nats, bucket, troubles
         self._js: JetStreamContext = bucket._js
         self.total = 0
         self.blobs: dict[str, dict[str, Reference]] = {}
@@ -106,7 +108,7 @@ class TenantBytes:
     def _take(self, entry: KeyValue.Entry) -> None:
         _, _, rest = entry.key.partition(".")
         sha, _, reference = rest.partition(".")
-        before, told = self._cost(sha), _read(entry)
+        before, told = self._cost(sha), self._read(entry)
         of_blob = self.blobs.setdefault(sha, {})
         if told is None:
             of_blob.pop(reference, None)
@@ -124,6 +126,19 @@ class TenantBytes:
         self._revision = int(entry.revision or 0)
         self._moved.set()
         self._moved = asyncio.Event()
+
+    def _read(self, entry: KeyValue.Entry) -> tuple[Reference, str] | None:
+        """A reference, and the word by which whoever announced it knows it; None where it is taken back."""
+        self._troubles.forget(BUCKET, entry.key)
+        if entry.operation is not None:
+            return None
+        try:
+            told = json.loads(entry.value or b"")
+            reference = Reference(int(told["bytes"]), bool(told.get("coming")), int(entry.revision or 0))
+            return reference, str(told.get("by", ""))
+        except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
+            self._troubles.set_aside(BUCKET, entry.key, str(wrong))
+            return Reference(0, True, int(entry.revision or 0)), ""
 
     def _cost(self, sha: str) -> int:
         of_blob = self.blobs.get(sha, {}).values()
@@ -265,13 +280,14 @@ class ByteAccounts:
     Args:
         nats: The connection.
         bucket: Where the entries are.
+        troubles: What cannot be read.
 
     Attributes:
         bucket: As given.
     """
 
-    def __init__(self, nats: Nats, bucket: KeyValue) -> None:
-        self._nats, self.bucket = nats, bucket
+    def __init__(self, nats: Nats, bucket: KeyValue, troubles: Troubles) -> None:
+        self._nats, self.bucket, self._troubles = nats, bucket, troubles
         self._accounts: dict[str, TenantBytes] = {}
         self._beginning: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -287,7 +303,7 @@ class ByteAccounts:
                 account = self._accounts.get(tenant)
                 if account is None or account.over:
                     await self._forget(tenant)
-                    account = self._accounts[tenant] = TenantBytes(tenant, self._nats, self.bucket)
+                    account = self._accounts[tenant] = TenantBytes(tenant, self._nats, self.bucket, self._troubles)
                     try:
                         await account.caught_up()
                     except BaseException:
@@ -316,16 +332,3 @@ def over_quota(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:
         " room: delete blobs, or outputs of jobs that have ended."
     )
     return StorageQuotaExceeded(message, limit=most_bytes, asked=total + more)
-
-
-def _read(entry: KeyValue.Entry) -> tuple[Reference, str] | None:
-    """A reference, and the word by which whoever announced it knows it; None where it is taken back."""
-    if entry.operation is not None:
-        return None
-    try:
-        told = json.loads(entry.value or b"")
-        reference = Reference(int(told["bytes"]), bool(told.get("coming")), int(entry.revision or 0))
-        return reference, str(told.get("by", ""))
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        _log.warning("what is kept of a blob cannot be read", entry=entry.key)
-        return Reference(0, True, int(entry.revision or 0)), ""

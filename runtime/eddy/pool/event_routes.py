@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 import anyio
+import structlog
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from nats.aio.msg import Msg
@@ -23,11 +23,13 @@ from eddy.pool.ending import ended
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.link import AWAY
 from eddy.pool.reading import FORGET_S
+from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import FINAL, PoolJob
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
 from eddy.store.events import unknown_event
 
+_log = structlog.get_logger("eddy.pool")
 router = APIRouter(prefix="/v1", tags=["jobs"])
 LOOK_S = 0.5
 """Wall seconds without an event after which no more come, of a job that has ended or of those that are there."""
@@ -198,11 +200,15 @@ class _Events:
         if not coming.done():
             return ""
         message, self._coming = coming.result(), None
-        data = json.loads(message.data)
-        number = self._numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
         event = self._numbers.event.told(message.metadata.sequence.stream)
-        self.final = data.get("state") in FINAL
-        return encode(data.pop("kind"), {"job": number, **data}, event)
+        try:
+            data = parsed(message.data)
+            number = self._numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
+            self.final = data.get("state") in FINAL
+            return encode(data.pop("kind"), {"job": number, **data}, event)
+        except NO_SENSE as wrong:  # those behind it are told
+            _log.error("an event cannot be read, and is passed over", subject=message.subject, error=repr(wrong))
+            return HEARTBEAT
 
     async def close(self) -> None:
         """No more are wanted; nothing is left of it at the servers, which bound the consumers of a stream."""

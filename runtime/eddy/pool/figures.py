@@ -59,6 +59,8 @@ class PoolFigures(Collector):
         yield _count("eddy_pool_replanned", "Jobs it took from boards then.", lead.replans.moved)
         text = "Numbers of submissions that were another's already: the servers lost the last of them."
         yield _count("eddy_pool_numbers_passed_over", text, self._link.troubles.passed_over)
+        text = "Records of the pool that cannot be read, and are set aside."
+        yield _gauge("eddy_pool_unreadable_records", text, len(self._link.troubles.unreadable))
         yield _count("eddy_pool_weight_rounds", "Rounds of tenants' weights.", self._rounds.number)
 
     def _floods(self) -> Iterator[Metric]:

@@ -45,6 +45,15 @@ class JobIndex:
             labels = [(job.tenant, *pair, submitted_us, job.id) for pair in job.request.get("labels", {}).items()]
             self._db.executemany(f"{INSERT_LABELS} VALUES (?, ?, ?, ?, ?)", labels)
 
+    def has(self, number: int) -> bool:
+        """Whether a job is listed."""
+        return self._db.execute("SELECT 1 FROM job WHERE id = ?", (number,)).fetchone() is not None
+
+    def forget(self, number: int) -> None:
+        """A job is to be listed no more."""
+        self._db.execute("DELETE FROM label WHERE job = ?", (number,))
+        self._db.execute("DELETE FROM job WHERE id = ?", (number,))
+
     def page(self, wanted: Wanted, after: Place | None, limit: int) -> list[Place]:
         """Places of the jobs of a page; the second of a place is the job's number.
 

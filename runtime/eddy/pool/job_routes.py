@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +29,7 @@ from eddy.pool.blob_routes import answered
 from eddy.pool.downloads import StoredBytes
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.output_collector import let_go
+from eddy.pool.record_json import UnreadableRecord
 from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
@@ -89,9 +91,17 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     if after is not None:
         mirror.index.check_place(wanted, after)
     places = mirror.index.page(wanted, after, limit + 1)
-    jobs = await asyncio.gather(*(parts.table.job(number) for _, number in places[:limit]))
+    found = await asyncio.gather(*(_listed(parts, number) for _, number in places[:limit]))
+    jobs = [job for job in found if job is not None]
     following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
     return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}
+
+
+async def _listed(parts: HeadParts, number: int) -> PoolJob | None:
+    """A job of a list; None where it is gone meanwhile, or cannot be read."""
+    with contextlib.suppress(NotFound, UnreadableRecord):
+        return await parts.table.job(number)
+    return None
 
 
 @router.get("/jobs/{number}")

@@ -16,7 +16,7 @@ from functools import partial
 
 import structlog
 
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, NotFound
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON, unless_in_vain
@@ -28,6 +28,7 @@ from eddy.pool.link import AWAY, RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.patience import LEAST_S, Patience
 from eddy.pool.placing import LINK_BPS, Give, Method, PoolView, decide, planned_next
+from eddy.pool.record_json import UnreadableRecord
 from eddy.pool.records import PLACED, Fenced, PoolJob
 from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
 from eddy.pool.streams import LEASE_S
@@ -226,7 +227,7 @@ class Lead:
 
         try:
             changed = await self._table.change(job.id, unless_changed)
-        except Fenced:
+        except (Fenced, NotFound, UnreadableRecord):  # it is another's matter, gone, or set aside
             return None
         # The watch tells the same in a moment, unless it has told more meanwhile: that the job was cancelled, say.
         if self.mirror.jobs.get(job.id) == job:

@@ -382,7 +382,8 @@ async def _made(client: Nats, replicas: int) -> Link:
     made, kept, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
     await asyncio.wait_for(_as_wanted(js), ASKED_S)
     budget = await asyncio.wait_for(budget_of(js, replicas), DIVIDED_S)
-    return Link(client, js, *made, blobs, ByteAccounts(client, kept), budget)
+    troubles = Troubles()
+    return Link(client, js, *made, blobs, ByteAccounts(client, kept, troubles), budget, troubles)
 
 
 async def _as_wanted(js: JetStreamContext) -> None:

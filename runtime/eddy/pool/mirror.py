@@ -28,7 +28,7 @@ from eddy.pool.record_bytes import RecordBytes
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.streams import LEASE_S
-from eddy.pool.table import PoolJobs
+from eddy.pool.table import JobEntry, PoolJobs
 from eddy.pool.tenant_keys import KnownKeys, PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.pool.whole_arrays import WholeArrays
@@ -241,17 +241,19 @@ class Mirror:
                 if entry is None:
                     self._kinds_known.set()
                 elif entry.operation is not None:  # it was forgotten
+                    self._link.troubles.forget("eddy_boards", entry.key)
                     self.boards.pop(entry.key, None)
                     self.changed.set()
-                elif entry.value:
-                    self._joined(entry.key, entry.value)
+                else:
+                    self._joined(entry.key, entry.value or b"")
 
     def _joined(self, name: str, data: bytes) -> None:
         try:
             board = lease_read(name, data)
         except ValueError as wrong:
-            _log.warning("a board's record cannot be read", board=name, error=str(wrong))
+            self._link.troubles.set_aside("eddy_boards", name, str(wrong))
             return
+        self._link.troubles.forget("eddy_boards", name)
         known = self.boards.get(board.name, board)
         self._board(replace(known, drained=board.drained))
         self.changed.set()
@@ -300,15 +302,38 @@ class Mirror:
                 if told is None:
                     self.whole.set()
                     continue
-                job, revision, size_bytes = told
-                if revision <= self._revision:
+                if told.revision <= self._revision:
                     continue  # the watch began again
-                self.records.take(job, size_bytes, news=self.whole.is_set())
-                for each in self.arrays.take(job):
-                    self._take(each)
-                self._revision = revision
+                try:
+                    self._heard_of_job(told)
+                except Exception as failure:  # one record must not keep a head from all that come behind it
+                    _log.exception("a job's record cannot be dealt with", job=told.number)
+                    self._link.troubles.set_aside("eddy_jobs", str(told.number), repr(failure))
+                self._revision = told.revision
                 self._moved.set()
-                self.followers.tell(job, revision)
+
+    def _heard_of_job(self, told: JobEntry) -> None:
+        job = told.job
+        if job is None:
+            if told.number is not None:
+                self._lost(told.number, told.gone)
+            return
+        self.records.take(job, told.size_bytes, news=self.whole.is_set())
+        for each in self.arrays.take(job):
+            self._take(each)
+        self.followers.tell(job, told.revision)
+
+    def _lost(self, number: int, gone: bool) -> None:
+        """A record was taken away, or cannot be read: it is no job any more. What waits for one that had not ended, or
+        may not have, has waited in vain."""
+        before = self.jobs.get(number)
+        if before is not None or not (gone or self.index.has(number)):
+            self.jobs.lose(number)
+        if before is not None and gone:
+            self.records.gone(before)
+        self.inputs.gone(number)
+        self.index.forget(number)
+        self.changed.set()
 
     async def _see_that_servers_kept_all(self) -> None:
         """See that the servers know of all changes that were heard here: what is behind them would be taken as told.
@@ -333,11 +358,17 @@ class Mirror:
         Raises:
             TimeoutError: It did not come.
         """
-        newest, deadline = await self._table.last_revision(), time.monotonic() + CAUGHT_UP_S
+        last, deadline = await self._table.last_revision(), time.monotonic() + CAUGHT_UP_S
         await asyncio.wait_for(self.whole.wait(), CAUGHT_UP_S)
-        while self._revision < newest:
+        while self._revision < last:
             self._moved.clear()
-            await asyncio.wait_for(self._moved.wait(), max(deadline - time.monotonic(), 0.0))
+            try:
+                await asyncio.wait_for(self._moved.wait(), AGAIN_S)
+            except asyncio.TimeoutError:
+                if await self._table.newest() <= self._revision:  # what was last is gone
+                    self._revision = max(self._revision, last)
+                elif time.monotonic() > deadline:
+                    raise
 
     async def array_owner(self, number: int) -> str | None:
         """Whose array has a number, of all that were there when the servers were connected to last; None where no array

@@ -9,6 +9,7 @@ from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSe
 
 from eddy.core.numbering import Numbering
 from eddy.pool.link import Link
+from eddy.pool.record_json import NO_SENSE, parsed, unreadable
 from eddy.pool.streams import EVENTS
 from eddy.store.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
 
@@ -40,6 +41,14 @@ async def identity(link: Link) -> bytes:
 
 
 def _read(data: bytes | None) -> Numbers:
-    kept = json.loads(data or b"{}")
-    key = bytes.fromhex(kept["key"])
-    return Numbers(Numbering(key, JOB_DIGITS, kept["job"]), Numbering(key, EVENT_DIGITS, kept["event"]))
+    """What is kept of it.
+
+    Raises:
+        UnreadableRecord: It is something else. Nobody can tell what jobs are called then.
+    """
+    try:
+        kept = parsed(data)
+        key = bytes.fromhex(kept["key"])
+        return Numbers(Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"])))
+    except NO_SENSE as wrong:
+        raise unreadable("eddy_keys", ENTRY, wrong) from wrong

@@ -19,7 +19,12 @@ class NeededInputs:
         if not job.ended and job.id not in self._of:
             self._of[job.id] = job.tenant, job.blobs
             self._jobs.update((job.tenant, sha) for sha in job.blobs)
-        elif job.ended and (known := self._of.pop(job.id, None)) is not None:
+        elif job.ended:
+            self.gone(job.id)
+
+    def gone(self, number: int) -> None:
+        """A job needs nothing any more."""
+        if (known := self._of.pop(number, None)) is not None:
             for sha in known[1]:
                 self._jobs[known[0], sha] -= 1
                 if not self._jobs[known[0], sha]:

@@ -10,7 +10,7 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
@@ -114,6 +114,16 @@ class OpenJobs(Mapping[int, PoolJob]):
             self._look_again((job.id, False))
             if job.array is not None:
                 self._look_again((job.array.id, True))
+
+    def lose(self, number: int) -> None:
+        """A job's record is gone, or cannot be read: it is kept no longer, and counts as one that did not succeed."""
+        self.failed.add(number)
+        if (before := self._jobs.pop(number, None)) is not None:
+            self._unfile(before)
+            self._note_in_array(replace(before, state=FAILED))
+        self._look_again((number, False))
+        if before is not None and before.array is not None:
+            self._look_again((before.array.id, True))
 
     def _look_again(self, key: _Key) -> None:
         """What waits for a job or an array is filed again: something became of that."""

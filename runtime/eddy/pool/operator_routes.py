@@ -142,6 +142,7 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
         "waiting": len(jobs) - on_boards,
         "on_boards": on_boards,
+        "unreadable": parts.link.troubles.shown(),
         "store": {
             "blobs_bytes": int((await parts.link.js.stream_info(STORE)).state.bytes),
             "most_blobs_bytes": parts.link.budget.blobs_bytes,

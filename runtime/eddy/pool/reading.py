@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import anyio
 from nats.errors import Error as NatsError
+from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
 PATIENCE_S = 10.0
 """Wall time that the next of the entries known to be there may take."""
+LOOK_S = 0.5
+"""Wall time after which the servers are asked again which entry is the last."""
 INACTIVE_S = 60.0
 """Wall seconds after which servers forget a watch of which nobody said that it ended."""
 FORGET_S = 1.0
@@ -49,8 +53,8 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
 
     The client's own mark for that is not used. It comes from whichever server serves the watch, and one that was cut
     off tells of an end before it has caught up. Here the end is the last entry that the bucket's leader knew of.
-    Entries must not expire, or the last one may never come. Close the generator (`contextlib.aclosing`), or the
-    servers go on telling.
+    Where that is gone meanwhile, as marks of what was deleted go, it is the last of those that are there. Close the
+    generator (`contextlib.aclosing`), or the servers go on telling.
 
     Raises:
         TimeoutError: What was there did not come within ten seconds of the one before.
@@ -58,14 +62,25 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
     state = (await bucket.status()).stream_info.state
     last = int(state.last_seq) if state.messages else 0
     async with watched(bucket) as watch:
-        read = 0
+        read, deadline = 0, time.monotonic() + PATIENCE_S
         while read < last:
-            with anyio.fail_after(PATIENCE_S):
+            entry = None
+            with anyio.move_on_after(LOOK_S) as look:
                 entry = await anext(watch)
             if entry is not None:
-                read = int(entry.revision or 0)
+                read, deadline = int(entry.revision or 0), time.monotonic() + PATIENCE_S
                 yield entry
+            elif look.cancelled_caught and read < (last := await newest_of(bucket)) and time.monotonic() > deadline:
+                raise asyncio.TimeoutError(f"entry {last} of what was there does not come after {read}")
         yield None
         async for entry in watch:
             if entry is not None:
                 yield entry
+
+
+async def newest_of(bucket: KeyValue) -> int:
+    """The revision of the entry that was written last, of those that are there; 0 where there is none."""
+    try:
+        return int((await bucket._js.get_last_msg(bucket._stream, f"{bucket._pre}>")).seq or 0)
+    except NotFoundError:
+        return 0

@@ -40,6 +40,12 @@ class RecordBytes:
         self._of[job.tenant] += more
         self.total += more
 
+    def gone(self, job: PoolJob) -> None:
+        """The record of a job that had not ended was taken away."""
+        if (known := self._open.pop(job.id, None)) is not None:
+            self._of[job.tenant] -= known + ENTRY_BYTES
+            self.total -= known + ENTRY_BYTES
+
     def of(self, tenant: str) -> int:
         """What a tenant's take."""
         return self._of[tenant]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -14,13 +15,14 @@ from typing import Any
 
 import structlog
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.kv import KeyValue
 
 from eddy.api.problems import BodyTooLarge
 from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
-from eddy.pool.reading import entries
-from eddy.pool.record_json import job_from_json, to_json
+from eddy.pool.reading import entries, newest_of
+from eddy.pool.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records import PoolJob
 
 TRIES = 64
@@ -48,6 +50,25 @@ class _Number:
     entry: str
     digest: bytes
     new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobEntry:
+    """An entry of the bucket of jobs, as it is told.
+
+    Attributes:
+        number: Of the job; None where its key is none.
+        job: The record; None where it cannot be read, or is gone.
+        revision: Of the entry.
+        size_bytes: What it takes.
+        gone: Whether it was taken away.
+    """
+
+    number: int | None
+    job: PoolJob | None
+    revision: int
+    size_bytes: int
+    gone: bool
 
 
 class PoolJobs:
@@ -100,7 +121,8 @@ class PoolJobs:
         _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
         number = first = await self._number(tenant, key, _digest(list(requests)))
-        while (kept := await self._kept(number.value)) is not None or await self._of_another_array(number, tenant):
+        while await self._of_another_array(number, tenant) or await self._there(number.value):
+            kept = await self._kept(number.value)
             # In arrays of an earlier release it is their first job's.
             if kept is not None and _same(kept, tenant, requests[0], ArrayPlace(number.value, 0, len(requests))):
                 return kept
@@ -182,9 +204,19 @@ class PoolJobs:
                     return kept, False
             number = await self._another(number)
 
+    async def _there(self, number: int) -> bool:
+        """Whether there is a record, that can be read or not."""
+        try:
+            await self.read(number)
+        except NotFound:
+            return False
+        except UnreadableRecord:
+            pass
+        return True
+
     async def _kept(self, number: int) -> PoolJob | None:
-        """A record; None where there is none."""
-        with contextlib.suppress(NotFound):
+        """A record; None where there is none that can be read."""
+        with contextlib.suppress(NotFound, UnreadableRecord):
             return await self.job(number)
         return None
 
@@ -211,6 +243,7 @@ class PoolJobs:
 
         Raises:
             NotFound: There is none.
+            UnreadableRecord: It cannot be read.
         """
         return (await self.read(number))[0]
 
@@ -219,12 +252,13 @@ class PoolJobs:
 
         Raises:
             NotFound: There is none.
+            UnreadableRecord: It cannot be read.
         """
         try:
             entry = await self._link.jobs.get(str(number))
         except KeyNotFoundError:
             raise NotFound(f"There is no job {number}.", field="job", asked=number) from None
-        return job_from_json(entry.value or b"{}"), int(entry.revision or 0)
+        return job_from_json(entry.value, str(number)), int(entry.revision or 0)
 
     async def change(self, number: int, how: Callable[[PoolJob], PoolJob]) -> PoolJob:
         """Change a record, on what it is at that moment; tells its followers. `how` may be called several times.
@@ -250,32 +284,48 @@ class PoolJobs:
         raise Conflict("The job is changed by too many at once; try again.")
 
     async def all(self) -> list[PoolJob]:
-        """Every record there is, by number.
+        """Every record there is that can be read, by number.
 
         Raises:
             TimeoutError: The servers did not tell them all.
         """
         found = []
         async with contextlib.aclosing(self.following()) as following:
-            async for job in following:
-                if job is None:
+            async for told in following:
+                if told is None:
                     break
-                found.append(job[0])
+                if told.job is not None:
+                    found.append(told.job)
         return sorted(found, key=lambda job: job.id)
 
     async def last_revision(self) -> int:
         """The revision of the change that was made last, to whichever record, also where that is there no more."""
         return int((await self._link.jobs.status()).stream_info.state.last_seq)
 
-    async def following(self) -> AsyncGenerator[tuple[PoolJob, int, int] | None, None]:
-        """Every record with its revision and the bytes it takes, and every change from then on; None once those that
-        were there are through."""
+    async def newest(self) -> int:
+        """The revision of the entry that was written last, of those that are there; 0 where there is none."""
+        return await newest_of(self._link.jobs)
+
+    async def following(self) -> AsyncGenerator[JobEntry | None, None]:
+        """Every entry, and every change from then on; None once those that were there are through. Those that cannot be
+        read are set aside."""
         async with contextlib.aclosing(entries(self._link.jobs)) as told:
             async for entry in told:
-                if entry is None:
-                    yield None
-                elif entry.operation is None and entry.value:
-                    yield job_from_json(entry.value), int(entry.revision or 0), len(entry.value)
+                yield None if entry is None else self._entry(entry)
+
+    def _entry(self, entry: KeyValue.Entry) -> JobEntry:
+        number = int(entry.key) if re.fullmatch("[0-9]{1,18}", entry.key) else None
+        data, revision = entry.value or b"", int(entry.revision or 0)
+        if entry.operation is None:
+            try:
+                job = job_from_json(data, entry.key)
+            except UnreadableRecord as wrong:
+                self._link.troubles.set_aside("eddy_jobs", entry.key, wrong.details["cause"])
+                return JobEntry(number, None, revision, len(data), gone=False)
+            self._link.troubles.forget("eddy_jobs", entry.key)
+            return JobEntry(number, job, revision, len(data), gone=False)
+        self._link.troubles.forget("eddy_jobs", entry.key)
+        return JobEntry(number, None, revision, len(data), gone=True)
 
 
 def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:

@@ -13,12 +13,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import asdict
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.kv import KeyValue
 
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.link import AWAY, Link
 from eddy.pool.reading import entries
-from eddy.pool.record_json import known
+from eddy.pool.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
 from eddy.store.keys import new_key_id
 
 PREFIX = "eddy_"
@@ -136,8 +137,8 @@ class PoolKeys:
             async for entry in told:
                 if entry is None:
                     break
-                if entry.key.startswith(KEY) and entry.operation is None:
-                    found.append(_decoded(entry.key[len(KEY) :], entry.value))
+                if (key := self._told(entry)) is not None:
+                    found.append(key)
         latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
         return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
 
@@ -145,8 +146,20 @@ class PoolKeys:
         """Every key, and every change from then on."""
         async with contextlib.aclosing(entries(self._link.keys)) as told:
             async for entry in told:
-                if entry is not None and entry.key.startswith(KEY) and entry.operation is None:
-                    yield _decoded(entry.key[len(KEY) :], entry.value)
+                if entry is not None and (key := self._told(entry)) is not None:
+                    yield key
+
+    def _told(self, entry: KeyValue.Entry) -> ApiKey | None:
+        """The key of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
+        if not entry.key.startswith(KEY):
+            return None
+        self._link.troubles.forget("eddy_keys", entry.key)
+        if entry.operation is None:
+            try:
+                return _decoded(entry.key[len(KEY) :], entry.value)
+            except UnreadableRecord as wrong:
+                self._link.troubles.set_aside("eddy_keys", entry.key, wrong.details["cause"])
+        return None
 
     async def named(self, key: str) -> ApiKey:
         """The key of this name.
@@ -202,9 +215,22 @@ def _encoded(key: ApiKey) -> bytes:
 
 
 def _decoded(key_hash: str, data: bytes | None) -> ApiKey:
-    raw = json.loads(data or b"{}")
-    kept = raw.get("api_key")
-    if kept is None:  # of a release before keys had names and scopes
-        scope = KeyScope.OPERATOR if raw.get("admin") else KeyScope.TENANT
-        return ApiKey(f"k{key_hash[:12]}", str(raw["id"]), key_hash, scope)
-    return ApiKey(**{**known(ApiKey, kept), "scope": KeyScope(kept["scope"])})
+    """What is kept of a key.
+
+    Raises:
+        UnreadableRecord: It is none, or another key's.
+    """
+    try:
+        raw = parsed(data)
+        kept = raw.get("api_key")
+        if kept is None:  # of a release before keys had names and scopes
+            scope = KeyScope.OPERATOR if raw.get("admin") is True else KeyScope.TENANT
+            return value_of(
+                ApiKey, {"id": f"k{key_hash[:12]}", "tenant": raw["id"], "key_hash": key_hash, "scope": scope}
+            )
+        key = value_of(ApiKey, kept)
+        if key.key_hash != key_hash:
+            raise ValueError("it is another key's")
+    except NO_SENSE as wrong:
+        raise unreadable("eddy_keys", f"{KEY}{key_hash}", wrong) from wrong
+    return key

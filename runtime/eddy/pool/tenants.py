@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import time
 from collections.abc import AsyncGenerator
@@ -17,7 +18,7 @@ from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
-from eddy.pool.record_json import known
+from eddy.pool.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
 from eddy.pool.tenant_keys import PoolKeys, hash_of
 
 OPERATOR = "operator"
@@ -56,9 +57,19 @@ class PoolTenant:
     key: ApiKey | None = None
 
     @staticmethod
-    def decode(data: bytes | None) -> PoolTenant:
-        """As JetStream keeps it; fields of a later release are passed over."""
-        return PoolTenant(**known(PoolTenant, json.loads(data or b"{}")))
+    def decode(data: bytes | None, name: str) -> PoolTenant:
+        """As JetStream keeps it; fields of a later release are passed over.
+
+        Raises:
+            UnreadableRecord: It is none, or of another name.
+        """
+        try:
+            tenant = value_of(PoolTenant, parsed(data))
+            if tenant.id != name or not 0 < tenant.weight < math.inf:
+                raise ValueError("it makes no sense")
+        except NO_SENSE as wrong:
+            raise unreadable("eddy_keys", f"{TENANT}{name}", wrong) from wrong
+        return tenant
 
     def encode(self) -> bytes:
         """What `decode` reads; without what is a key's."""
@@ -119,7 +130,7 @@ class PoolTenants:
             entry = await self._link.keys.get(f"{TENANT}{name}")
         except KeyNotFoundError:
             raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
-        return PoolTenant.decode(entry.value), int(entry.revision or 0)
+        return PoolTenant.decode(entry.value, name), int(entry.revision or 0)
 
     async def change(self, name: str, **what: Any) -> PoolTenant:
         """Change fields of a tenant.
@@ -167,7 +178,7 @@ class PoolTenants:
         )
 
     async def all(self) -> list[PoolTenant]:
-        """Every tenant, by name."""
+        """Every tenant whose record can be read, by name."""
         found: dict[str, PoolTenant] = {}
         async with contextlib.aclosing(self.following()) as following:
             async for tenant in following:
@@ -182,5 +193,10 @@ class PoolTenants:
             async for entry in told:
                 if entry is None:
                     yield None
-                elif entry.key.startswith(TENANT) and entry.operation is None:
-                    yield PoolTenant.decode(entry.value)
+                elif entry.key.startswith(TENANT):
+                    self._link.troubles.forget("eddy_keys", entry.key)
+                    if entry.operation is None:
+                        try:
+                            yield PoolTenant.decode(entry.value, entry.key.removeprefix(TENANT))
+                        except UnreadableRecord as wrong:
+                            self._link.troubles.set_aside("eddy_keys", entry.key, wrong.details["cause"])
