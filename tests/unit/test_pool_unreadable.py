@@ -45,7 +45,8 @@ INSTEAD: tuple[Any, ...] = (
 """What may stand in place of a value."""
 REQUEST = {
     "application": "a", "batch": 4, "priority": 3, "inputs": {"x": ["s1", "s2"]}, "constants": {"c": "s3"},
-    "labels": {"run": "7"}, "after": [3], "waits": [[4, Condition.END.value, False], [5, Condition.FAILURE.value, True]],
+    "labels": {"run": "7"}, "after": [3],
+    "waits": [[4, Condition.END.value, False], [5, Condition.FAILURE.value, True]],
     "max_running": 2, "deadline_s": 9.5, "late": "end",
 }  # fmt: skip
 KERNEL = {"kernel": {"kernel": "k", "arguments": [{"buffer": "s3"}, {"value": 3}]}}

@@ -108,6 +108,7 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "pool-unreachable": Entry(
             503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
         ),
+        "pool-refused": Entry(503, "The pool's servers refuse this", "`detail` says why; their operator can help."),
         "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )

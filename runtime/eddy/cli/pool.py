@@ -276,6 +276,8 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     for board in found["boards"]:
         if board.get("floods"):
             say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
+    for stream in found.get("missing", ()):
+        say(f"the servers have lost {stream}: restore it; nothing that it kept can be told until then")
     for record in found.get("unreadable", ()):
         say(f"{record['key']} in {record['bucket']} cannot be read, and is set aside: {record['why']}")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "

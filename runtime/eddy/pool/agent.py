@@ -17,15 +17,16 @@ from typing import Any
 import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, StorageFull
 from eddy.pool.asking import AskingBoard
 from eddy.pool.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.ending import ended
-from eddy.pool.link import AWAY, RENEW_S, connected, steadily
+from eddy.pool.link import RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.placing import AHEAD
 from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
+from eddy.pool.refusals import AWAY, SAID_NO, UNDONE
 from eddy.pool.runner import JobRun
 
 _log = structlog.get_logger("eddy.pool")
@@ -101,7 +102,7 @@ class Agent:
         finally:
             await ended((*loops, *self._tasks.values()))
             await asyncio.gather(*self._replaced, return_exceptions=True)
-            with suppress(*AWAY):
+            with suppress(*UNDONE):
                 await asyncio.wait_for(pool.give_up(), 2.0)
 
     async def _described(self) -> PoolBoard:
@@ -128,8 +129,12 @@ class Agent:
             with self._though_it_fails("shares"):
                 self._now = replace(self._now, market=await self._board.market())
             self._now = replace(self._now, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps)
-            with suppress(*AWAY):
-                await pool.renew(self._now)
+            try:
+                with suppress(*AWAY):
+                    await pool.renew(self._now)
+                    self._failing.pop("lease", None)
+            except (*SAID_NO, StorageFull) as said:
+                self._say("the pool's servers refuse this board's lease", "lease", str(said))
             if self._now.market.get("tenants"):
                 with self._though_it_fails("weights"), suppress(*AWAY):
                     await self._board.weigh(await pool.weights())
@@ -142,9 +147,13 @@ class Agent:
             yield
             self._failing.pop(what, None)
         except Exception as failure:
-            if self._failing.get(what) != (said := repr(failure)):
-                _log.error("the pool is not told how this board is", what=what, error=said)
-            self._failing[what] = said
+            self._say("the pool is not told how this board is", what, repr(failure))
+
+    def _say(self, event: str, what: str, said: str) -> None:
+        """Log a failure once, until it is another, or none."""
+        if self._failing.get(what) != said:
+            _log.error(event, what=what, error=said)
+        self._failing[what] = said
 
     async def _resume(self, pool: AskingBoard) -> None:
         """Go on with what this board had when its agent ended, with what it ran first."""
@@ -167,8 +176,8 @@ class Agent:
         subscription, lost = None, False
         while True:
             try:
-                if lost:  # for a moment, where servers choose another leader of it; for ever, with the pool
-                    await pool.still_there()
+                if lost:  # for a moment, where servers choose another leader of it; for ever, with the pool or it
+                    await pool.join_again(self._now)
                     lost = False
                 if subscription is None:
                     subscription = await pool.queue()
@@ -178,6 +187,7 @@ class Agent:
                 # One at a time: the client waits for all that it asks for, and a board with nothing to do would wait
                 # for a second job before it begins the first.
                 (message,) = await subscription.fetch(1, timeout=1.0)
+                self._failing.pop("queue", None)
                 try:
                     told = parsed(message.data)
                     number, token = int(told["job"]), int(told["token"])
@@ -189,9 +199,10 @@ class Agent:
                     self._begin(pool, job)
                 await message.ack()
             except NatsTimeout:
-                pass
-            except AWAY as failure:
-                _log.debug("waiting for work failed", error=repr(failure))
+                if not lost:
+                    self._failing.pop("queue", None)
+            except (*AWAY, *SAID_NO) as failure:
+                self._say("this board is told of no work now, and asks to be again", "queue", str(failure))
                 subscription, lost = None, True
                 await asyncio.sleep(0.25)
 

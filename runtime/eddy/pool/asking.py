@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
@@ -12,19 +13,39 @@ from nats.aio.client import Client as Nats
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageFull
 from eddy.pool import link
-from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
+from eddy.pool.blobs import DamagedBlob, Fetched, WaitingBlob, received, sent
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
 from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.refusals import PoolRefused
 from eddy.pool.streams import WORK
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""
 CHECKED_BYTES_S = 1e6
 """Bytes a second that a head checks at the least."""
+
+
+NOT_NOW = (PoolUnreachable.code, PoolRefused.code, StorageFull.code, Conflict.code)
+"""Codes of answers that are not this board's matter, nor its jobs': too many changed a record at once, say."""
+
+
+class AskAgain(NatsTimeout):
+    """A head answers, and cannot do this now.
+
+    Args:
+        why: What it said.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return self.why
 
 
 class AskingBoard:
@@ -57,8 +78,10 @@ class AskingBoard:
         if "error" not in answer:
             return answer["ok"]
         code, message = answer["error"]["code"], answer["error"]["message"]
-        if code in (PoolUnreachable.code, Conflict.code):  # too many changed it at once: not this board's matter
-            raise NatsTimeout
+        if code in NOT_NOW:
+            raise AskAgain(message)
+        if code == DamagedBlob.code:
+            raise DamagedBlob(message)
         if code in (Fenced.code, NotFound.code):
             raise Fenced(message)
         raise EddyError(message, cause=code)
@@ -81,6 +104,15 @@ class AskingBoard:
             await self.still_there()
             self._connection = connection
         await self._js.publish(f"$KV.eddy_leases.{self.board}", to_json(now))
+
+    async def join_again(self, board: PoolBoard) -> None:
+        """Have the pool that was joined know this board and its queue, where something of that was lost.
+
+        Raises:
+            PoolReplaced: The servers keep another pool.
+        """
+        await self.still_there()
+        await self._ask("join", board=asdict(board))
 
     async def still_there(self) -> None:
         """See that the servers keep the pool that was joined.
@@ -142,9 +174,18 @@ class AskingBoard:
         return _job(await self._ask("failed", job=job.id, token=job.token, error=dict(error)))
 
     async def fetch(self, job: PoolJob, sha256: str) -> Fetched:
-        """An input, at the rate the job was given."""
+        """An input, at the rate the job was given.
+
+        Raises:
+            DamagedBlob: It is something else, or not all of it comes though the servers answer.
+        """
         told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256)
-        return await received(self._js, WaitingBlob(**told), sha256, job.bps)
+        try:
+            return await received(self._js, WaitingBlob(**told), sha256, job.bps)
+        except asyncio.TimeoutError as late:
+            if not self._nats.is_connected:
+                raise
+            raise DamagedBlob(f"The pool's store does not send all of input {sha256}.", asked=sha256) from late
 
     async def put(self, job: PoolJob, data: bytes) -> str:
         """Keep an output; answers its name."""

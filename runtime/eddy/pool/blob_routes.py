@@ -69,7 +69,8 @@ async def has_blob(
     sha256: Sha256, parts: Parts, caller: Caller, if_match: IfMatch = None, if_none_match: IfNoneMatch = None
 ) -> Response:
     """200 where it is there."""
-    size = await parts.blobs.size_of(caller.id, sha256)
+    if (size := await parts.blobs.size(caller.id, sha256, look=True)) is None:  # one that is damaged is to be put again
+        raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
     asked, etag = PartAsked(if_match, if_none_match), f'"{sha256}"'
     asked.check(etag)
     if asked.knows(etag):

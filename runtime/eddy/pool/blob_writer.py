@@ -10,22 +10,19 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterable
 
 import anyio
-from nats.errors import Error as NatsError
 from nats.js.api import ObjectInfo, ObjectMetaOptions
 from nats.js.errors import APIError, NotFoundError
 from nats.js.object_store import OBJ_DEFAULT_CHUNK_SIZE
 
-from eddy.core.errors import StorageFull
 from eddy.pool.byte_accounts import WRONG_LAST_SEQUENCE
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import Link
 from eddy.pool.record_json import NO_SENSE, parsed
+from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import STORE
 
 PIECE_BYTES = OBJ_DEFAULT_CHUNK_SIZE
 PIECES_OF, META_OF = "$O.eddy_blobs.C.", "$O.eddy_blobs.M."
 """What subjects begin with of the pieces of an object, and of what is kept of it."""
-FULL = (10023, 10047, 10077)
-"""Codes of errors of JetStream: what it may keep is used up.  Source: NATS, errors.json."""
 
 
 async def in_pieces(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
@@ -97,16 +94,11 @@ class BlobWriter:
     async def drop(self) -> None:
         """Take away what was written, also where whoever wrote it is cancelled."""
         if self._chunks:
-            with anyio.CancelScope(shield=True), contextlib.suppress(*AWAY, NatsError):
+            with anyio.CancelScope(shield=True), contextlib.suppress(*UNDONE):
                 await self._link.js.purge_stream(STORE, subject=f"{PIECES_OF}{self._nuid}")
 
     async def _publish(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> None:
-        try:
-            await self._link.js.publish(subject, data, headers=headers)
-        except APIError as refused:
-            if refused.err_code in FULL:
-                raise StorageFull("The pool's store of bytes is full: delete blobs, or outputs of jobs.") from refused
-            raise
+        await self._link.js.publish(subject, data, headers=headers)
 
 
 def meta_of(name: str) -> str:

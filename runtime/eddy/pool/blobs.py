@@ -14,14 +14,14 @@ from weakref import WeakValueDictionary
 
 import anyio
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-from nats.js.errors import NotFoundError
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo
 
 from eddy.core.errors import EddyError, NotFound, StorageQuotaExceeded
-from eddy.pool.blob_writer import BlobWriter, found, in_pieces, removed
+from eddy.pool.blob_writer import PIECES_OF, BlobWriter, found, in_pieces, removed
 from eddy.pool.byte_accounts import OWNER, Reservation, TenantBytes
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import Link
 from eddy.pool.pace import TokenBucket
+from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import STORE, WRITTEN
 
 PIECES = 4
@@ -35,6 +35,10 @@ PIECE_S = 5.0
 """Wall seconds that the next piece may take."""
 STEP_BYTES = 8 << 20
 """What is set aside at once for a blob that does not say how long it is."""
+SEEN_S, MOST_SEEN = 10.0, 50_000
+"""Wall seconds for which a blob that was seen to be there, all of it, is said to be; and of how many that is known."""
+LOOKS, LOOK_S = 3, 0.3
+"""Looks, and wall seconds between them, before a blob has lost pieces: a server may not have caught up."""
 MOST_BYTES = 1 << 62
 """What a tenant may keep whom nothing bounds."""
 
@@ -96,24 +100,46 @@ class PoolBlobs:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._writing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._seen: dict[tuple[str, str], float] = {}
 
-    async def size(self, tenant: str, sha256: str) -> int | None:
-        """Bytes of a blob; None where it is not there. Of those that somebody refers to, no server is asked."""
+    async def size(self, tenant: str, sha256: str, look: bool = False) -> int | None:
+        """Bytes of a blob; None where it is not there, all of it. Of what was seen to be within `SEEN_S`, no server is
+        asked.
+
+        Args:
+            tenant: Whose it is.
+            sha256: Its name.
+            look: Whether the servers are asked in any case.
+        """
         size = (await self._link.accounts.of(tenant)).size(sha256)
-        if size is not None:
+        if size is not None and not look and time.monotonic() - self._seen.get((tenant, sha256), -SEEN_S) < SEEN_S:
             return size
+        self._seen.pop((tenant, sha256), None)
         known = await found(self._link, f"{tenant}/{sha256}")
-        return None if known is None else int(known[0].size or 0)
+        if known is None or not await is_whole(self._link, known[0]):
+            return None
+        self._saw(tenant, sha256)
+        return int(known[0].size or 0)
+
+    def _saw(self, tenant: str, sha256: str) -> None:
+        """A blob is there, all of it."""
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen[tenant, sha256] = time.monotonic()
 
     async def size_of(self, tenant: str, sha256: str) -> int:
-        """Bytes of a blob.
+        """Bytes of a blob that was stored.
 
         Raises:
-            NotFound: It is not there.
+            NotFound: It was not.
+            DamagedBlob: It is not there any more, or not all of it.
         """
-        if (size := await self.size(tenant, sha256)) is None:
+        if (size := await self.size(tenant, sha256)) is not None:
+            return size
+        account = await self._link.accounts.of(tenant)
+        if account.size(sha256) is None and await found(self._link, f"{tenant}/{sha256}") is None:
             raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-        return size
+        raise damaged(sha256)
 
     async def put(self, tenant: str, data: bytes, sha256: str = "", reference: str = OWNER) -> str:
         """Keep bytes, unless they are there already, whatever the tenant keeps; answers their name.
@@ -139,17 +165,18 @@ class PoolBlobs:
         """
         tenant, sha = incoming.tenant, incoming.sha256
         account = await self._link.accounts.of(tenant)
-        if account.refers(sha, incoming.reference) and await self._is_there(tenant, sha):
+        if account.refers(sha, incoming.reference) and await self.is_right(tenant, sha):
             return await _read_through(chunks, sha), False
         async with account.reserved(sha, incoming.reference, incoming.most_bytes) as reservation:
             first = incoming.declared_bytes
             await reservation.grow(STEP_BYTES if first is None else first)
             # Once this is announced, whoever else refers to it no more leaves it there.
-            if shared := account.shared(sha, incoming.reference) and await self._is_there(tenant, sha):
+            if shared := account.shared(sha, incoming.reference) and await self.is_right(tenant, sha):
                 size = await _read_through(chunks, sha)
             else:
                 size = await self._written(incoming, chunks, account, reservation)
             await reservation.keep(size)
+        self._saw(tenant, sha)
         return size, not shared
 
     async def _written(
@@ -168,7 +195,7 @@ class PoolBlobs:
                     await writer.write(piece)
             _check(digest.hexdigest(), sha)
             async with self._writing.setdefault((tenant, sha), asyncio.Lock()):  # two at once would be kept twice
-                if not (account.shared(sha, incoming.reference) and await self._is_there(tenant, sha)):
+                if not (account.shared(sha, incoming.reference) and await self.is_right(tenant, sha)):
                     await writer.keep(digest.digest())
                     kept = True
         finally:
@@ -176,15 +203,22 @@ class PoolBlobs:
                 await writer.drop()
         return size
 
-    async def _is_there(self, tenant: str, sha256: str) -> bool:
-        """Whether a blob that somebody refers to is there: one that was lost is written again."""
-        return await found(self._link, f"{tenant}/{sha256}") is not None
+    async def is_right(self, tenant: str, sha256: str) -> bool:
+        """Whether a blob that somebody refers to is there, and what its name says: one that was lost, or is damaged, is
+        written again."""
+        self._seen.pop((tenant, sha256), None)
+        try:
+            async for _ in self.pieces(tenant, sha256):
+                pass
+        except (NotFound, DamagedBlob, asyncio.TimeoutError):
+            return False
+        return True
 
     async def refer(self, tenant: str, sha256: str, reference: str) -> bool:
         """Have somebody refer to a blob; false where it is not there."""
         account = await self._link.accounts.of(tenant)
         if account.refers(sha256, reference):
-            return True
+            return await self.size(tenant, sha256) is not None
         if (size := await self.size(tenant, sha256)) is None:
             return False
         _, revision = await account.announce(sha256, reference, size, coming=False)
@@ -245,16 +279,26 @@ class PoolBlobs:
             inactive_s: Wall seconds without a question for a piece after which it waits no longer.
 
         Raises:
-            NotFound: It is not there.
+            NotFound: It was not stored.
+            DamagedBlob: It is not there any more, or pieces of it are not.
         """
         if (known := await found(self._link, f"{tenant}/{sha256}")) is None:
+            if (await self._link.accounts.of(tenant)).size(sha256) is not None:
+                raise damaged(sha256)
             raise NotFound("There is no such blob.", field="sha256", asked=sha256)
         info, _ = known
-        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0), board, inactive_s)
+        subject, size_bytes = f"{PIECES_OF}{info.nuid}", int(info.size or 0)
+        for look in range(LOOKS):
+            await asyncio.sleep(LOOK_S * min(look, 1))
+            waiting, pieces = await self._waiting(STORE, subject, size_bytes, board, inactive_s)
+            if not size_bytes or pieces == info.chunks:
+                return waiting
+            await self._end(waiting, STORE)
+        raise damaged(sha256)
 
     async def forget(self, consumer: str, stream: str = STORE) -> None:
         """Let what waits under a name wait no longer."""
-        with suppress(NotFoundError, *AWAY):  # the server forgets it after a minute
+        with suppress(*UNDONE):  # the server forgets it after a minute
             await self._link.js.delete_consumer(stream, consumer)
 
     async def take(
@@ -283,7 +327,7 @@ class PoolBlobs:
             StorageFull: The store has no room.
         """
         subject = f"eddy.written.{pieces}"
-        waiting = await self._waiting(WRITTEN, subject, size_bytes)
+        waiting, _ = await self._waiting(WRITTEN, subject, size_bytes)
         try:
             # Whether it is there already or not: a board that wrote something else would hear of it.
             async with aclosing(_written_pieces(self._link.js, waiting)) as written:
@@ -314,14 +358,34 @@ class PoolBlobs:
 
     async def _waiting(
         self, stream: str, subject: str, size_bytes: int, board: str = "", inactive_s: float = WAIT_S
-    ) -> WaitingBlob:
+    ) -> tuple[WaitingBlob, int]:
+        """What waits, and how many pieces that has."""
         if not size_bytes:
-            return WaitingBlob("", 0)
+            return WaitingBlob("", 0), 0
         config = ConsumerConfig(
             name=f"{board}-{secrets.token_hex(16)}", ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
             filter_subject=subject, inactive_threshold=inactive_s, mem_storage=True, num_replicas=1,
         )  # fmt: skip
-        return WaitingBlob(str((await self._link.js.add_consumer(stream, config)).name), size_bytes)
+        made = await self._link.js.add_consumer(stream, config)
+        return WaitingBlob(str(made.name), size_bytes), int(made.num_pending or 0)
+
+
+async def is_whole(link: Link, info: ObjectInfo) -> bool:
+    """Whether all pieces of an object are there."""
+    if not info.chunks:
+        return True
+    subject = f"{PIECES_OF}{info.nuid}"
+    for look in range(LOOKS):
+        await asyncio.sleep(LOOK_S * min(look, 1))
+        state = (await link.js.stream_info(STORE, subjects_filter=subject)).state
+        if (state.subjects or {}).get(subject) == info.chunks:
+            return True
+    return False
+
+
+def damaged(sha256: str) -> DamagedBlob:
+    """Say that a blob is."""
+    return DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
 
 
 async def _read_through(chunks: AsyncIterable[bytes], sha256: str) -> int:
@@ -367,7 +431,7 @@ async def verified(js: JetStreamContext, waiting: WaitingBlob, sha256: str, stre
                     yield last
                 last = piece
     if digest.hexdigest() != sha256:
-        raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
+        raise damaged(sha256)
     if last:
         yield last
 
@@ -390,7 +454,7 @@ async def received(
                 data.write(piece)
                 digest.update(piece)  # piece by piece: who does this does other things in between
     if digest.hexdigest() != sha256:
-        raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
+        raise damaged(sha256)
     return Fetched(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
 
 

@@ -12,6 +12,7 @@ from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
+from eddy.pool.reading import entry_of
 from eddy.pool.record_json import UnreadableRecord, board_from_json, to_json
 from eddy.pool.records import PoolBoard
 from eddy.pool.streams import WORK
@@ -33,7 +34,7 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
     for tried in range(TRIES):
         await asyncio.sleep(0.01 * max(tried - 2, 0))
         try:
-            entry = await link.boards.get(name)
+            entry = await entry_of(link.boards, name)
             revision = int(entry.revision or 0)
             kept: PoolBoard | None = board_from_json(entry.value, name)
         except KeyNotFoundError:
@@ -63,7 +64,7 @@ async def forget_board(link: Link, name: str) -> None:
         NotFound: There is none.
     """
     try:
-        await link.boards.get(name)
+        await entry_of(link.boards, name)
     except KeyNotFoundError:
         raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name) from None
     with contextlib.suppress(NatsNotFound):

@@ -19,9 +19,11 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import PRIORITIES
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import Link
 from eddy.pool.mirror import Mirror
+from eddy.pool.reading import entry_of
 from eddy.pool.record_json import NO_SENSE, parsed
+from eddy.pool.refusals import UNDONE
 from eddy.pool.tenants import PoolTenant
 
 CLAIMS = "claims."
@@ -80,7 +82,7 @@ class Bounds:
         try:
             yield
         finally:
-            with contextlib.suppress(*AWAY):
+            with contextlib.suppress(*UNDONE):
                 await self._give_up(tenant.id, claim)
 
     async def _claim(self, tenant: PoolTenant, bound: int, claim: str, jobs: int) -> None:
@@ -106,7 +108,7 @@ class Bounds:
 
     async def _read(self, tenant: str) -> tuple[Claims, int]:
         try:
-            entry = await self._link.keys.get(f"{CLAIMS}{tenant}")
+            entry = await entry_of(self._link.keys, f"{CLAIMS}{tenant}")
         except KeyNotFoundError:
             self._met.pop(tenant, None)
             return {}, 0

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from eddy.core.errors import EddyError
 from eddy.pool.blobs import PoolBlobs
-from eddy.pool.link import AWAY
+from eddy.pool.refusals import AWAY, UNDONE
 
 PATIENCE_S = 20.0
 """Wall seconds that the next piece may take; clients wait 30 s for bytes."""
@@ -90,7 +90,7 @@ async def opened(
             async for piece in pieces:
                 check()
                 yield piece
-        except (EddyError, *AWAY) as failure:
+        except (EddyError, *UNDONE) as failure:
             # Nothing but the end of the connection, before all that was promised, can tell the client now.
             _log.error("an answer is broken off", tenant=stored.tenant, error=repr(failure))
             raise ClientDisconnect from failure

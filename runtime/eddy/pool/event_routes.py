@@ -21,10 +21,10 @@ from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId
 from eddy.api.open_streams import Credential
 from eddy.pool.ending import ended
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
-from eddy.pool.link import AWAY
 from eddy.pool.reading import FORGET_S
 from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import FINAL, PoolJob
+from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
 from eddy.store.events import unknown_event
@@ -215,9 +215,9 @@ class _Events:
         if self._coming is not None:
             await ended([self._coming])
         consumer = self._subscription._consumer  # another than at first, where the client had to begin again
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(*UNDONE):
             await self._subscription.unsubscribe()
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(*UNDONE):
             await asyncio.wait_for(self._js.delete_consumer(EVENTS, consumer), FORGET_S)
 
 

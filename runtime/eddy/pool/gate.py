@@ -20,21 +20,21 @@ from typing import Any
 import structlog
 from nats.aio.msg import Msg
 from nats.errors import MaxPayloadError
-from nats.js.api import ConsumerConfig
 
 from eddy.api.bodies_base import SHA256
-from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageFull, StorageQuotaExceeded
-from eddy.pool.blobs import MOST_BYTES, PoolBlobs
+from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
+from eddy.pool.blobs import MOST_BYTES, DamagedBlob, PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import after_failure
 from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
-from eddy.pool.link import AWAY, LASTING, Link
+from eddy.pool.link import Link
 from eddy.pool.naming import identity
 from eddy.pool.records import Fenced, JobPart, PoolJob
+from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolRefused, refusal
 from eddy.pool.reports import MOST_SAID_BYTES, SaidCommit, SaidError, SaidTransfer, board_read
-from eddy.pool.streams import WORK
+from eddy.pool.streams import WORK, work_of
 from eddy.pool.table import PoolJobs
 from eddy.pool.transfers import Transfers
 
@@ -109,7 +109,7 @@ class Gate:
         finally:
             for task in self._answering:
                 task.cancel()
-            with contextlib.suppress(*AWAY):
+            with contextlib.suppress(*UNDONE):
                 await asked.unsubscribe()
 
     async def _answer(self, board: str, message: Msg) -> None:
@@ -130,6 +130,9 @@ class Gate:
             return {"error": {"code": EddyError.code, "message": f"The servers do not take this: {failure!r}."}}
         except AWAY as failure:
             return {"error": {"code": PoolUnreachable.code, "message": repr(failure)}}
+        except SAID_NO as said:
+            _log.error("the pool's servers refuse what a board asks", board=board, error=str(said))
+            return {"error": {"code": PoolRefused.code, "message": refusal(said).message}}
         except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
             _log.warning("a board asks what cannot be read", board=board, error=repr(wrong)[:200])
             return {"error": {"code": InvalidRequest.code, "message": f"This cannot be read: {repr(wrong)[:200]}."}}
@@ -138,7 +141,7 @@ class Gate:
         # Whoever asks says where the answer goes, and a head may write anywhere.
         if not message.reply.startswith(INBOXES):
             return
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(*UNDONE):
             try:
                 await message.respond(json.dumps(answer).encode())
             except MaxPayloadError:
@@ -154,10 +157,7 @@ class Gate:
     async def _join(self, board: str, ask: Ask) -> Any:
         """Keep what a board is, under the name it was let in by; answers it with what operators said of it."""
         said = board_read(board, ask["board"])
-        name = f"board-{board}"
-        await self._link.js.add_consumer(
-            WORK, ConsumerConfig(durable_name=name, filter_subject=f"eddy.work.{board}", ack_wait=10)
-        )
+        await self._link.js.add_consumer(WORK, work_of(board))
         now = await change_board(
             self._link, board, lambda kept: replace(said, drained=said.drained if kept is None else kept.drained)
         )
@@ -214,21 +214,38 @@ class Gate:
     async def _failed(self, board: str, ask: Ask) -> Any:
         token, now_s = int(ask["token"]), self._table.now()
         error = SaidError.model_validate(ask["error"]).model_dump()
+        if DamagedBlob.code in (error["code"], error["cause"]):
+            job = await self._own(board, ask)
+            if lost := await self._damaged_input(job):
+                message = f"The pool's copy of input {lost} is damaged: upload it again, then submit again."
+                error = {"code": "job-failed", "cause": DamagedBlob.code, "message": message}
+                return await self._change(board, ask, lambda job: job.failed(token, error, now_s))
         return await self._change(board, ask, lambda job: after_failure(job, token, error, now_s))
+
+    async def _damaged_input(self, job: PoolJob) -> str:
+        """The first of a job's inputs that is not what it should be; "" where all are: a board may err."""
+        async with self._checking_large:
+            for sha in job.blobs:
+                if not await self._blobs.is_right(job.tenant, sha):
+                    return sha
+        return ""
 
     async def _blob(self, board: str, ask: Ask) -> Any:
         job = await self._own(board, ask)
         if ask["sha256"] not in job.blobs:
             raise NotFound(f"Job {job.id} does not name this blob.", job=job.id)
         jobs = len(await self._on_board(board))
-        return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"], jobs))
+        try:
+            return asdict(await self._fetches.waiting(board, job.tenant, ask["sha256"], jobs))
+        except NotFound as gone:  # the job is placed there all the same
+            raise DamagedBlob(f"The pool's store has lost input {ask['sha256']}.", asked=ask["sha256"]) from gone
 
     async def _has(self, board: str, ask: Ask) -> Any:
         """Of what it was given or has committed itself: of other bytes nobody tells a board whether the tenant has
         them."""
         job, sha = await self._own(board, ask), str(ask["sha256"])
         committed = any(sha in part.outputs.values() for part in job.parts)
-        return (committed or sha in job.blobs) and await self._blobs.size(job.tenant, sha) is not None
+        return (committed or sha in job.blobs) and await self._blobs.size(job.tenant, sha, look=True) is not None
 
     async def _written(self, board: str, ask: Ask) -> Any:
         job, size_bytes = await self._own(board, ask), int(ask["bytes"])
@@ -251,8 +268,6 @@ class Gate:
                 await self._blobs.take(job.tenant, sha, pieces, size_bytes, str(job.id), most_bytes)
             except StorageQuotaExceeded as refused:
                 await self._without_room(job, refused)
-            except StorageFull as full:  # not the board's matter, nor the job's: it asks again
-                raise PoolUnreachable(full.message) from full
         return None
 
     async def _without_room(self, job: PoolJob, refused: StorageQuotaExceeded) -> None:

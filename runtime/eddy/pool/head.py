@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import structlog
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from eddy.api import problems
@@ -40,11 +41,14 @@ from eddy.pool.ending import ended, going_on
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.lead import Lead
-from eddy.pool.link import AWAY, LASTING, Link
+from eddy.pool.link import Link
 from eddy.pool.output_collector import OutputCollector
+from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, refusal
+from eddy.pool.stream_keeper import StreamKeeper
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
 
+_log = structlog.get_logger("eddy.pool")
 REFUSED_S = 0.25
 """Wall seconds after which a tenant hears that it keeps as many bytes as it may."""
 MOST_BODY_BYTES = 1 << 20
@@ -87,6 +91,8 @@ def create_head(
     problems.install(app)
     for kind in AWAY:
         app.add_exception_handler(kind, _away)
+    for said_no in SAID_NO:
+        app.add_exception_handler(said_no, _refused)
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
@@ -126,14 +132,15 @@ async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
     gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
+    keeper = StreamKeeper(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
-    forever = (lead.run, gate.run, collector.run, parts.standing.watch)
+    forever = (lead.run, gate.run, collector.run, keeper.run, parts.standing.watch)
     running = [asyncio.ensure_future(going_on(each)) for each in forever]
     try:
         yield
     finally:
         await ended(running)
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(*UNDONE):
             await asyncio.wait_for(lead.lease.give_up(), 2.0)
 
 
@@ -145,6 +152,12 @@ async def _over_quota(request: Request, failure: Exception) -> Response:
 
 async def _not_taken(request: Request, failure: Exception) -> Response:
     return problems.respond(request, InvalidRequest.code, f"The pool's servers do not take this: {failure!r}.")
+
+
+async def _refused(request: Request, failure: Exception) -> Response:
+    said = refusal(failure)
+    _log.error("the pool's servers refuse a request", path=request.url.path, error=str(failure))
+    return problems.respond(request, said.code, said.message)
 
 
 async def _away(request: Request, failure: Exception) -> Response:

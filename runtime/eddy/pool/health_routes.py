@@ -21,8 +21,10 @@ async def healthz() -> Any:
 @router.get("/readyz")
 async def readyz(parts: Parts) -> Response:
     """Whether jobs are taken: a server of the pool answers."""
-    ready = parts.link.connected
-    return JSONResponse({"status": "ok" if ready else "the pool is away"}, 200 if ready else 503)
+    status = "ok" if parts.link.connected else "the pool is away"
+    if missing := sorted(parts.link.troubles.missing):
+        status = f"the pool's servers have lost {', '.join(missing)}"
+    return JSONResponse({"status": status}, 200 if status == "ok" else 503)
 
 
 @router.get("/metrics")

@@ -16,7 +16,7 @@ from functools import partial
 
 import structlog
 
-from eddy.core.errors import EddyError, NotFound
+from eddy.core.errors import EddyError, NotFound, StorageFull
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON, unless_in_vain
@@ -24,12 +24,13 @@ from eddy.pool.ending import ended
 from eddy.pool.forecast import LOOKED_AT
 from eddy.pool.lanes import in_lanes
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import AWAY, RENEW_S, Link
+from eddy.pool.link import RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.patience import LEAST_S, Patience
 from eddy.pool.placing import LINK_BPS, Give, Method, PoolView, decide, planned_next
 from eddy.pool.record_json import UnreadableRecord
 from eddy.pool.records import PLACED, Fenced, PoolJob
+from eddy.pool.refusals import AWAY, SAID_NO, refusal
 from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
 from eddy.pool.streams import LEASE_S
 from eddy.pool.table import PoolJobs
@@ -107,10 +108,13 @@ class Lead:
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            with suppress(*AWAY):
-                await asyncio.wait_for(self.mirror.beat(), RENEW_S)
             try:
+                with suppress(*AWAY):
+                    await asyncio.wait_for(self.mirror.beat(), RENEW_S)
                 held = await self.lease.renew()
+            except (*SAID_NO, StorageFull) as said:
+                _log.error("the pool's servers refuse this head's lease", error=str(said))
+                held = self.lease.held
             except Exception:  # a head that renews no more never leads again
                 _log.exception("renewing the lease failed")
                 held = self.lease.held
@@ -136,6 +140,8 @@ class Lead:
             await self._tell_again()
         except AWAY as failure:
             _log.warning("the pool is away", error=repr(failure))
+        except SAID_NO as said:
+            _log.error("placing failed", error=refusal(said).message)
         except EddyError as error:
             _log.error("placing failed", code=error.code, error=error.message)
         except Exception:

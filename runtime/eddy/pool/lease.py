@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from nats.js.errors import KeyWrongLastSequenceError
 
-from eddy.pool.link import AWAY, RENEW_S, Link
+from eddy.pool.link import RENEW_S, Link
+from eddy.pool.refusals import AWAY
 from eddy.pool.streams import LEASE_S
 
 ENTRY = "head"

@@ -31,21 +31,21 @@ from typing import Any, TypeVar
 import structlog
 from nats.aio.client import Client as Nats
 from nats.aio.transport import TcpTransport
-from nats.errors import BadSubjectError, MaxPayloadError, NoServersError
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import KeyValueConfig, ObjectStoreConfig, StreamConfig
-from nats.js.errors import BadRequestError, BucketNotFoundError, InvalidKeyError, NotFoundError
+from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, StorageFull
 from eddy.pool import streams
 from eddy.pool.budget import Budget, budget_of
 from eddy.pool.byte_accounts import BUCKET as BYTES
 from eddy.pool.byte_accounts import ByteAccounts
 from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.ending import ended
+from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolStreams, refusal
 from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
 from eddy.pool.troubles import Troubles
 
@@ -55,10 +55,6 @@ REPLICAS = 3
 """Servers of a cluster that keep each bucket: all goes on where one of them is lost."""
 CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
-AWAY = (NatsError, OSError, asyncio.TimeoutError)
-"""What calls raise while the pool's servers are away."""
-LASTING = (MaxPayloadError, BadSubjectError, InvalidKeyError)
-"""Of those, what a call raises for ever: what it says is too large, or no name."""
 SILENT_S = 30.0
 """Wall seconds for which a call is tried again without a word."""
 CALL_S = 5.0
@@ -96,6 +92,7 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
 
     Raises:
         EddyError: What the call raises on purpose, and what would be the same at each further try.
+        PoolRefused: The servers answer, and will not.
     """
     wait_s, told_s = 0.1, time.monotonic()
     while True:
@@ -103,12 +100,15 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
             return await call()
         except LASTING as failure:
             raise EddyError(f"The pool cannot be told this: {failure!r}.", cause=repr(failure)) from failure
-        except AWAY as failure:
+        except (*AWAY, StorageFull) as failure:
             if time.monotonic() - told_s > SILENT_S:
                 told_s = time.monotonic()
-                _log.warning("the pool does not answer; it is asked again", error=repr(failure))
+                what = "is full" if isinstance(failure, StorageFull) else "does not answer"
+                _log.warning(f"the pool {what}; it is asked again", error=repr(failure))
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, 2.0)
+        except SAID_NO as said:
+            raise refusal(said) from said
 
 
 class _Client(Nats):
@@ -180,6 +180,10 @@ class _Client(Nats):
         )
         await self._came_back()
 
+    def jetstream(self, **opts: Any) -> JetStreamContext:
+        """JetStream, as `PoolStreams` has it."""
+        return PoolStreams(self, **opts)
+
     async def _failed(self, failure: Exception) -> None:
         """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
         if any(word in str(failure).lower() for word in REFUSALS):
@@ -249,7 +253,7 @@ class Link:
     async def tell(self, tenant: str, job: int, kind: str, **data: Any) -> None:
         """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing."""
         text = json.dumps({"kind": kind, **data}).encode()
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(*UNDONE):
             await self.js.publish(f"eddy.events.{tenant}.{job}", text)
 
 
@@ -278,7 +282,7 @@ async def connected(
     client = _Client(access, access_now, board)
     try:
         await asyncio.wait_for(client.reach(name), patience_s)
-    except (*AWAY, NoServersError) as failure:
+    except (*AWAY, NatsError) as failure:
         await client.hang_up()
         where = ",".join(each.rsplit("@", 1)[-1].rsplit("/", 1)[-1] for each in access.urls.split(","))
         if client.refused:
@@ -331,7 +335,7 @@ async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link
     while True:
         try:
             return await _made(client, replicas)
-        except AWAY as failure:
+        except UNDONE as failure:
             if time.monotonic() > deadline:
                 message = f"The pool's servers answer, and cannot keep its records yet ({failure!r}); see their logs."
                 raise PoolUnreachable(message) from failure
@@ -380,13 +384,13 @@ async def _made(client: Nats, replicas: int) -> Link:
     streamed = asyncio.gather(*map(stream, others))
     everything = asyncio.gather(buckets, bucket(BYTES), objects("eddy_blobs"), streamed)
     made, kept, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
-    await asyncio.wait_for(_as_wanted(js), ASKED_S)
+    await asyncio.wait_for(as_wanted(js), ASKED_S)
     budget = await asyncio.wait_for(budget_of(js, replicas), DIVIDED_S)
     troubles = Troubles()
     return Link(client, js, *made, blobs, ByteAccounts(client, kept, troubles), budget, troubles)
 
 
-async def _as_wanted(js: JetStreamContext) -> None:
+async def as_wanted(js: JetStreamContext) -> None:
     """Streams that heads follow, with what cannot be said, or was not said, when they were made."""
     followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys", "bytes")))
     await asyncio.gather(*(_updated(js, name) for name in followed))

@@ -20,12 +20,13 @@ from eddy.pool.floods import LEASES, Floods
 from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_followers import JobFollowers
 from eddy.pool.job_index import JobIndex
-from eddy.pool.link import AWAY, RENEW_S, Link
+from eddy.pool.link import RENEW_S, Link
 from eddy.pool.needed_inputs import NeededInputs
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.reading import entries, watched
 from eddy.pool.record_bytes import RecordBytes
 from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.refusals import AWAY, SAID_NO
 from eddy.pool.reports import lease_read
 from eddy.pool.streams import LEASE_S
 from eddy.pool.table import JobEntry, PoolJobs
@@ -167,6 +168,7 @@ class Mirror:
         self._revision = 0
         self._caught_up_at = -1
         self._behind = 0
+        self._anew = asyncio.Event()
         self._moved = asyncio.Event()
         self._kinds_known = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
@@ -214,7 +216,7 @@ class Mirror:
             tasks = [asyncio.ensure_future(each()) for each in self._follows]
             try:
                 # A server that was away has forgotten who watched.
-                while connection == self._link.reconnects:
+                while connection == self._link.reconnects and not self._anew.is_set():
                     if (await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED))[0]:
                         break
             finally:
@@ -222,12 +224,21 @@ class Mirror:
             for outcome in outcomes:
                 if isinstance(outcome, AWAY):
                     _log.warning("following the pool was cut off, and begins again", error=f"{outcome!r} {outcome}")
+                elif isinstance(outcome, SAID_NO):
+                    _log.error("the pool's servers refuse what is followed; it begins again", error=str(outcome))
                 elif isinstance(outcome, Exception):
                     # A head that follows no more places by what was, for ever, and nobody would notice.
                     _log.error("following the pool failed, and begins again", exc_info=outcome)
-            followed = connection != self._link.reconnects or time.monotonic() - began_s > MOST_AGAIN_S
+            followed = (
+                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MOST_AGAIN_S
+            )
+            self._anew.clear()
             wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
             await self._wait(wait_s)
+
+    def begin_again(self) -> None:
+        """Follow again: what is followed was made again."""
+        self._anew.set()
 
     async def _wait(self, most_s: float) -> None:
         """Wait, and no longer once the servers are back."""

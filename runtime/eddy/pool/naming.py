@@ -9,6 +9,7 @@ from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSe
 
 from eddy.core.numbering import Numbering
 from eddy.pool.link import Link
+from eddy.pool.reading import entry_of
 from eddy.pool.record_json import NO_SENSE, parsed, unreadable
 from eddy.pool.streams import EVENTS
 from eddy.store.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
@@ -20,7 +21,7 @@ ENTRY = "numbering"
 async def numbers_of(link: Link) -> Numbers:
     """How all heads of a pool tell its counts; made by the first. What was told before stays as it was told."""
     try:
-        return _read((await link.keys.get(ENTRY)).value)
+        return _read((await entry_of(link.keys, ENTRY)).value)
     except KeyNotFoundError:
         jobs = (await link.submissions.status()).stream_info.state.last_seq
         events = (await link.js.stream_info(EVENTS)).state.last_seq
@@ -28,7 +29,7 @@ async def numbers_of(link: Link) -> Numbers:
     try:
         await link.keys.create(ENTRY, made)
     except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
-        made = (await link.keys.get(ENTRY)).value or b"{}"
+        made = (await entry_of(link.keys, ENTRY)).value or b"{}"
     return _read(made)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from nats.js.errors import KeyNotFoundError
+from nats.js.errors import NotFoundError as NatsNotFound
 from pydantic import Field
 
 from eddy.api.bodies import JsonRoute
@@ -22,6 +23,7 @@ from eddy.pool.boards import change_board, forget_board
 from eddy.pool.credentials import NAME
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
+from eddy.pool.reading import entry_of
 from eddy.pool.records import Fenced, PoolBoard
 from eddy.pool.shown import quota_shown
 from eddy.pool.streams import STORE
@@ -130,7 +132,7 @@ def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
 async def pool_status(parts: Parts, operator: Operator) -> Any:
     """Heads, boards, and how many jobs wait and run."""
     try:
-        leader = ((await parts.link.leader.get("head")).value or b"").decode()
+        leader = ((await entry_of(parts.link.leader, "head")).value or b"").decode()
     except KeyNotFoundError:
         leader = ""
     jobs = parts.lead.mirror.jobs
@@ -142,14 +144,22 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
         "waiting": len(jobs) - on_boards,
         "on_boards": on_boards,
+        "missing": sorted(parts.link.troubles.missing),
         "unreadable": parts.link.troubles.shown(),
         "store": {
-            "blobs_bytes": int((await parts.link.js.stream_info(STORE)).state.bytes),
+            "blobs_bytes": await _blobs_bytes(parts),
             "most_blobs_bytes": parts.link.budget.blobs_bytes,
             "records_bytes": parts.lead.mirror.records.total,
             "most_records_bytes": parts.link.budget.records_bytes,
         },
     }
+
+
+async def _blobs_bytes(parts: HeadParts) -> int:
+    """What blobs and outputs take; nothing where the servers have lost them."""
+    with contextlib.suppress(NatsNotFound):
+        return int((await parts.link.js.stream_info(STORE)).state.bytes)
+    return 0
 
 
 def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:

@@ -23,10 +23,11 @@ from eddy.pool.blob_writer import META_OF, PIECES_OF, found
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.byte_accounts import OWNER
 from eddy.pool.lead import Lead
-from eddy.pool.link import AWAY, Link
+from eddy.pool.link import Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.reading import entries
 from eddy.pool.records import PoolJob
+from eddy.pool.refusals import AWAY, SAID_NO
 from eddy.pool.streams import STORE
 from eddy.pool.table import PoolJobs
 
@@ -65,13 +66,25 @@ class OutputCollector:
                 continue
             try:
                 while ended:
-                    await self.tidy(ended[0])
+                    await self._tidied(ended[0])
                     ended.popleft()
                 if time.monotonic() >= self._sweep_at_s:
                     await self.sweep()
                     self._sweep_at_s = time.monotonic() + SWEEP_S
             except AWAY as failure:
                 _log.warning("removing what nobody can fetch is put off", error=repr(failure))
+            except (EddyError, *SAID_NO) as said:  # the next sweep looks again
+                _log.error("what nobody can fetch cannot be removed", error=str(said))
+                self._sweep_at_s = max(self._sweep_at_s, time.monotonic() + SWEEP_FIRST_S)
+
+    async def _tidied(self, job: PoolJob) -> None:
+        """Tidy; a job of which that is refused is the next sweep's matter, and stands before no other."""
+        try:
+            await self.tidy(job)
+        except AWAY:
+            raise
+        except (EddyError, *SAID_NO) as said:
+            _log.error("what a job has left cannot be removed", job=job.id, error=str(said))
 
     async def tidy(self, job: PoolJob) -> None:
         """Remove what a job that has ended refers to, but its outputs."""

@@ -9,9 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import anyio
-from nats.errors import Error as NatsError
-from nats.js.errors import NotFoundError
+from nats.js.errors import KeyNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
+
+from eddy.pool.refusals import UNDONE, is_without_stream, refusal
 
 PATIENCE_S = 10.0
 """Wall time that the next of the entries known to be there may take."""
@@ -42,10 +43,25 @@ async def watched(bucket: KeyValue, keys: str = ">") -> AsyncIterator[KeyValue.K
 
 async def _forgotten(bucket: KeyValue, watch: Any) -> None:
     consumer = watch._sub._consumer  # another than at first, where the client had to begin again
-    with contextlib.suppress(NatsError, OSError, asyncio.TimeoutError):
+    with contextlib.suppress(*UNDONE):
         await watch.stop()
-    with contextlib.suppress(NatsError, OSError, asyncio.TimeoutError):
+    with contextlib.suppress(*UNDONE):
         await asyncio.wait_for(bucket._js.delete_consumer(bucket._stream, consumer), FORGET_S)
+
+
+async def entry_of(bucket: KeyValue, key: str) -> KeyValue.Entry:
+    """What a bucket has under a key.
+
+    Raises:
+        KeyNotFoundError: Nothing.
+        PoolRefused: The bucket is gone: nobody knows what it had.
+    """
+    try:
+        return await bucket.get(key)
+    except KeyNotFoundError as nothing:
+        if is_without_stream(nothing.__context__):
+            raise refusal(nothing.__context__) from nothing
+        raise
 
 
 async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, None]:

@@ -18,10 +18,12 @@ import structlog
 from eddy.client.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError, Unauthorized
 from eddy.pool.asking import AskingBoard
+from eddy.pool.blobs import DamagedBlob, Fetched
 from eddy.pool.ending import ended
-from eddy.pool.link import AWAY, steadily
+from eddy.pool.link import steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.records import RUNNING, PoolJob
+from eddy.pool.refusals import AWAY
 
 PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""
@@ -33,6 +35,8 @@ LEAST_LOOK_S = 0.05
 """At most so often it is asked for, and the board asked how far it is, while the servers are away."""
 
 
+FETCHES = 3
+"""Times an input is fetched that comes damaged, or not whole though the servers answer."""
 MOST_TEXT = 2_000
 """Characters of a message that a head is told."""
 T = TypeVar("T")
@@ -119,12 +123,27 @@ class JobRun:
         for sha in self.job.blobs:
             if await self._board.has(client, sha):
                 continue
-            fetched = await steadily(lambda name=sha: self._pool.fetch(self.job, name))  # type: ignore[misc]
+            fetched = await self._fetched(sha)
             await self._board.keep(client, self.job.tenant, fetched.data)
             self._board.transferred(len(fetched.data), fetched.took_s, bool(self.job.bps))
             self._sent_bytes += len(fetched.data)
             with suppress(*AWAY):
                 await self._pool.sent(self.job, fetched)
+
+    async def _fetched(self, sha: str) -> Fetched:
+        """An input. What is damaged is asked for some times more: a server that has not caught up has not all of it.
+
+        Raises:
+            DamagedBlob: It is damaged each time.
+        """
+        for tried in range(1, FETCHES + 1):
+            try:
+                return await steadily(lambda: self._pool.fetch(self.job, sha))
+            except DamagedBlob:
+                if tried == FETCHES:
+                    raise
+                await asyncio.sleep(LOOK_S)
+        raise AssertionError
 
     async def _taken_up(self) -> None:
         self.job = await steadily(lambda: self._pool.taken_up(self.job))

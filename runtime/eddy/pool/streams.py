@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nats.js.api import DiscardPolicy, PersistMode, RetentionPolicy, StreamConfig
+from nats.js.api import ConsumerConfig, DiscardPolicy, PersistMode, RetentionPolicy, StreamConfig
 
 WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
 LEASES = "KV_eddy_leases"
@@ -45,6 +45,11 @@ def work(replicas: int) -> StreamConfig:
         num_replicas=replicas,
         duplicate_window=120,
     )
+
+
+def work_of(board: str) -> ConsumerConfig:
+    """What a board takes of them."""
+    return ConsumerConfig(durable_name=f"board-{board}", filter_subject=f"eddy.work.{board}", ack_wait=10)
 
 
 def events(replicas: int) -> StreamConfig:

@@ -21,7 +21,7 @@ from eddy.api.problems import BodyTooLarge
 from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
-from eddy.pool.reading import entries, newest_of
+from eddy.pool.reading import entries, entry_of, newest_of
 from eddy.pool.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records import PoolJob
 
@@ -163,7 +163,7 @@ class PoolJobs:
         try:
             return _Number(await self._link.submissions.create(entry, digest), entry, digest, True)
         except KeyWrongLastSequenceError:
-            kept = await self._link.submissions.get(entry)
+            kept = await entry_of(self._link.submissions, entry)
             if kept.value != digest:
                 message = "This Idempotency-Key was used for another submission; use a new one."
                 raise Conflict(message, field="Idempotency-Key") from None
@@ -175,7 +175,7 @@ class PoolJobs:
         try:
             value = await self._link.submissions.update(number.entry, number.digest, last=number.value)
         except KeyWrongLastSequenceError:  # another try of the same submission has done so
-            value, new = int((await self._link.submissions.get(number.entry)).revision or 0), False
+            value, new = int((await entry_of(self._link.submissions, number.entry)).revision or 0), False
         else:
             new = True
         return replace(number, value=value, new=new)
@@ -233,7 +233,7 @@ class PoolJobs:
     async def known(self, tenant: str, idempotency_key: str) -> bool:
         """Whether a tenant has used a key."""
         try:
-            await self._link.submissions.get(_entry(tenant, idempotency_key))
+            await entry_of(self._link.submissions, _entry(tenant, idempotency_key))
         except KeyNotFoundError:
             return False
         return True
@@ -255,7 +255,7 @@ class PoolJobs:
             UnreadableRecord: It cannot be read.
         """
         try:
-            entry = await self._link.jobs.get(str(number))
+            entry = await entry_of(self._link.jobs, str(number))
         except KeyNotFoundError:
             raise NotFound(f"There is no job {number}.", field="job", asked=number) from None
         return job_from_json(entry.value, str(number)), int(entry.revision or 0)

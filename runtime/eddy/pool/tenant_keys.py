@@ -17,9 +17,10 @@ from nats.js.kv import KeyValue
 
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.pool.link import AWAY, Link
-from eddy.pool.reading import entries
+from eddy.pool.link import Link
+from eddy.pool.reading import entries, entry_of
 from eddy.pool.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
+from eddy.pool.refusals import UNDONE
 from eddy.store.keys import new_key_id
 
 PREFIX = "eddy_"
@@ -78,7 +79,7 @@ class PoolKeys:
         """
         name = f"{KEY}{key.key_hash}"
         for _ in range(TRIES):
-            entry = await self._link.keys.get(name)
+            entry = await entry_of(self._link.keys, name)
             changed = how(_decoded(key.key_hash, entry.value))
             with contextlib.suppress(KeyWrongLastSequenceError):
                 await self._link.keys.update(name, _encoded(changed), last=int(entry.revision or 0))
@@ -102,7 +103,7 @@ class PoolKeys:
             try:
                 yield
             finally:
-                with contextlib.suppress(KeyWrongLastSequenceError, *AWAY):
+                with contextlib.suppress(*UNDONE):
                     await self._link.leader.delete(TURN, last=revision)
 
     async def _turn(self) -> int | None:
@@ -123,7 +124,7 @@ class PoolKeys:
             Unauthorized: There is none of that hash, or it has ended.
         """
         try:
-            key = _decoded(key_hash, (await self._link.keys.get(f"{KEY}{key_hash}")).value)
+            key = _decoded(key_hash, (await entry_of(self._link.keys, f"{KEY}{key_hash}")).value)
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         if why := key.ended(self._now()):

@@ -17,7 +17,7 @@ from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.link import Link
-from eddy.pool.reading import entries
+from eddy.pool.reading import entries, entry_of
 from eddy.pool.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
 from eddy.pool.tenant_keys import PoolKeys, hash_of
 
@@ -127,7 +127,7 @@ class PoolTenants:
         try:
             if not NAMES.fullmatch(name):
                 raise KeyNotFoundError
-            entry = await self._link.keys.get(f"{TENANT}{name}")
+            entry = await entry_of(self._link.keys, f"{TENANT}{name}")
         except KeyNotFoundError:
             raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
         return PoolTenant.decode(entry.value, name), int(entry.revision or 0)

@@ -17,11 +17,13 @@ class Troubles:
 
     Attributes:
         passed_over: Numbers of submissions that were another's already.
+        missing: Streams and buckets that the servers do not keep any more.
         unreadable: Why records cannot be read, by bucket and key. They are set aside: nothing is made of them, and they
             stay as they are.
     """
 
     passed_over: int = 0
+    missing: set[str] = field(default_factory=set)
     unreadable: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def set_aside(self, bucket: str, key: str, why: str) -> None:

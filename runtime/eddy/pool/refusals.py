@@ -1,0 +1,98 @@
+"""What the pool's servers say, told apart: that they are not there, and that they will not.
+
+A server that does not answer, or has no leader for a stream now, may do the same call in a moment: `AWAY`, and whoever
+waits calls again. One that answers with an error says no, and says why: `SAID_NO`. Nobody waits for that to change
+without a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from nats.errors import (
+    BadSubjectError,
+    ConnectionClosedError,
+    ConnectionDrainingError,
+    ConnectionReconnectingError,
+    MaxPayloadError,
+    NoRespondersError,
+    NoServersError,
+    OutboundBufferLimitError,
+    SlowConsumerError,
+    StaleConnectionError,
+)
+from nats.js import JetStreamContext
+from nats.js.api import PubAck
+from nats.js.errors import (
+    APIError,
+    ConsumerSequenceMismatchError,
+    InvalidKeyError,
+    NoStreamResponseError,
+    NotFoundError,
+    ServiceUnavailableError,
+)
+
+from eddy.core.errors import EddyError, StorageFull
+
+AWAY = (
+    OSError,
+    asyncio.TimeoutError,
+    ConnectionClosedError,
+    ConnectionDrainingError,
+    ConnectionReconnectingError,
+    ConsumerSequenceMismatchError,
+    NoRespondersError,
+    NoServersError,
+    NoStreamResponseError,
+    OutboundBufferLimitError,
+    ServiceUnavailableError,
+    SlowConsumerError,
+    StaleConnectionError,
+)
+"""What calls raise while the pool's servers are away."""
+LASTING = (MaxPayloadError, BadSubjectError, InvalidKeyError)
+"""What a call raises for ever: what it says is too large, or no name."""
+SAID_NO = (APIError,)
+"""What calls raise where the servers answer that they will not; `AWAY` has some of them, so it is asked for first."""
+UNDONE = (*AWAY, *SAID_NO, StorageFull)
+"""Whatever keeps a call from being done, for who tidies up and leaves the rest to others."""
+FULL = (10023, 10047, 10077)
+"""Codes of errors of JetStream: what it may keep is used up.  Source: NATS, errors.json."""
+NO_STREAM = 10059
+"""Code of an error of JetStream: there is no such stream.  Source: NATS, errors.json."""
+
+
+class PoolRefused(EddyError):
+    """The pool's servers answer, and will not."""
+
+    code = "pool-refused"
+
+
+def refusal(said: BaseException) -> PoolRefused:
+    """Say what the servers said."""
+    why = getattr(said, "description", None) or repr(said)
+    return PoolRefused(f"The pool's servers refuse this: {why}.", cause=getattr(said, "err_code", None))
+
+
+def is_without_stream(said: BaseException | None) -> bool:
+    """Whether the servers said that a stream, or a bucket, is not there: nothing of what it kept can be known."""
+    return isinstance(said, NotFoundError) and getattr(said, "err_code", None) == NO_STREAM
+
+
+class PoolStreams(JetStreamContext):
+    """JetStream, which says that the store is full where it is."""
+
+    async def publish(self, subject: str, *args: Any, **kwargs: Any) -> PubAck:
+        """Publish.
+
+        Raises:
+            StorageFull: What the servers may keep is used up.
+        """
+        try:
+            return await super().publish(subject, *args, **kwargs)
+        except APIError as refused:
+            if refused.err_code in FULL:
+                message = "The pool's store is full: delete blobs, or outputs of jobs, or give its servers more room."
+                raise StorageFull(message) from refused
+            raise
