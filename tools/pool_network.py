@@ -45,7 +45,7 @@ class Way:
             await server.serve_forever()
 
     async def _joined(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, asyncio.CancelledError):  # it is cancelled at the end of the network alone
             while self.cut:
                 await asyncio.sleep(0.1)
             there, back = await asyncio.open_connection("127.0.0.1", self.to)
@@ -142,6 +142,7 @@ class Cluster:
                 server.stop()
             self._loop.call_soon_threadsafe(self._ended)
             self._thread.join(10)
+            self._loop.close()
             for name, mounted in zip(SERVERS, self.disks, strict=True):
                 if mounted:
                     subprocess.run(["umount", "-l", str(self.folder / name)], capture_output=True)

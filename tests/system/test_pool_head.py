@@ -158,9 +158,9 @@ def test_an_array_is_accepted_whole_or_not_at_all(pool: Pool, monkeypatch: pytes
 
 async def _earlier(table: PoolJobs, tenant: str, requests: Any, key: str = "") -> PoolJob:
     """`PoolJobs.submit_array` of a release whose arrays had the numbers of their first jobs."""
-    first, now_s = await table._number(tenant, key, _digest(list(requests))), table.now()
+    first, now_s = (await table._number(tenant, key, _digest(list(requests)))).value, table.now()
     for index, request in enumerate(requests):
-        number = first if not index else await table._number(tenant, f"{key} {index}", _digest(request))
+        number = (await table._number(tenant, f"{key} {index}", _digest(request))).value if index else first
         place = ArrayPlace(first, index, len(requests))
         if index:
             await table._made(PoolJob(number, tenant, request, now_s, array=place))

@@ -50,17 +50,17 @@ def read(
             raise NotFoundError(code=404)
         return SimpleNamespace(seq=last if there is None else there)
 
-    class Bucket:
-        async def status(self) -> Any:
-            state = SimpleNamespace(last_seq=last, messages=last if messages is None else messages)
-            return SimpleNamespace(stream_info=SimpleNamespace(state=state))
+    async def confirmed(stream: str) -> Any:
+        assert stream == "KV_jobs"
+        return SimpleNamespace(state=SimpleNamespace(last_seq=last, messages=last if messages is None else messages))
 
+    class Bucket:
         async def watch(self, keys: str, inactive_threshold: float) -> Watch:
             assert (keys, inactive_threshold > 0) == (">", True)
             return watch
 
         _stream, _pre = "KV_jobs", "$KV.jobs."
-        _js = SimpleNamespace(delete_consumer=forgotten, get_last_msg=last_there)
+        _js = SimpleNamespace(delete_consumer=forgotten, get_last_msg=last_there, confirmed=confirmed)
 
     async def whole() -> list[int | None]:
         found: list[int | None] = []

@@ -16,6 +16,7 @@ from nats.js.object_store import OBJ_DEFAULT_CHUNK_SIZE
 
 from eddy.pool.byte_accounts import WRONG_LAST_SEQUENCE
 from eddy.pool.link import Link
+from eddy.pool.reading import confirmed_stream
 from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import STORE
@@ -107,8 +108,11 @@ def meta_of(name: str) -> str:
 
 
 async def found(link: Link, name: str) -> tuple[ObjectInfo, int] | None:
-    """What is kept of an object, and where in the stream that is; None where there is none."""
+    """What is kept of an object, and where in the stream that is; None where there is none, for certain."""
     info, place = await _last(link, name)
+    if info is None:
+        await confirmed_stream(link.js, STORE)
+        info, place = await _last(link, name)
     return None if info is None else (info, place)
 
 

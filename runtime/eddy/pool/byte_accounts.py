@@ -29,7 +29,7 @@ from nats.js.kv import KeyValue
 
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.pool.ending import ended
-from eddy.pool.reading import watched
+from eddy.pool.reading import confirmed, watched
 from eddy.pool.troubles import Troubles
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
@@ -163,6 +163,7 @@ class TenantBytes:
         Raises:
             TimeoutError: It did not come.
         """
+        await confirmed(self._bucket)
         try:
             last = (await self._js.get_last_msg(STREAM, f"$KV.{BUCKET}.{self.tenant}.>")).seq or 0
         except NotFoundError:

@@ -21,7 +21,7 @@ from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId
 from eddy.api.open_streams import Credential
 from eddy.pool.ending import ended
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
-from eddy.pool.reading import FORGET_S
+from eddy.pool.reading import FORGET_S, confirmed_stream
 from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import FINAL, PoolJob
 from eddy.pool.refusals import UNDONE
@@ -75,10 +75,13 @@ async def _place(parts: HeadParts, subject: str, asked: int) -> int:
     if not place:
         return 0
     if place > 0:
-        with contextlib.suppress(NatsNotFound):
-            found = str((await parts.link.js.get_msg(EVENTS, place)).subject)
-            if fnmatch.fnmatchcase(found, subject):
-                return place
+        for certain in (False, True):
+            if certain:
+                await confirmed_stream(parts.link.js, EVENTS)
+            with contextlib.suppress(NatsNotFound):
+                found = str((await parts.link.js.get_msg(EVENTS, place)).subject)
+                if fnmatch.fnmatchcase(found, subject):
+                    return place
     raise unknown_event(asked)
 
 

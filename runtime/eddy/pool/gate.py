@@ -31,6 +31,7 @@ from eddy.pool.fetches import Fetches
 from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import Link
 from eddy.pool.naming import identity
+from eddy.pool.reading import confirmed
 from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolRefused, refusal
 from eddy.pool.reports import MOST_SAID_BYTES, SaidCommit, SaidError, SaidTransfer, board_read
@@ -174,10 +175,13 @@ class Gate:
         return asdict(await self._own(board, ask))
 
     async def _own(self, board: str, ask: Ask) -> PoolJob:
-        job = await self._table.job(int(ask["job"]))
-        if job.board != board or job.ended or job.token != ask.get("token", job.token):
-            raise NotFound(f"No job {ask['job']} is placed on {board} now.", job=ask["job"])
-        return job
+        for certain in (False, True):
+            job = await self._table.job(int(ask["job"]))
+            if job.board == board and not job.ended and job.token == ask.get("token", job.token):
+                return job
+            if not certain:  # it may have been placed there since the servers were parted
+                await confirmed(self._link.jobs)
+        raise NotFound(f"No job {ask['job']} is placed on {board} now.", job=ask["job"])
 
     async def _change(self, board: str, ask: Ask, how: Callable[[PoolJob], PoolJob]) -> Any:
         def on_this_board(job: PoolJob) -> PoolJob:

@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import anyio
+from nats.js import JetStreamContext
+from nats.js.api import StreamInfo
 from nats.js.errors import KeyNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
 
-from eddy.pool.refusals import UNDONE, is_without_stream, refusal
+from eddy.pool.refusals import UNDONE, PoolStreams, is_without_stream, refusal
 
 PATIENCE_S = 10.0
 """Wall time that the next of the entries known to be there may take."""
@@ -53,15 +55,27 @@ async def entry_of(bucket: KeyValue, key: str) -> KeyValue.Entry:
     """What a bucket has under a key.
 
     Raises:
-        KeyNotFoundError: Nothing.
+        KeyNotFoundError: Nothing, for certain.
+        TimeoutError: Whether it has something cannot be known now.
         PoolRefused: The bucket is gone: nobody knows what it had.
     """
     try:
         return await bucket.get(key)
     except KeyNotFoundError as nothing:
-        if is_without_stream(nothing.__context__):
-            raise refusal(nothing.__context__) from nothing
-        raise
+        if (said := nothing.__context__) is not None and is_without_stream(said):
+            raise refusal(said) from nothing
+    await confirmed(bucket)
+    return await bucket.get(key)
+
+
+async def confirmed(bucket: KeyValue) -> StreamInfo:
+    """A bucket's stream as it is, for certain (`PoolStreams.confirmed`)."""
+    return await confirmed_stream(bucket._js, bucket._stream)
+
+
+async def confirmed_stream(js: JetStreamContext, stream: str) -> StreamInfo:
+    """The same of any stream."""
+    return await cast(PoolStreams, js).confirmed(stream)
 
 
 async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, None]:
@@ -75,7 +89,7 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
     Raises:
         TimeoutError: What was there did not come within ten seconds of the one before.
     """
-    state = (await bucket.status()).stream_info.state
+    state = (await confirmed(bucket)).state
     last = int(state.last_seq) if state.messages else 0
     async with watched(bucket) as watch:
         read, deadline = 0, time.monotonic() + PATIENCE_S

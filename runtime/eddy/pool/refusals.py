@@ -8,6 +8,7 @@ without a word.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import Any
 
 from nats.errors import (
@@ -23,7 +24,7 @@ from nats.errors import (
     StaleConnectionError,
 )
 from nats.js import JetStreamContext
-from nats.js.api import PubAck
+from nats.js.api import PubAck, StreamInfo
 from nats.js.errors import (
     APIError,
     ConsumerSequenceMismatchError,
@@ -59,6 +60,8 @@ UNDONE = (*AWAY, *SAID_NO, StorageFull)
 """Whatever keeps a call from being done, for who tidies up and leaves the rest to others."""
 FULL = (10023, 10047, 10077)
 """Codes of errors of JetStream: what it may keep is used up.  Source: NATS, errors.json."""
+NOTHING = "eddy.nothing"
+"""A subject that nothing has."""
 NO_STREAM = 10059
 """Code of an error of JetStream: there is no such stream.  Source: NATS, errors.json."""
 
@@ -75,13 +78,45 @@ def refusal(said: BaseException) -> PoolRefused:
     return PoolRefused(f"The pool's servers refuse this: {why}.", cause=getattr(said, "err_code", None))
 
 
-def is_without_stream(said: BaseException | None) -> bool:
+def is_without_stream(said: BaseException) -> bool:
     """Whether the servers said that a stream, or a bucket, is not there: nothing of what it kept can be known."""
     return isinstance(said, NotFoundError) and getattr(said, "err_code", None) == NO_STREAM
 
 
 class PoolStreams(JetStreamContext):
-    """JetStream, which says that the store is full where it is."""
+    """JetStream, which says that the store is full where it is, and what is so for certain.
+
+    One server answers for each stream. Where it has lost the others, it goes on answering for ten seconds and more, as
+    it does not know yet; and they may have chosen another. What it has not, they may have. So nobody is told that
+    something is not there before a majority has stood behind who says so: in a moment at which they take something
+    together, though it changes nothing.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._asked: dict[str, asyncio.Future[StreamInfo]] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def confirmed(self, stream: str) -> StreamInfo:
+        """A stream as it is, for certain; what is read of it after that has all that was there when this was called.
+        Those who ask while an answer is on its way wait for the next together.
+
+        Raises:
+            TimeoutError, APIError: No majority stands behind who answers, or nobody answers.
+        """
+        if (asked := self._asked.get(stream)) is None:
+            asked = self._asked[stream] = asyncio.ensure_future(self._in_turn(stream))
+            asked.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(asked)
+
+    async def _in_turn(self, stream: str) -> StreamInfo:
+        async with self._turns[stream]:
+            del self._asked[stream]
+            info = await self.stream_info(stream)
+            if (info.config.num_replicas or 1) > 1:
+                await self.purge_stream(stream, subject=NOTHING)  # they agree on it as on whatever they keep
+                info = await self.stream_info(stream)
+            return info
 
     async def publish(self, subject: str, *args: Any, **kwargs: Any) -> PubAck:
         """Publish.

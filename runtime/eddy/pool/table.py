@@ -19,9 +19,9 @@ from nats.js.kv import KeyValue
 
 from eddy.api.problems import BodyTooLarge
 from eddy.core.asked import ArrayPlace
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, EddyError, NotFound
 from eddy.pool.link import Link
-from eddy.pool.reading import entries, entry_of, newest_of
+from eddy.pool.reading import confirmed, entries, entry_of, newest_of
 from eddy.pool.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records import PoolJob
 
@@ -267,10 +267,19 @@ class PoolJobs:
             NotFound: There is none.
             Fenced, Conflict: What `how` raises.
         """
+        certain = False
         for tried in range(TRIES):
             await asyncio.sleep(0.01 * max(tried - 2, 0))
             job, revision = await self.read(number)
-            changed = how(job)
+            try:
+                changed = how(job)
+            except EddyError:
+                if certain:
+                    raise
+                # What was read may be what was before the servers were parted: nobody is refused anything for that.
+                await confirmed(self._link.jobs)
+                certain = True
+                continue
             if changed == job:
                 return job
             try:
@@ -299,8 +308,9 @@ class PoolJobs:
         return sorted(found, key=lambda job: job.id)
 
     async def last_revision(self) -> int:
-        """The revision of the change that was made last, to whichever record, also where that is there no more."""
-        return int((await self._link.jobs.status()).stream_info.state.last_seq)
+        """The revision of the change that was made last, to whichever record, also where that is there no more; for
+        certain."""
+        return int((await confirmed(self._link.jobs)).state.last_seq)
 
     async def newest(self) -> int:
         """The revision of the entry that was written last, of those that are there; 0 where there is none."""
