@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 DOCS = Path(__file__).parents[2] / "docs"
 BOARD = json.loads((DOCS / "grafana" / "eddy.json").read_text())
 PAGE = (DOCS / "how-to" / "monitor.md").read_text()
-LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route", "fault"}
+LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route", "fault", "kind"}
 OWN = "of one tenant, or of who looks; /metrics has sums alone"
 FIGURES: dict[str, str] = {
     "now_s": "eddy_board_seconds",
@@ -31,6 +31,7 @@ FIGURES: dict[str, str] = {
     "spans": "eddy_events_total",
     "faults": "eddy_faults_total",
     "tenants": "eddy_tenants_with_jobs",
+    "damaged": "eddy_damaged_records",
     "viewer": OWN,
     "operator": OWN,
     "epoch": "eddy_market_epoch",

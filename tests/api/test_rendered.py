@@ -23,7 +23,7 @@ async def test_a_page_says_the_same_again_and_what_changed_is_made_again(server:
         again = await client.get("/v1/jobs")
         alone = (await client.get(f"/v1/jobs/{job['id']}")).json()
     assert again.content == ended.content
-    assert again.json() == {"jobs": [alone], "next": None}
+    assert again.json() == {"jobs": [alone], "next": None, "damaged": []}
 
 
 def test_few_texts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +35,8 @@ def test_few_texts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known.find(records[0], offer) is None
     assert known.find(records[2], offer) == b"{}"
     assert known.find(records[2], object()) is None
-    assert json.loads(rendered.page([b"{}", b"{}"], "7")) == {"jobs": [{}, {}], "next": "7"}
+    assert json.loads(rendered.page([b"{}", b"{}"], "7", [3])) == {
+        "jobs": [{}, {}],
+        "next": "7",
+        "damaged": [3],
+    }

@@ -71,7 +71,7 @@ def run(engine: Engine) -> None:
 def everywhere(store: Store, job: int) -> list[JobRecord]:
     """A job by each way it is read."""
     place = store.jobs.get(TENANT, job).asked.array
-    found = [store.jobs.get(TENANT, job), store.jobs.page(TENANT)[0], store.jobs.wanted(Wanted(TENANT))[0][0]]
+    found = [store.jobs.get(TENANT, job), store.jobs.page(TENANT)[0], store.jobs.wanted(Wanted(TENANT)).records[0]]
     found += [record for record in store.jobs.under_way(TENANT, 9) if record.id == job]
     return found + ([] if place is None else [r for r in store.arrays.get(TENANT, place.id) if r.id == job])
 

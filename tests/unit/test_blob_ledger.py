@@ -35,7 +35,7 @@ def sha(data: bytes) -> str:
 
 
 def booked_and_kept(store: Store) -> tuple[int, int]:
-    return store.blobs.ledger.of(TENANT), sum(size for _, size in store.blobs.page(TENANT, "", 1000))
+    return store.blobs.ledger.of(TENANT), sum(size for _, size in store.blobs.page(TENANT, "", 1000).blobs)
 
 
 def test_what_was_there_when_it_began_to_come_is_booked_where_it_is_gone_in_the_end(store: Store) -> None:

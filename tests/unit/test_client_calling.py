@@ -48,7 +48,7 @@ def test_a_request_that_was_taken_and_takes_its_time_is_not_sent_twice() -> None
 def test_help_shows_what_a_call_answers() -> None:
     assert str(inspect.signature(Client.submit)).endswith("-> 'Job'")
     assert str(inspect.signature(AsyncClient.submit)).endswith("-> 'answers.Job'")
-    assert str(inspect.signature(Client.blobs)) == "(self) -> 'list[answers.Blob]'"
+    assert str(inspect.signature(Client.blobs)) == "(self) -> 'Listing[answers.Blob]'"
     with Client("http://eddy", "k") as client:
         assert list(inspect.signature(client.show).parameters) == ["job", "wait_s", "while_state"]
         assert inspect.getdoc(client.show) == inspect.getdoc(AsyncClient.show)

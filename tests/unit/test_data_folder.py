@@ -317,6 +317,7 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
     for number in (3, 5):
         record = store.jobs.get("a", number)
         assert (record.state, record.cause) == (JobState.FAILED, "storage-damaged")
+        assert record.submitted_unix_s > 1e9, "when it came is in the row still"
     assert len(store.jobs.page("a", limit=100)) == JOBS
     stop(data, store)
 

@@ -93,7 +93,7 @@ def test_what_is_on_disk_comes_before_the_row(store: Store, monkeypatch: pytest.
     monkeypatch.setattr(os, "fsync", note("fsync", os.fsync))
     monkeypatch.setattr(Path, "replace", note("rename", Path.replace))
     put(store, b"abc")
-    assert seen[:5] == ["fsync", "rename", "fsync", "BEGIN IMMED", "INSERT OR I"]
+    assert seen[:5] == ["fsync", "rename", "fsync", "BEGIN IMMED", "INSERT OR R"]
     seen.clear()
     finished(store, b"abc")
     assert seen[seen.index("fsync") :][:4] == ["fsync", "rename", "fsync", "BEGIN IMMED"]

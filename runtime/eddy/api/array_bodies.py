@@ -103,18 +103,22 @@ class Array(Answer):
     max_running: int | None = Field(description="Most jobs of it at once; null for any number.")
     ended: bool = Field(description="Whether all of them have ended.")
     counts: ArrayCounts = Field(description="How many are in which state.")
+    damaged: int = Field(default=0, description="Jobs in it whose state cannot be read; `counts` leaves them out.")
     links: dict[str, str] = Field(description="Addresses: `self`, and `jobs`, which lists them.")
 
 
-def array_answer(tenant: str, number: int, states: dict[JobState, int], max_running: int | None) -> Array:
-    """The array object; `number` is what it is told as."""
+def array_answer(
+    tenant: str, number: int, states: dict[JobState, int], max_running: int | None, damaged: int = 0
+) -> Array:
+    """The array object; `number` is what it is told as, `damaged` how many jobs are in a state that cannot be read."""
     return Array(
         id=number,
         tenant=tenant,
         max_running=max_running,
-        size=sum(states.values()),
+        size=sum(states.values()) + damaged,
         ended=all(state.is_final for state in states),
         counts=ArrayCounts(**{state.value: jobs for state, jobs in states.items()}),
+        damaged=damaged,
         links={"self": f"/v1/arrays/{number}", "jobs": f"/v1/jobs?array={number}&sort=oldest"},
     )
 

@@ -35,6 +35,7 @@ ARRAY: dict[str, Any] = {
         "running": 1,
         "succeeded": 1,
     },
+    "damaged": 0,
     "links": {"self": "/v1/arrays/17", "jobs": "/v1/jobs?array=17&sort=oldest"},
 }
 JOB_OF_KERNEL: dict[str, Any] = {
@@ -236,6 +237,7 @@ OVERVIEW: dict[str, Any] = {
         }
     ],
     "tenants": [],
+    "damaged": {},
 }
 APP: dict[str, Any] = {
     "name": "shift_only",

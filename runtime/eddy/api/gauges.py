@@ -83,6 +83,8 @@ def _kept(context: Context) -> Iterator[Metric]:
     store = context.store
     size, free = store.sizes
     yield _one("eddy_storage_ok", "0 while nothing can be kept: the log says why.", float(store.problem is None))
+    text = "Damaged records that were met since the start and passed over, by kind."
+    yield _labelled("eddy_damaged_records", text, "kind", store.damage.counts())
     yield _one("eddy_disk_free_bytes", "Room left where the data folder lies.", free)
     yield _one("eddy_database_bytes", "Bytes of the data base with its log.", size)
     yield _one(

@@ -6,13 +6,13 @@ keeps a stolen database from being searched offline.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
 from eddy.files import os_errors, write_private
+from eddy.store.secret import keyed_hash
 
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
@@ -58,7 +58,7 @@ class KeyHasher:
 
     def hash(self, key: str) -> str:
         """The hash of a key, as tenants' records hold it."""
-        return hmac.digest(self._secret, key.encode(), "sha256").hex()
+        return keyed_hash(self._secret, key)
 
 
 def load_secret(path: Path, first: bool) -> bytes:

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from eddy.api.keys import KeyHasher, new_key
-from eddy.core.errors import NotFound
+from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.files import damaged, os_errors, write_private
 from eddy.store import Store
@@ -36,6 +36,7 @@ def see_to_operator(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
         raise damaged(data.secret, f"is not the one {data.database.name} was written with", fix)
     if not known:
         store.commit(Commit(meta={_PROOF: proof}))
+    _mend(store, hasher, data)
     if _wants_key(store, hasher, data):
         key = new_key()
         # The file first: a start that is cut short between the two leaves a file that the next one replaces.
@@ -51,6 +52,20 @@ def _operator(store: Store) -> TenantRecord:
         return store.tenants.get(OPERATOR)
     except NotFound:
         return TenantRecord(OPERATOR, "", admin=True, quota=_UNBOUNDED)
+
+
+def _mend(store: Store, hasher: KeyHasher, data: DataFolder) -> None:
+    """Write the operator's tenant again where its record is damaged: who else is to mend things? Keys stay."""
+    try:
+        store.tenants.get(OPERATOR)
+    except NotFound:
+        return
+    except RecordDamaged:
+        with os_errors(data.key):
+            key = data.key.read_text(errors="replace").strip() if data.key.exists() else ""
+        hashed = hasher.hash(key) if key else ""
+        store.tenants.put(TenantRecord(OPERATOR, hashed, admin=True, quota=_UNBOUNDED))
+        _log.warning("the operator's record was damaged, and was written again: set its bounds and weight again")
 
 
 def _wants_key(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:

@@ -12,7 +12,7 @@ from eddy.api import examples
 from eddy.api.context import Context
 from eddy.api.rendering import job_answer, slot_answer
 from eddy.api.schemas import Answer, Job, Slot
-from eddy.core.errors import NotFound
+from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord
@@ -78,6 +78,10 @@ class Overview(Answer):
         description="For the operator: faults since the start, by code. Empty for a tenant, whose jobs say theirs."
     )
     tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
+    damaged: dict[str, int] = Field(
+        default_factory=dict,
+        description="For the operator: damaged records that were met since the start, by kind, where there are any.",
+    )
 
 
 def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | None = None) -> Overview:
@@ -117,13 +121,14 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
         spans=[span for span in done if span is not None],
         faults=dict(store.happened.faults) if viewer.admin else {},
         tenants=[_load(store, name, jobs) for name, jobs in loads.items()] if viewer.admin else [],
+        damaged={kind: count for kind, count in store.damage.counts().items() if count} if viewer.admin else {},
     )
 
 
 def _load(store: Store, tenant: str, jobs: dict[str, int]) -> TenantLoad:
     try:
         called = store.tenants.get(tenant).display_name
-    except NotFound:  # it has jobs of a version that knew it
+    except (NotFound, RecordDamaged):  # it has jobs of a version that knew it, or is damaged
         called = ""
     return TenantLoad(tenant=tenant, display_name=called, jobs=jobs)
 

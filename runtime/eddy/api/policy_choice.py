@@ -11,7 +11,7 @@ from eddy.api.policy import PRICE, policy_in_force
 from eddy.api.progress import least_of, watch_for
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import InvalidRequest, NotFound, RecordDamaged
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.hypervisor import calibration
 from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
@@ -96,6 +96,6 @@ def weight_of(store: Store, tenant: str) -> float:
     """
     try:
         weight = float(store.tenants.get(tenant).attributes.get("weight", 1.0))
-    except (NotFound, TypeError, ValueError):
+    except (NotFound, RecordDamaged, TypeError, ValueError):
         return 1.0
     return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0

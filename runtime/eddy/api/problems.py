@@ -27,7 +27,7 @@ from eddy.api.bodies import UnfitValue, printable
 from eddy.api.forms import IN_WORDS
 from eddy.api.keys import caller_in_use
 from eddy.api.paths import allowed
-from eddy.core.errors import BoardUnreachable, EddyError, StorageFailed
+from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
 from eddy.distribution import install_hint
 from eddy.logs import request_id
 from eddy.store.files import DamagedFile
@@ -103,6 +103,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         ),
         "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
         "storage-damaged": Entry(503, "What was kept is damaged", "The log names the file; restore it from a backup."),
+        "record-damaged": Entry(
+            500, "A stored record is damaged", "Others can be read; `eddy doctor` names it, a backup may have it whole."
+        ),
         "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),
         "storage-failed": Entry(503, "The data folder cannot be used", "The log says what the system reported."),
         "pool-unreachable": Entry(
@@ -260,11 +263,13 @@ def _of_eddy_error(request: Request, failure: EddyError) -> JSONResponse:
 def _of_storage(request: Request, failure: StorageFailed | DamagedFile) -> JSONResponse:
     """Where files lie is the operator's matter: the log has it, and the answer only for an operator."""
     name, where = request_id.get(), {"path": str(failure.path)} if isinstance(failure, DamagedFile) else {}
-    _log.error("storage", code=failure.code, cause=failure.message, **where)
+    how = {"how": str(failure.details["how"])} if "how" in failure.details else {}
+    _log.error("storage", code=failure.code, cause=failure.message, **how, **where)
     caller = caller_in_use.get()
     if caller is not None and caller.admin:
         return respond(request, failure.code, failure.message, **{**failure.details, **where})
-    said = f"{failure.message}." if isinstance(failure, DamagedFile) else f"{KINDS[failure.code].title}."
+    own = isinstance(failure, (DamagedFile, RecordDamaged))
+    said = f"{failure.message}." if own else f"{KINDS[failure.code].title}."
     detail = f"{said} The operator finds the cause in the server's log beside {name}."
     return respond(request, failure.code, detail, request_id=name)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eddy.api.schemas import JobSlowdown
 from eddy.board.port import BoardPort
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, RecordDamaged
 from eddy.core.records import JobRecord
 from eddy.hypervisor import calibration
 from eddy.hypervisor.market_loop import PriceLoop
@@ -50,7 +50,7 @@ def least_of(store: Store, tenant: str) -> float:
     """Normalised progress a tenant was promised: its attribute `min_progress`, 0 where none will do."""
     try:
         least = float(store.tenants.get(tenant).attributes.get("min_progress", 0.0))
-    except (NotFound, TypeError, ValueError):
+    except (NotFound, RecordDamaged, TypeError, ValueError):
         return 0.0
     return least if 0 <= least <= 1 else 0.0
 

@@ -45,6 +45,7 @@ def text_of(job: Job) -> bytes:
     return Job.__pydantic_serializer__.to_json(job)
 
 
-def page(jobs: Sequence[bytes], following: str | None) -> bytes:
+def page(jobs: Sequence[bytes], following: str | None, damaged: Sequence[int]) -> bytes:
     """A page, as `JobPage` has it."""
-    return b'{"jobs":[' + b",".join(jobs) + b'],"next":' + json.dumps(following).encode() + b"}"
+    rest = f'],"next":{json.dumps(following)},"damaged":{json.dumps(list(damaged))}}}'
+    return b'{"jobs":[' + b",".join(jobs) + rest.encode()

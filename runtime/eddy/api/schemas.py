@@ -230,6 +230,9 @@ class JobPage(Answer):
 
     jobs: list[Job] = Field(description="Jobs, newest first.")
     next: str | None = Field(description="Cursor of the next page, or null on the last.")
+    damaged: list[int] = Field(
+        default_factory=list, description="Jobs that belong on this page, and whose records cannot be read."
+    )
 
 
 class Blob(Answer):
@@ -300,6 +303,9 @@ class BlobPage(Answer):
 
     blobs: list[Blob] = Field(description="Their names and sizes.")
     next: str | None = Field(description="Cursor of the page after this one; null for the last.")
+    damaged: list[str] = Field(
+        default_factory=list, description="Blobs that belong on this page, and whose records cannot be read."
+    )
 
 
 class Slot(Answer):
@@ -374,6 +380,9 @@ class TenantList(Answer):
     model_config = shown({"tenants": [examples.TENANT]})
 
     tenants: list[Tenant] = Field(description="Tenants, by name.")
+    damaged: list[str] = Field(
+        default_factory=list, description="Tenants whose records cannot be read; adding one again mends it."
+    )
 
 
 class Key(Answer):
@@ -405,6 +414,9 @@ class KeyList(Answer):
     model_config = shown({"keys": [examples.KEY]})
 
     keys: list[Key] = Field(description="Also those that have ended.")
+    damaged: list[str] = Field(
+        default_factory=list, description="For the operator: keys whose records cannot be read; they open nothing."
+    )
 
 
 class Health(Answer):

@@ -74,6 +74,7 @@ def verify_log(
     """
     from eddy.api.keys import KeyHasher, load_secret
     from eddy.store.audit import load_entry, read_head, verify
+    from eddy.store.database import text_or_bytes
     from eddy.store.faults import storage_errors
     from eddy.store.folder import database_of
 
@@ -86,7 +87,7 @@ def verify_log(
             storage_errors(database),
             contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as rows,
         ):
-            rows.row_factory = sqlite3.Row
+            rows.row_factory, rows.text_factory = sqlite3.Row, text_or_bytes
             entries = [load_entry(row) for row in rows.execute("SELECT * FROM audit ORDER BY seq")]
         signed = _signed(boardd, notary)
         verdict = verify(entries, last, hasher.hash, head, [(each.number, each.chain) for each in signed])

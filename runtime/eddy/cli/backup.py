@@ -24,7 +24,9 @@ def backup(
     data: Data = DATA,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the data folder, while the server works in it too; exit code 1 where files in it were damaged already.
+    """Copy the data folder, while the server works in it too; exit code 1 where something in it was damaged already.
+
+    Every record, file and entry of the audit log is read and compared; what is damaged is named. The rest is backed up.
 
     Run it as the server's user. The backup has the secret and the operator's key in it: keep it as private as those.
     """
@@ -69,6 +71,6 @@ def _say(note: BackupNote, as_json: bool, done: str) -> None:
         print_json(described(note))
         return
     for each in note.damaged:
-        say(f"eddy: left out: {each}")
+        say(f"eddy: damaged: {each}")
     taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(note.taken_unix_s))
     say(f"eddy: {done}: {note.jobs} jobs, {note.files} files, {note.size_bytes} bytes, of {taken}")

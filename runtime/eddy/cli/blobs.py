@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.output import Column, errors_in_one_line, print_json, say, table, write_bytes
+from eddy.cli.output import Column, errors_in_one_line, print_json, say, say_damaged, table, write_bytes
 
 app = typer.Typer(help="Inputs kept on the server, by their sha256.", invoke_without_command=True)
 Sha256 = Annotated[str, typer.Argument(metavar="SHA256", help="Of the bytes, as `eddy blobs` shows it.")]
@@ -23,6 +23,7 @@ def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
         return
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.blobs()
+    say_damaged("blobs", found.damaged)
     if as_json:
         print_json({"blobs": found})
         return

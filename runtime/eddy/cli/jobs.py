@@ -39,7 +39,7 @@ from eddy.cli.job_filters import (
 from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, usual
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
-from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say, seconds, table_width
+from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say, say_damaged, seconds, table_width
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
@@ -198,6 +198,7 @@ def jobs(
             submitted_before=moment(before),
             sort=sort,
         )
+        say_damaged("jobs", found.damaged)
         chosen = columns.split(",") if columns else usual(found, table_width() if form == "table" else None)
         if as_json:
             print_json({"jobs": found})

@@ -70,6 +70,13 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def say_damaged(what: str, damaged: Sequence[object]) -> None:
+    """Say what is missing from a list, for its records cannot be read; nothing where nothing is."""
+    if damaged:
+        names = ", ".join(map(str, damaged[:10])) + (" and others" if len(damaged) > 10 else "")
+        say(f"eddy: {len(damaged)} damaged {what} left out: {names}; `eddy doctor` beside the server says more")
+
+
 def shown(text: str) -> str:
     """A text of somebody else's as a terminal may have it: what would steer the terminal is spelled out."""
     return _STEERS.sub(lambda found: repr(found[0])[1:-1], text)

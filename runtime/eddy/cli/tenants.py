@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.output import Column, errors_in_one_line, print_json, say, say_damaged, table
 
 tenant = typer.Typer(help="Tenants and their bounds (the operator's key is needed).", no_args_is_help=True)
 key = typer.Typer(help="API keys: several a tenant, shown once, scoped, expiring.", no_args_is_help=True)
@@ -101,6 +101,7 @@ def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None
     """List tenants, their weights and bounds."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.tenants()
+    say_damaged("tenants", found.damaged)
     if as_json:
         print_json({"tenants": found})
     else:
@@ -184,6 +185,7 @@ def key_list(
     """List keys: your own, or everyone's for the operator."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.keys(of)
+    say_damaged("keys", found.damaged)
     if as_json:
         print_json({"keys": found})
         return

@@ -8,6 +8,7 @@ from eddy.client import answers
 from eddy.client.calling import Caller, call
 from eddy.client.operations import Operation
 from eddy.client.sendable import quoted
+from eddy.client.views import Listing
 
 
 class AccountCalls(Caller):
@@ -19,11 +20,10 @@ class AccountCalls(Caller):
         return self.transport.answering(answers.SessionAnswer, "GET", "/v1/session")
 
     @call
-    def keys(self, tenant: str = "") -> Operation[list[answers.Key]]:
+    def keys(self, tenant: str = "") -> Operation[Listing[answers.Key]]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        return list(
-            (yield from self.transport.answering(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant}))["keys"]
-        )
+        found = yield from self.transport.answering(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})
+        return Listing(found["keys"], found.get("damaged", ()))
 
     @call
     def make_key(self, /, **fields: Any) -> Operation[answers.KeyMade]:

@@ -34,8 +34,8 @@ class AppList(TypedDict):
     """Applications, by name."""
 
 
-class Array(TypedDict):
-    """An array of jobs."""
+class _Array(TypedDict):
+    """What every `Array` has."""
 
     id: int
     """Its id, which no job has."""
@@ -51,6 +51,13 @@ class Array(TypedDict):
     """How many are in which state."""
     links: dict[str, str]
     """Addresses: `self`, and `jobs`, which lists them."""
+
+
+class Array(_Array, total=False):
+    """An array of jobs."""
+
+    damaged: int
+    """Jobs in it whose state cannot be read; `counts` leaves them out."""
 
 
 class ArrayCounts(TypedDict, total=False):
@@ -111,13 +118,20 @@ class Blob(TypedDict):
     """Its size."""
 
 
-class BlobPage(TypedDict):
-    """Some of your blobs, in order of their hashes."""
+class _BlobPage(TypedDict):
+    """What every `BlobPage` has."""
 
     blobs: list[Blob]
     """Their names and sizes."""
     next: str | None
     """Cursor of the page after this one; null for the last."""
+
+
+class BlobPage(_BlobPage, total=False):
+    """Some of your blobs, in order of their hashes."""
+
+    damaged: list[str]
+    """Blobs that belong on this page, and whose records cannot be read."""
 
 
 class BoardTime(TypedDict):
@@ -452,13 +466,20 @@ class JobError(_JobError, total=False):
     """Item that failed; null where no single one did."""
 
 
-class JobPage(TypedDict):
-    """A page of jobs, newest first."""
+class _JobPage(TypedDict):
+    """What every `JobPage` has."""
 
     jobs: list[Job]
     """Jobs, newest first."""
     next: str | None
     """Cursor of the next page, or null on the last."""
+
+
+class JobPage(_JobPage, total=False):
+    """A page of jobs, newest first."""
+
+    damaged: list[int]
+    """Jobs that belong on this page, and whose records cannot be read."""
 
 
 class JobRetries(TypedDict):
@@ -561,11 +582,18 @@ class Key(TypedDict):
     """Whether it is good at this moment."""
 
 
-class KeyList(TypedDict):
-    """Keys, oldest first."""
+class _KeyList(TypedDict):
+    """What every `KeyList` has."""
 
     keys: list[Key]
     """Also those that have ended."""
+
+
+class KeyList(_KeyList, total=False):
+    """Keys, oldest first."""
+
+    damaged: list[str]
+    """For the operator: keys whose records cannot be read; they open nothing."""
 
 
 class KeyMade(TypedDict):
@@ -724,8 +752,8 @@ class MarketShare(TypedDict):
     """Whether F and throughput are a guess: not all of its kernels have run on such a cluster."""
 
 
-class Overview(TypedDict):
-    """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
+class _Overview(TypedDict):
+    """What every `Overview` has."""
 
     now_s: float
     """Board time."""
@@ -753,6 +781,13 @@ class Overview(TypedDict):
     """For the operator: faults since the start, by code. Empty for a tenant, whose jobs say theirs."""
     tenants: list[TenantLoad]
     """For the operator: who has jobs under way. Empty for a tenant."""
+
+
+class Overview(_Overview, total=False):
+    """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
+
+    damaged: dict[str, int]
+    """For the operator: damaged records that were met since the start, by kind, where there are any."""
 
 
 class PolicyInForce(TypedDict):
@@ -969,11 +1004,18 @@ class Tenant(TypedDict):
     """What the operator keeps with it."""
 
 
-class TenantList(TypedDict):
-    """Tenants, by name."""
+class _TenantList(TypedDict):
+    """What every `TenantList` has."""
 
     tenants: list[Tenant]
     """Tenants, by name."""
+
+
+class TenantList(_TenantList, total=False):
+    """Tenants, by name."""
+
+    damaged: list[str]
+    """Tenants whose records cannot be read; adding one again mends it."""
 
 
 class TenantLoad(TypedDict):

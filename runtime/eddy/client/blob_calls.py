@@ -8,6 +8,7 @@ from eddy.client.exchange import Exchange
 from eddy.client.operations import Operation
 from eddy.client.parts import PART_BYTES, put_in_parts
 from eddy.client.sendable import quoted
+from eddy.client.views import Listing
 from eddy.core.errors import NotFound
 
 
@@ -20,13 +21,14 @@ class BlobCalls(Caller):
         return putting(self.transport, data)
 
     @call
-    def blobs(self) -> Operation[list[answers.Blob]]:
+    def blobs(self) -> Operation[Listing[answers.Blob]]:
         """Every blob you keep: `sha256` and `bytes`, in order of the hashes."""
-        found: list[answers.Blob] = []
+        found = Listing[answers.Blob]()
         cursor: str | None = ""
         while cursor is not None:
             page = yield from self.transport.answering(answers.BlobPage, "GET", "/v1/blobs", params={"cursor": cursor})
             found += page["blobs"]
+            found.damaged += page.get("damaged", [])
             cursor = page["next"]
         return found
 

@@ -158,6 +158,7 @@ def found_jobs(exchange: Exchange, limit: int | None, filters: Mapping[str, Any]
         given = {name: value for name, value in wanted.items() if value is not None}
         page = yield from exchange.answering(answers.JobPage, "GET", "/v1/jobs", params=given)
         found += page["jobs"]
+        found.damaged += page.get("damaged", [])
         cursor = page["next"]
         if cursor is None or (limit and len(found) >= limit):
             return found

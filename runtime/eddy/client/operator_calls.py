@@ -9,6 +9,7 @@ from eddy.client import answers
 from eddy.client.calling import Caller, call
 from eddy.client.operations import Operation
 from eddy.client.sendable import quoted
+from eddy.client.views import Listing
 
 
 class OperatorCalls(Caller):
@@ -81,9 +82,10 @@ class OperatorCalls(Caller):
         return self.transport.answering(answers.TenantWithKey, "POST", "/v1/admin/tenants", body=body)
 
     @call
-    def tenants(self) -> Operation[list[answers.Tenant]]:
+    def tenants(self) -> Operation[Listing[answers.Tenant]]:
         """Every tenant (operators)."""
-        return list((yield from self.transport.answering(answers.TenantList, "GET", "/v1/admin/tenants"))["tenants"])
+        found = yield from self.transport.answering(answers.TenantList, "GET", "/v1/admin/tenants")
+        return Listing(found["tenants"], found.get("damaged", ()))
 
     @call
     def change_tenant(

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from eddy.client import answers, pictures
 
+T = TypeVar("T")
 
-class JobList(list[answers.Job]):
+
+class Listing(list[T]):
+    """What a list of the server's has.
+
+    Args:
+        found: What it shows.
+        damaged: Names of what belongs there too, and whose records cannot be read.
+    """
+
+    def __init__(self, found: Iterable[T] = (), damaged: Iterable[int | str] = ()) -> None:
+        super().__init__(found)
+        self.damaged = list(damaged)
+
+
+class JobList(Listing[answers.Job]):
     """Jobs as `GET /v1/jobs` gives them."""
 
     def _repr_html_(self) -> str:

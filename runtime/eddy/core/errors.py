@@ -26,6 +26,7 @@
         ├── StorageFull         the disk is full; work continues once there is space
         ├── StorageReadOnly     it may be read, not written
         ├── StorageDamaged      what is there is not what was written
+        │   └── RecordDamaged   one record is not; all others can be read
         └── StorageInUse        another process has it
 
 Each class carries a stable `code`, an HTTP-free summary of what went wrong. `eddy.api.problems` maps codes to
@@ -191,6 +192,13 @@ class StorageDamaged(StorageFailed):
     """What is there is not what was written; the message names the file, and what helps."""
 
     code = "storage-damaged"
+
+
+class RecordDamaged(StorageDamaged):
+    """One record is not what was written, and whatever does not need it goes on; the message is for whose it is.
+    `details["how"]` says, for the operator, how it shows."""
+
+    code = "record-damaged"
 
 
 class StorageInUse(StorageFailed):

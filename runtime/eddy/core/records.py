@@ -241,6 +241,8 @@ class JobEventKind(str, enum.Enum):
     """It failed and begins again; `detail` has the cause."""
     RECOVERED = "recovered"
     """A restarted hypervisor, or board, took the job up again."""
+    DAMAGED = "damaged"
+    """Stands in the place of an entry that cannot be read any more; nothing is written as this."""
 
 
 @dataclass(frozen=True, slots=True)

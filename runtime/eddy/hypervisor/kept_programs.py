@@ -35,5 +35,5 @@ def _read(text: str) -> Program | None:
     """The same text gives the same program while it is remembered: thousands of jobs may run one kernel."""
     try:
         return Program.from_json(text)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return None

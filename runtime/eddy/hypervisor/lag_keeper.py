@@ -36,7 +36,7 @@ class LagKeeper:
         try:
             found = json.loads(self._kept or "{}")
             return {int(slot): {str(t): float(lag) for t, lag in lags.items()} for slot, lags in found.items()}
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
             _log.warning("what tenants owe on clusters cannot be read, and is forgiven: %s", error)
             return {}
 

@@ -196,7 +196,7 @@ def _text(epoch: Epoch) -> str:
 def _read(body: str) -> Epoch | None:
     try:
         return _epoch(json.loads(body))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
         return None
 
 

@@ -65,6 +65,7 @@ from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import Commit, StoredJob
+from eddy.store.typed import finite
 from eddy.store.usage import ACCOUNTED
 
 _log = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ def recover(
         price: Shares the cores of GPU clusters; None where kernels take whole slots.
     """
     if price is not None:
-        price.life = int(store.meta("life", "0")) + 1
+        price.life = store.value("life", 0, int) + 1
         store.commit(Commit(meta={"life": str(price.life)}))
     state = board.state()
     clock = _clock(store, state)
@@ -185,9 +186,11 @@ def _count_time(store: Store, machine: Machine, now_s: float) -> None:
 
 def _clock(store: Store, state: BoardState) -> LastTimes:
     """Go on counting where the last life stopped, if the board's clock or events restarted."""
-    seen, offset_s = int(store.meta("seen", "-1")), float(store.meta("offset_s", "0"))
+    # Where it cannot be read, no event counts that the board still has: jobs go on from their last results.
+    seen = store.value("seen", -1, int, damaged=state.next_seq - 1)
+    offset_s = store.value("offset_s", 0.0, finite)
     # Use may be written down later than anything else; what was charged once must not pass again.
-    last_s = max(float(store.meta("now_s", "0")), int(store.meta(ACCOUNTED, "0")) / 1e9)
+    last_s = max(store.value("now_s", 0.0, finite), store.value(ACCOUNTED, 0, int) / 1e9)
     if seen >= state.next_seq:
         seen = -1
     if state.now_s + offset_s < last_s:
@@ -309,8 +312,12 @@ def _adopt_slots(
         actual = state.slots[index]
         known = MachineSlot(index, fresh.load_s, since_s=now_s, drained=fresh.drained)
         snapshot = snapshots.get(index)
-        if snapshot is not None:
-            _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)
+        if snapshot:
+            try:
+                _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)
+            except (KeyError, TypeError, ValueError) as error:
+                _log.error("what was kept of slot %d is damaged, and is passed over: %r", index, error)
+                known = MachineSlot(index, fresh.load_s, since_s=now_s, drained=fresh.drained)
         if actual.phase is SlotPhase.LOADING and known.phase is not Phase.LOADING:
             known.phase = Phase.LOADING
         if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING:

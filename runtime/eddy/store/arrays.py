@@ -14,7 +14,7 @@ from eddy.core.records import JobRecord
 from eddy.store.database import Database
 from eddy.store.listing import microseconds
 from eddy.store.numbers import Numbers
-from eddy.store.rows import RECORD, dump_request, record_of, text_hash
+from eddy.store.rows import RECORD, dump_request, text_hash
 from eddy.store.submission import Submission
 from eddy.store.submissions import Check, Group, Submissions, new_record
 
@@ -91,7 +91,7 @@ class Arrays:
         return None if row is None else str(row["tenant"])
 
     def get(self, tenant: str, array: int) -> tuple[JobRecord, ...]:
-        """The jobs of an array, in order.
+        """The jobs of an array, in order; damaged ones are left out.
 
         Raises:
             NotFound: There is no such array of this tenant.
@@ -100,7 +100,7 @@ class Arrays:
         rows = self._db.rows(query, array, tenant)
         if not rows:
             raise self.not_found(array)
-        return tuple(sorted(map(record_of, rows), key=lambda record: record.id))
+        return tuple(sorted(self._submissions.jobs.legible(rows), key=lambda record: record.id))
 
     def not_found(self, array: int) -> NotFound:
         """Why an array cannot be had; the same for one that is not there, for another tenant's, and for a job."""
@@ -108,21 +108,32 @@ class Arrays:
         return NotFound(f"There is no array {told}; a job is shown by `eddy job`.", field="array", asked=told)
 
     def states(self, tenant: str, array: int) -> dict[JobState, int]:
-        """How many jobs of an array are in which state.
+        """How many jobs of an array are in which state; those whose state cannot be read are left out.
 
         Raises:
             NotFound: There is no such array of this tenant.
         """
         query = "SELECT state, count(*) AS jobs FROM job WHERE array = ? AND tenant = ? GROUP BY state"
-        found = {JobState(row["state"]): int(row["jobs"]) for row in self._db.rows(query, array, tenant)}
-        if not found:
+        rows = self._db.rows(query, array, tenant)
+        if not rows:
             raise self.not_found(array)
-        return found
+        known = {state.value: state for state in JobState}
+        return {known[row["state"]]: int(row["jobs"]) for row in rows if row["state"] in known}
+
+    def size(self, tenant: str, array: int) -> int:
+        """How many jobs an array has, those among them whose state cannot be read."""
+        row = self._db.row("SELECT count(*) AS jobs FROM job WHERE array = ? AND tenant = ?", array, tenant)
+        return 0 if row is None else int(row["jobs"])
 
     def max_running(self, array: int) -> int | None:
         """Most jobs of an array at once; None for any number."""
         row = self._db.row(f"SELECT {RECORD} FROM job WHERE array = ? LIMIT 1", array)
-        return None if row is None else record_of(row).asked.max_running
+        if row is None:
+            return None
+        for record in self._submissions.jobs.legible([row]):
+            return record.asked.max_running
+        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE array = ?", array)
+        return next((record.asked.max_running for record in self._submissions.jobs.legible(rows)), None)
 
     def request_cancel(self, tenant: str, array: int) -> tuple[int, ...]:
         """Note that all jobs of an array shall end that have not; answers which. It is durable once the store has

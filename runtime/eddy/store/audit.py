@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -18,10 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.core.errors import UnknownCursor
+from eddy.core.errors import RecordDamaged, UnknownCursor
 from eddy.files import os_errors, write_private
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
+from eddy.store.rows import parsed
 from eddy.store.schema import MIGRATIONS, UPGRADED_FROM
+from eddy.store.typed import well_typed
 
 HEAD = "audit.head"
 """Name of the head's file, in the data folder."""
@@ -104,7 +109,8 @@ class Audit:
         row = self._db.row("SELECT value FROM meta WHERE key = ?", UPGRADED_FROM)
         if row is None:
             return
-        facts = {"from_schema": int(row["value"]), "to_schema": len(MIGRATIONS)}
+        known = str(row["value"])
+        facts: dict[str, Any] = {"from_schema": int(known) if known.isdecimal() else 0, "to_schema": len(MIGRATIONS)}
         if read_head(self._folder) is None:
             facts["without_head"] = True
         self.note(sign, "", "", "upgrade-data-folder", facts)
@@ -161,23 +167,38 @@ class Audit:
             message = f"There is no entry {after} in this log: ask without `after`, which begins with the first one."
             raise UnknownCursor(message, field="after", asked=after)
         query = "SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
-        return tuple(load_entry(row) for row in self._db.rows(query, after, limit))
+        return self._loaded(self._db.rows(query, after, limit))
+
+    def _loaded(self, rows: Iterable[sqlite3.Row]) -> tuple[AuditEntry, ...]:
+        entries = tuple(map(load_entry, rows))
+        for entry in entries:
+            if set(entry.facts) == {"damaged"}:
+                self._db.damage.note(RecordKind.AUDIT, entry.seq, "it is not what was written")
+        return entries
 
     def latest(self, count: int) -> tuple[AuditEntry, ...]:
         """The latest entries, in order."""
         query = "SELECT * FROM (SELECT * FROM audit ORDER BY seq DESC LIMIT ?) ORDER BY seq"
-        return tuple(load_entry(row) for row in self._db.rows(query, count))
+        return self._loaded(self._db.rows(query, count))
 
 
 def load_entry(row: sqlite3.Row) -> AuditEntry:
-    """An entry from its row; facts that are no JSON are kept as text: the chain says that they were changed."""
+    """An entry from its row. Of one that is damaged stands what can be shown, with `damaged` among its facts: the chain
+    says that it was changed."""
     try:
-        facts = json.loads(row["facts"])
-    except ValueError:
-        facts = None
-    if not isinstance(facts, dict):
-        facts = {"damaged": row["facts"]}
-    return AuditEntry(row["seq"], row["at_unix_s"], row["actor"], row["key"], row["action"], facts, row["chain"])
+        return _whole(row)
+    except RecordDamaged:
+        at_s = row["at_unix_s"] if isinstance(row["at_unix_s"], float) and math.isfinite(row["at_unix_s"]) else 0.0
+        actor, key, action = (str(row[name]) for name in ("actor", "key", "action"))
+        facts = {"damaged": str(row["facts"])}
+        return AuditEntry(row["seq"], at_s, actor, key, action, facts, str(row["chain"]))
+
+
+@legible("an entry of the audit log")
+def _whole(row: sqlite3.Row) -> AuditEntry:
+    facts = parsed(row["facts"])
+    entry = AuditEntry(row["seq"], row["at_unix_s"], row["actor"], row["key"], row["action"], facts, row["chain"])
+    return well_typed(entry)
 
 
 @dataclass(frozen=True, slots=True)

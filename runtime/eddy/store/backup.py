@@ -11,7 +11,8 @@
 The data base is copied by SQLite's online backup, which sees one instant of it. The files its rows name are copied
 afterwards: blobs never change under their hash, and outputs only grow beyond what the rows of that instant say. A file
 that went meanwhile (a tenant deleted a blob) makes the copy of the data base one too old, so another is taken; a file
-that is still missing then, or is not what its row says, is damaged. The backup goes on without it and names it.
+that is still missing then, or is not what its row says, is damaged. The backup goes on without it and names it. Then
+every row of the copy is read, and the chain of the audit log is followed; what is not what was written is named too.
 """
 
 from __future__ import annotations
@@ -33,8 +34,16 @@ from eddy.files import (
     sync_folder,
     write_private,
 )
-from eddy.store import files
-from eddy.store.audit import HEAD
+from eddy.store.audit import HEAD, read_head
+from eddy.store.examined import (
+    APPLICATIONS,
+    damaged_applications,
+    damaged_audit,
+    damaged_records,
+    listed,
+    pieces,
+    reading,
+)
 from eddy.store.files import DamagedFile, Draft, make_folder
 from eddy.store.folder import database_of
 from eddy.store.kinds import check_kinds
@@ -43,7 +52,6 @@ from eddy.store.snapshot import Named, snapshot
 
 FORMAT = 1
 NOTE, SUMS, UNFINISHED = "backup.json", "SHA256SUMS", "unfinished"
-APPLICATIONS = "applications"
 TRIES = 5
 """Copies of the data base that are taken at most, where files go while they are copied."""
 
@@ -60,7 +68,8 @@ class BackupNote:
         files: How many files, this note and the list of hashes left out.
         size_bytes: Of all of them.
         jobs: How many jobs, ended ones too.
-        damaged: Files that were damaged in the data folder already, and are not in the backup.
+        damaged: What was damaged in the data folder already: files, which are not in the backup, and records and
+            entries of the audit log, which are in it as they were found.
         sums_sha256: Hash of the list of hashes.
     """
 
@@ -114,7 +123,10 @@ def back_up(data: Path, into: Path) -> BackupNote:
     _drop_stale(into, {each.path for each in named}, copy)
     _copy_others(data, into, secret.name, copy)
     copy.sums[database.name] = _hash(into / database.name)
-    return _finish(into, schema, jobs, copy)
+    with reading(into / database.name) as rows:
+        records = listed(damaged_records(rows))
+        audit = damaged_audit(rows, (into / secret.name).read_bytes(), read_head(into))
+    return _finish(into, schema, jobs, copy, (*records, *audit, *damaged_applications(into)))
 
 
 def _begin(data: Path, into: Path) -> None:
@@ -161,15 +173,8 @@ def _copy_named(data: Path, into: Path, named: Named, copy: _Copy) -> None:
     target = into / named.path
     draft = Draft(make_folder(target.parent))
     try:
-        for part in named.parts:
-            if part.place != draft.size_bytes:
-                raise files.damaged(data / named.path, named.what, f"it has a gap before byte {part.place}")
-            digest = hashlib.sha256()
-            for piece in files.pieces(data / named.path, part.place, part.size_bytes, named.what):
-                digest.update(piece)
-                draft.write(piece)
-            how = f"the sha256 of bytes {part.place} to {part.place + part.size_bytes} is {digest.hexdigest()}"
-            files.check(digest.hexdigest() == part.sha256, data / named.path, named.what, how)
+        for piece in pieces(data, named):
+            draft.write(piece)
         draft.settle()
         draft.keep(target)
         copy.sums[named.path], copy.parts[named.path] = draft.sha256, named.parts
@@ -221,7 +226,7 @@ def _hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _finish(into: Path, schema: int, jobs: int, copy: _Copy) -> BackupNote:
+def _finish(into: Path, schema: int, jobs: int, copy: _Copy, damaged: tuple[str, ...]) -> BackupNote:
     lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(copy.sums.items()))
     write_private(into / SUMS, lines.encode())
     with os_errors(into):
@@ -235,7 +240,7 @@ def _finish(into: Path, schema: int, jobs: int, copy: _Copy) -> BackupNote:
         len(copy.sums),
         size,
         jobs,
-        tuple(copy.damaged[path] for path in sorted(copy.damaged)),
+        (*(copy.damaged[path] for path in sorted(copy.damaged)), *damaged),
         _hash(into / SUMS),
     )
     write_private(into / NOTE, (dump(note) + "\n").encode())

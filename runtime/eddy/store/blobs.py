@@ -6,20 +6,25 @@ The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row say
 from __future__ import annotations
 
 import logging
+import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import Quota
 from eddy.files import sync_folder
 from eddy.store import files
 from eddy.store.blob_file import BlobFile
 from eddy.store.blob_sizes import Sizes
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
 from eddy.store.ledger import Ledger
 from eddy.store.names import INCOMING, tenant_folder
 from eddy.store.numbers import Numbers
@@ -38,6 +43,41 @@ class Settled(Protocol):
 
     def keep(self, path: Path) -> None:
         """Give it its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobListing:
+    """Some blobs of a tenant.
+
+    Attributes:
+        blobs: Hashes and sizes, in order.
+        damaged: Those that belong there too, and whose rows cannot be read.
+        following: Where it ends, for the page after it; None on the last.
+    """
+
+    blobs: tuple[tuple[str, int], ...]
+    damaged: tuple[str, ...]
+    following: str | None
+
+
+@legible("a blob's row")
+def _bytes(size: object) -> int:
+    if type(size) is not int or size < 0:
+        raise TypeError(f"it has {size!r:.40} bytes")
+    return size
+
+
+def sized(row: sqlite3.Row) -> tuple[str, int]:
+    """A blob's hash and size from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    return row["sha256"], _bytes(row["bytes"])
+
+
+def _called(tenant: str, sha256: str) -> str:
+    return f"{sha256} of tenant {tenant}"
 
 
 class Blobs:
@@ -60,8 +100,8 @@ class Blobs:
         self._sizes, self._verified = Sizes(), Verified()
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
-        rows = db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
-        self.ledger = Ledger({row["tenant"]: row["n"] for row in rows}, quota)
+        query = "SELECT tenant, sum(bytes) AS n FROM blob WHERE typeof(bytes) = 'integer' GROUP BY tenant"
+        self.ledger = Ledger({row["tenant"]: row["n"] for row in db.rows(query)}, quota)
 
     # On the way in ------------------------------------------------------------------------------------------------
 
@@ -106,7 +146,7 @@ class Blobs:
         """
         path, size = self._blob_path(tenant, sha256), draft.size_bytes
         with self._naming:
-            before = self.size_bytes(tenant, sha256)
+            before = self._known_bytes(tenant, sha256)
             try:
                 files.make_folder(path.parent)
                 if before is None and size > booked:
@@ -116,10 +156,11 @@ class Blobs:
                 sync_folder(path.parent)
                 values = tenant, sha256, size
                 with self._db.transaction() as db:
-                    db.execute("INSERT OR IGNORE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
+                    db.execute("INSERT OR REPLACE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
+                self._db.damage.mended(RecordKind.BLOB, _called(tenant, sha256))
                 return before is None
             finally:
-                after = self.size_bytes(tenant, sha256)
+                after = self._known_bytes(tenant, sha256)
                 if after is None:
                     with suppress(OSError):
                         path.unlink(missing_ok=True)
@@ -127,7 +168,7 @@ class Blobs:
 
     # There --------------------------------------------------------------------------------------------------------
 
-    def page(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
+    def page(self, tenant: str, after: str, limit: int) -> BlobListing:
         """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
 
         Args:
@@ -136,11 +177,16 @@ class Blobs:
             limit: At most so many.
         """
         query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
-        return tuple((row["sha256"], row["bytes"]) for row in self._db.rows(query, tenant, after, limit))
+        rows = [row for row in self._db.rows(query, tenant, after, limit) if isinstance(row["sha256"], str)]
+        name = partial(_called, tenant)
+        found = self._db.damage.legible(RecordKind.BLOB, rows, lambda row: name(row["sha256"]), sized)
+        sizes = dict(found)
+        damaged = tuple(row["sha256"] for row in rows if row["sha256"] not in sizes)
+        return BlobListing(tuple(sizes.items()), damaged, rows[-1]["sha256"] if len(rows) == limit else None)
 
     def has(self, tenant: str, sha256: str) -> bool:
         """Whether the tenant has uploaded these bytes, and they are still there; uploading what is not mends it."""
-        size = self.size_bytes(tenant, sha256)
+        size = self._known_bytes(tenant, sha256)
         if size is None:
             return False
         with suppress(OSError):
@@ -149,16 +195,28 @@ class Blobs:
         return False
 
     def size_bytes(self, tenant: str, sha256: str) -> int | None:
-        """Size of a blob, or None where there is none of that hash."""
+        """Size of a blob, or None where there is none of that hash.
+
+        Raises:
+            RecordDamaged: There is one, and how large it is cannot be read; putting it again mends that.
+        """
         known = self._sizes.get(tenant, sha256)
         if known is not None:
             return known
         rows = self._db.fresh_rows("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
         if not rows:
             return None
+        with self._db.damage.named(RecordKind.BLOB, _called(tenant, sha256)):
+            size = _bytes(rows[0]["bytes"])
         if self._db.in_transaction:  # where it cannot be deleted between the two
-            self._sizes.put(tenant, sha256, int(rows[0]["bytes"]))
-        return int(rows[0]["bytes"])
+            self._sizes.put(tenant, sha256, size)
+        return size
+
+    def _known_bytes(self, tenant: str, sha256: str) -> int | None:
+        """The same, for who puts it there: one that is damaged is not."""
+        with suppress(RecordDamaged):
+            return self.size_bytes(tenant, sha256)
+        return None
 
     def file(self, tenant: str, sha256: str) -> BlobFile:
         """Where the bytes of a blob lie, not yet verified.
@@ -216,7 +274,7 @@ class Blobs:
                 path.unlink(missing_ok=True)
             except OSError as error:  # a folder, say: not ours to remove
                 _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
-        self.ledger.release(tenant, row["bytes"])
+        self.ledger.release(tenant, row["bytes"] if type(row["bytes"]) is int else 0)
 
     def _blob_path(self, tenant: str, sha256: str) -> Path:
         return self.folder / tenant_folder(tenant) / sha256

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ _STEPS = 20_000
 """Instructions of SQLite's machine between two looks at the clock."""
 _EVERYTHING = 100_000
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
+_OF_A_VALUE = re.compile(r"(NULL|NUMERIC|TEXT|REAL|INT|BLOB|non-\w+) value in ")
 _log = logging.getLogger(__name__)
 
 
@@ -66,14 +68,21 @@ def check_owner(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def examine(connection: sqlite3.Connection, budget_s: float = BUDGET_S, most: int = 10) -> list[str] | None:
-    """What is wrong with a data base, up to `most` lines; [] where nothing is, None where the time did not suffice."""
+    """What is wrong with a data base, up to `most` lines; [] where nothing is, None where the time did not suffice.
+
+    A value that its column does not take is damage of its record alone, which is found where that is read.
+    """
     ends = time.monotonic() + budget_s
     connection.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
     try:
         for how in ("quick_check", "integrity_check"):
-            found = [str(row[0]) for row in connection.execute(f"PRAGMA {how}({most})")]
-            if found != ["ok"]:
-                return [line for text in found for line in text.splitlines() if not line.startswith("***")]
+            said = [str(row[0]) for row in connection.execute(f"PRAGMA {how}({most})")]
+            lines = [line for text in said for line in text.splitlines() if not line.startswith("***")]
+            found = [line for line in lines if line != "ok" and not _OF_A_VALUE.match(line)]
+            if found:
+                return found
+            if most <= len(lines) < _EVERYTHING:  # what is wrong with values may hide more
+                return examine(connection, budget_s, _EVERYTHING)
     except sqlite3.OperationalError as error:
         if "interrupted" in str(error):
             return None

@@ -1,47 +1,108 @@
-"""What becomes of a job whose row is damaged."""
+"""Records that are not what was written: named once in the log, counted, and passed over; the others go on."""
 
 from __future__ import annotations
 
+import enum
 import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
-from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord
-from eddy.store.database import Database
-from eddy.store.rows import INSERT_EVENTS, dump_record, event_values
+from eddy.core.errors import RecordDamaged
 
+T = TypeVar("T")
+R = TypeVar("R")
+MOST = 10_000
+"""Records that are remembered by their names; more are no longer told apart, and not counted."""
 _log = logging.getLogger(__name__)
 
 
-def give_up(database: Database, number: int, told: int, why: str) -> None:
-    """End a job whose row cannot be read, with a record that can; why is the operator's matter, and in the log, where
-    the job is called as it is `told`."""
-    now_s, words = 0.0, "what the server kept of this job is damaged; its log has the cause: submit the job again"
-    with database.transaction() as db:
-        read = "SELECT CAST(tenant AS BLOB), CAST(state AS BLOB) FROM job WHERE id = ?"
-        tenant, state = db.execute(read, (number,)).fetchone()
-        known = JobRecord(
-            id=number,
-            tenant=tenant.decode(errors="replace"),
-            application="unknown",
-            batch=1,
-            priority=1,
-            state=state_before(state),
-            submitted_unix_s=0.0,
-            arrival_s=now_s,
-        )
-        record = known.failed(now_s, "storage-damaged", words)
-        db.execute(
-            "UPDATE job SET state = ?, final = 1, ended_us = 0, request = '{}', record = ?, snapshot = '{}'"
-            " WHERE id = ?",
-            (record.state.value, dump_record(record), number),
-        )
-        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, record.state, detail=words)
-        values = event_values(event)
-        db.execute(f"{INSERT_EVENTS} VALUES ({', '.join('?' * len(values))})", values)
-    _log.error("job %d cannot go on: %s", told, why, extra={"job": told})
+class RecordKind(str, enum.Enum):
+    """What a record is of."""
+
+    JOB = "job"
+    EVENT = "event"
+    TENANT = "tenant"
+    KEY = "key"
+    SUBMISSION = "idempotency key"
+    BLOB = "blob"
+    OUTPUT = "output"
+    HOLD = "hold"
+    USAGE = "usage"
+    AUDIT = "audit"
+    EPOCH = "epoch"
+    SLOT = "slot"
+    VALUE = "value"
 
 
-def state_before(written: bytes) -> JobState:
-    """The state a job was in that had not ended; of one whose row does not say so, the first."""
-    found = next((state for state in JobState if state.value.encode() == written), JobState.QUEUED)
-    return JobState.QUEUED if found.is_final else found
+class Damage:
+    """The damaged records that were met since the start.
+
+    Attributes:
+        told: How a person calls a record, by its kind and number.
+    """
+
+    def __init__(self) -> None:
+        self._met: dict[tuple[RecordKind, object], str] = {}
+        self._lock = threading.Lock()
+        self.told: Callable[[RecordKind, object], str] = lambda kind, name: f"{kind.value} {name}"
+
+    def counts(self) -> dict[str, int]:
+        """How many there are, by kind; every kind is there."""
+        found = dict.fromkeys((kind.value for kind in RecordKind), 0)
+        with self._lock:
+            for kind, _ in self._met:
+                found[kind.value] += 1
+        return found
+
+    def note(self, kind: RecordKind, name: object, how: str) -> RecordDamaged:
+        """Take note of a damaged record; answers the error that says so.
+
+        Args:
+            kind: Of what it is.
+            name: What it is called, or its number.
+            how: How it shows.
+        """
+        called = self.told(kind, name)
+        with self._lock:
+            new = (kind, name) not in self._met and len(self._met) < MOST
+            if new:
+                self._met[kind, name] = how
+        if new:
+            _log.error("storage: what was kept of %s is damaged, and is passed over: %s", called, how)
+        return RecordDamaged(f"What was kept of {called} is damaged", how=how)
+
+    def mended(self, kind: RecordKind, name: object) -> None:
+        """A record was written again."""
+        with self._lock:
+            self._met.pop((kind, name), None)
+
+    @contextmanager
+    def named(self, kind: RecordKind, name: object) -> Iterator[None]:
+        """Say which record is damaged where the block reads one.
+
+        Raises:
+            RecordDamaged: It is.
+        """
+        try:
+            yield
+        except RecordDamaged as error:
+            raise self.note(kind, name, str(error.details["how"])) from error
+
+    def legible(
+        self, kind: RecordKind, rows: Iterable[R], name: Callable[[R], object], load: Callable[[R], T]
+    ) -> Iterator[T]:
+        """Of some rows those that can be read, as `load` makes them; the others are noted.
+
+        Args:
+            kind: Of what they are.
+            rows: They.
+            name: What one is called.
+            load: Reads one; raises `RecordDamaged` where it cannot.
+        """
+        for row in rows:
+            try:
+                yield load(row)
+            except RecordDamaged as error:
+                self.note(kind, name(row), str(error.details["how"]))

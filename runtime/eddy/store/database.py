@@ -13,6 +13,7 @@ from pathlib import Path
 from eddy.core.errors import StorageFailed
 from eddy.files import PRIVATE, PRIVATE_FOLDER, os_errors
 from eddy.store.check import check_file, check_or_mend, check_owner
+from eddy.store.damage import Damage
 from eddy.store.disk import Disk
 from eddy.store.faults import storage_errors
 from eddy.store.health import Health
@@ -33,6 +34,9 @@ class Database:
         path: The file; created, with its folder, where missing. ``":memory:"`` keeps nothing.
         folder: What is kept beside it; the file's own where left out.
 
+    Attributes:
+        damage: Records that are not what was written.
+
     Raises:
         StorageFailed: It cannot be used; one of its kinds says why.
         SchemaTooNew: A newer Eddy wrote it.
@@ -46,6 +50,7 @@ class Database:
         self.health = Health(self.path)
         self._turns = Turns()
         self._disk = Disk(Path(f"{path}-wal") if kept else None)
+        self.damage = Damage()
         self._after: list[Callable[[], None]] = []
         self._connection = self._connect()
         try:
@@ -158,13 +163,13 @@ class Database:
             StorageFailed: The file cannot be read, or is damaged there.
         """
         if self._turns.mine:
-            return self._connection.execute(query, arguments).fetchall()
+            return fetch(self._connection, query, arguments)
         with self.health.watched():
             if self._readers is None:
                 with self._turns:
-                    return self._connection.execute(query, arguments).fetchall()
+                    return fetch(self._connection, query, arguments)
             with self._readers.one() as connection:
-                return connection.execute(query, arguments).fetchall()
+                return fetch(connection, query, arguments)
 
     def probe(self) -> None:
         """Write a few bytes where the last write failed, or where there is hardly room: what is wrong, or was, shows in
@@ -177,6 +182,29 @@ class Database:
         """The first row a query answers, or None."""
         rows = self.rows(query, *arguments)
         return rows[0] if rows else None
+
+
+def fetch(connection: sqlite3.Connection, query: str, arguments: Sequence[object] = ()) -> list[sqlite3.Row]:
+    """Everything a query answers. What is kept as text and is none comes as bytes, so that one such value does not hide
+    all the others: whoever reads it finds that it is no text."""
+    try:
+        return connection.execute(query, arguments).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode to UTF-8" not in str(error):
+            raise
+    connection.text_factory = text_or_bytes
+    try:
+        return connection.execute(query, arguments).fetchall()
+    finally:
+        connection.text_factory = str
+
+
+def text_or_bytes(value: bytes) -> str | bytes:
+    """A text of SQLite; its bytes where they are none."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _make(path: Path) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Sequence
 
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
+from eddy.store.rows import parsed
 
 
 class Epochs:
@@ -32,5 +36,17 @@ class Epochs:
             db.executemany("DELETE FROM epoch WHERE number = ?", [(n,) for n in here if n not in kept])
 
     def all(self) -> tuple[str, ...]:
-        """What every epoch that is kept holds, oldest first."""
-        return tuple(row["body"] for row in self._db.rows("SELECT body FROM epoch ORDER BY number"))
+        """What every epoch that is kept holds, oldest first; damaged ones are left out."""
+        rows = self._db.rows("SELECT number, body FROM epoch ORDER BY number")
+        return tuple(self._db.damage.legible(RecordKind.EPOCH, rows, lambda row: row["number"], body_of))
+
+
+@legible("an epoch")
+def body_of(row: sqlite3.Row) -> str:
+    """What an epoch holds, from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    parsed(row["body"])
+    return str(row["body"])

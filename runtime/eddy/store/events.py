@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
 
-from eddy.core.errors import UnknownCursor
+from eddy.core.errors import RecordDamaged, UnknownCursor
 from eddy.core.records import JobEvent
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.jobs import JobTable
-from eddy.store.rows import load_event
+from eddy.store.rows import damaged_event, load_event
 
 PART = 10_000
 """Entries that are read at once, where nobody says how many."""
@@ -52,11 +54,23 @@ class Events:
             values.append(tenant)
         if job is not None:
             if tenant is not None:
-                self._jobs.get(tenant, job)
+                self._jobs.check_there(tenant, job)
             where.append("job = ?")
             values.append(job)
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
-        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+        return self._legible(self._db.rows(query, *values, limit))
+
+    def _legible(self, rows: Iterable[sqlite3.Row]) -> tuple[JobEvent, ...]:
+        """Entries from their rows. In the place of a damaged one stands one that says so: who follows the log, or reads
+        it a part at a time, counts on as many as there are rows."""
+        found = []
+        for row in rows:
+            try:
+                found.append(load_event(row))
+            except RecordDamaged as error:
+                self._db.damage.note(RecordKind.EVENT, row["seq"], str(error.details["how"]))
+                found.append(damaged_event(row))
+        return tuple(found)
 
     def check_known(self, tenant: str | None, job: int | None, seq: int, asked: int) -> None:
         """Check that an entry of the log is one that somebody who follows a part of it may have seen.
@@ -113,4 +127,4 @@ class Events:
             f"SELECT * FROM (SELECT * FROM event WHERE {where} ORDER BY seq DESC LIMIT ?)"
             " WHERE started_s IS NOT NULL AND slot IS NOT NULL ORDER BY seq"
         )
-        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+        return self._legible(self._db.rows(query, *values, limit))

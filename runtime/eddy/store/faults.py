@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from eddy.core.errors import StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
+from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
 from eddy.files import LEAST_FREE_BYTES, damaged, free_bytes, no_room
 
 P = ParamSpec("P")
@@ -43,9 +43,6 @@ def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
         return no_room(path)
     if any(word in said for word in _DAMAGED):
         return broken(path, said)
-    if "decode to UTF-8" in said:
-        how = said.split(" with text ")[0]
-        return StorageDamaged(f"a row of {path} is damaged ({how}): restore it from a backup", path=str(path), row=True)
     if "locked" in said:
         return StorageInUse(f"another program uses {path} ({said}): end it; `fuser {path}` shows it", path=str(path))
     if any(word in said for word in _READ_ONLY):
@@ -72,6 +69,9 @@ def _refused(path: Path, said: str) -> StorageFailed:
     return StorageFailed(f"{path}: {said}; check the disk it is on, and its quota", path=str(path))
 
 
+_ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
 def legible(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function that reads a row's text say what is damaged where it is not what was written.
 
@@ -84,11 +84,9 @@ def legible(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         def checked(*arguments: P.args, **named: P.kwargs) -> T:
             try:
                 return load(*arguments, **named)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except _ILLEGIBLE as error:
                 how = f"{type(error).__name__}: {error}"
-                raise StorageDamaged(
-                    f"{what} in the data base is damaged ({how}): restore the data folder from a backup"
-                ) from error
+                raise RecordDamaged(f"{what} in the data base is damaged", how=how) from error
 
         return checked
 

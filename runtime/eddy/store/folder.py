@@ -33,11 +33,14 @@ from eddy.files import (
     write_private,
 )
 from eddy.store.check import check_file, read_whole
+from eddy.store.examined import examine_folder, listed
 from eddy.store.faults import storage_errors
 from eddy.store.kinds import check_kinds
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"
 RESTORING = "restoring"
+NAMED = 20
+"""Damaged records and files that `eddy doctor` names; `eddy backup` names them all."""
 _BACKUP = "restore it from a backup, or start again with an empty --data"
 _log = logging.getLogger(__name__)
 
@@ -189,7 +192,10 @@ def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
     except (EddyError, OSError) as error:
         yield "data files", False, _sentence(error), "`eddy serve` does not start on it"
         return
-    yield _examined(path / _DATABASE)
+    examined = _examined(path / _DATABASE)
+    yield examined
+    if examined[1]:
+        yield _vouched(path / _DATABASE, path / _SECRET)
     open_to_all = [part for part in parts if loose(part)]
     if open_to_all:
         names = " ".join(map(str, open_to_all))
@@ -207,6 +213,23 @@ def _examined(database: Path) -> tuple[str, bool, str, str]:
     if not found:
         return name, True, f"{what}, in order", ""
     return name, False, f"{what}: {found[0]}", "`eddy serve` builds damaged indices again; for more, take a backup"
+
+
+def _vouched(database: Path, secret: Path) -> tuple[str, bool, str, str]:
+    """Everything that is kept, read and compared."""
+    name = "records"
+    try:
+        found = listed(examine_folder(database, secret), NAMED)
+    except (EddyError, OSError) as error:
+        return name, False, _sentence(error), "restore the folder from a backup"
+    if not found:
+        return name, True, "every row, file and entry of the audit log is as it was written", ""
+    return (
+        name,
+        False,
+        "; ".join(found),
+        "the others go on; a backup may have them whole: `eddy restore` it beside",
+    )
 
 
 def _sentence(error: Exception) -> str:

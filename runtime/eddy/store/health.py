@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eddy.core.errors import StorageDamaged, StorageFailed
+from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
 from eddy.files import LEAST_FREE_BYTES, free_bytes
 from eddy.store.faults import storage_errors
 
@@ -53,9 +53,9 @@ class Health:
         try:
             with storage_errors(self._path):
                 yield
+        except RecordDamaged:  # concerns only who asked for that record
+            raise
         except StorageFailed as error:
-            if error.details.get("row"):  # concerns only who asked for that row
-                raise
             self.note(error)
             raise
         if writes and self.problem is not None and not isinstance(self.problem, StorageDamaged):

@@ -33,7 +33,8 @@ class Holds:
         self._db, self._numbers, self._jobs, self._ledger = db, numbers, jobs, ledger
         self._changing = threading.Lock()
         """What is booked follows what is written, also where the disk refuses after it was."""
-        for row in db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
+        query = "SELECT tenant, sum(bytes) AS n FROM held WHERE typeof(bytes) = 'integer' GROUP BY tenant"
+        for row in db.rows(query):
             ledger.book_kept(row["tenant"], row["n"])
 
     def hold(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
@@ -100,7 +101,7 @@ class Holds:
 
     def _held_bytes(self, job: int) -> int:
         row = self._db.row("SELECT bytes FROM held WHERE job = ?", job)
-        return 0 if row is None else int(row["bytes"])
+        return row["bytes"] if row is not None and type(row["bytes"]) is int else 0
 
     def _say(self, db: sqlite3.Connection, record: JobRecord, by: str) -> JobRecord:
         held = dataclasses.replace(record, held_by=by)

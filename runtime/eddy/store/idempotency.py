@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 
-from eddy.core.errors import Conflict
+from eddy.core.errors import Conflict, NotFound
 from eddy.core.records import JobRecord, JobRequest
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database, wanted
 from eddy.store.jobs import JobTable
 from eddy.store.numbers import Numbers
@@ -38,8 +40,22 @@ class IdempotencyKeys:
             table = "wanted CROSS JOIN idempotency ON tenant = first AND key = second"
             query = f"{wanted(len(part))} SELECT tenant, key, body, job FROM {table}"
             for row in self._db.rows(query, *(text for key in part for text in key)):
-                found[row["tenant"], row["key"]] = row["body"], self._jobs.get(row["tenant"], row["job"])
+                found[row["tenant"], row["key"]] = row["body"], self._job(row)
         return found
+
+    def _job(self, row: sqlite3.Row) -> JobRecord:
+        """The job a key names.
+
+        Raises:
+            RecordDamaged: That cannot be read; another job under the key would perhaps be one too many.
+        """
+        name = f"{row['key']!r} of tenant {row['tenant']}"
+        if not isinstance(row["body"], str) or type(row["job"]) is not int:
+            raise self._db.damage.note(RecordKind.SUBMISSION, name, "it names no job")
+        try:
+            return self._jobs.get(row["tenant"], row["job"])
+        except NotFound as error:
+            raise self._db.damage.note(RecordKind.SUBMISSION, name, "the job it names is not there") from error
 
     def known(self, request: JobRequest) -> JobRecord | None:
         """The job a request's key already names, if any.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from eddy.core.errors import Conflict, NotFound, StorageDamaged, UnknownCursor
+from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
-from eddy.store.damage import give_up
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
+from eddy.store.giving_up import give_up
 from eddy.store.listing import Place, Wanted, listing, microseconds
 from eddy.store.numbers import Numbers
-from eddy.store.rows import RECORD, StoredJob, load_request, record_of
+from eddy.store.rows import RECORD, StoredJob, load_request, parsed, record_of
 from eddy.store.tally import Tally
 
 
@@ -23,6 +24,21 @@ def unknown_place() -> UnknownCursor:
     """Why a page of a list cannot begin where it is to."""
     message = "This cursor is none of this list: ask without it, which begins with the first page."
     return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page of a list of jobs.
+
+    Attributes:
+        records: In order.
+        damaged: Jobs that belong there too, and whose records cannot be read.
+        following: Where it ends, for the page after it; None on the last.
+    """
+
+    records: tuple[JobRecord, ...]
+    damaged: tuple[int, ...]
+    following: Place | None
 
 
 class JobTable:
@@ -39,18 +55,33 @@ class JobTable:
     def __init__(self, db: Database, numbers: Numbers) -> None:
         self._db, self._numbers = db, numbers
         rows = db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
-        self.tally = Tally((row["id"], row["tenant"], row["state"]) for row in rows)
+        self.tally = Tally((row["id"], str(row["tenant"]), str(row["state"])) for row in rows)
 
     def get(self, tenant: str, job: int) -> JobRecord:
         """One job.
 
         Raises:
             NotFound: No such job of this tenant.
+            RecordDamaged: What was kept of it is not what was written.
         """
         row = self._db.row(f"SELECT {RECORD} FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise self.not_found(job, tenant)
-        return record_of(row)
+        with self._db.damage.named(RecordKind.JOB, job):
+            return record_of(row)
+
+    def check_there(self, tenant: str, job: int) -> None:
+        """Check that a tenant has a job, be its record damaged or not.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        if self._db.row("SELECT 1 FROM job WHERE id = ? AND tenant = ?", job, tenant) is None:
+            raise self.not_found(job, tenant)
+
+    def legible(self, rows: Iterable[sqlite3.Row]) -> Iterator[JobRecord]:
+        """The records of rows that have `RECORD`; those that are damaged are noted and left out."""
+        return self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], record_of)
 
     def not_found(self, job: int, tenant: str | None = None) -> NotFound:
         """Why a job cannot be had; the same for one that is not there and for another tenant's.
@@ -76,7 +107,8 @@ class JobTable:
         row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise self.not_found(job, tenant)
-        return load_request(row["request"])
+        with self._db.damage.named(RecordKind.JOB, job):
+            return load_request(row["request"])
 
     def program(self, job: int) -> str:
         """What the kernel of a job that has not ended was compiled to.
@@ -90,7 +122,7 @@ class JobTable:
         return str(row["body"])
 
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
-        """Jobs that have not ended, oldest first.
+        """Jobs that have not ended, oldest first; damaged ones are left out.
 
         Args:
             tenant: Whose; None for everyone's (operators).
@@ -99,7 +131,7 @@ class JobTable:
         wanted = self.tally.oldest(tenant, limit)
         marks = ", ".join("?" * len(wanted))
         rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(record_of(row) for row in rows)
+        return tuple(self.legible(rows))
 
     def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
         """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
@@ -128,42 +160,47 @@ class JobTable:
 
         A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
         """
-        try:
-            rows = self._db.rows(_UNFINISHED + " ORDER BY id")
-        except StorageDamaged:  # in which one, SQLite does not say
-            numbers = self._db.rows("SELECT id FROM job WHERE final = 0 ORDER BY id")
-            found = [self._legible(number["id"], None) for number in numbers]
-        else:
-            found = [self._legible(row["id"], row) for row in rows]
+        found = (self._legible(row) for row in self._db.rows(_UNFINISHED))
         return tuple(job for job in found if job is not None)
 
-    def _legible(self, number: int, row: sqlite3.Row | None) -> StoredJob | None:
-        """A job from its row, read here where it is None; None for a job that was given up."""
+    def _legible(self, row: sqlite3.Row) -> StoredJob | None:
+        """A job from its row; None for a job that was given up."""
         try:
-            row = row or self._db.rows(_UNFINISHED + " AND id = ?", number)[0]
             return _stored(row)
-        except StorageDamaged as error:
-            give_up(self._db, number, self._numbers.job.told(number), error.message)
-            self.tally.drop(number)
+        except RecordDamaged as error:
+            how = str(error.details["how"])
+            self._db.damage.note(RecordKind.JOB, row["id"], how)
+            give_up(self._db, row["id"], self._numbers.job.told(row["id"]), how)
+            self.tally.drop(row["id"])
             return None
 
     def unfinished_by_state(self) -> dict[str, int]:
         """Jobs that have not ended, by state; kept, not counted."""
         return self.tally.states()
 
-    def wanted(
-        self, wanted: Wanted, limit: int = 50, after: Place | None = None
-    ) -> tuple[tuple[JobRecord, Place], ...]:
-        """A page of a list: jobs, each with its place.
+    def wanted(self, wanted: Wanted, limit: int = 50, after: Place | None = None) -> ListPage:
+        """A page of a list.
 
         Args:
             wanted: Which jobs, in which order.
-            limit: At most this many.
-            after: The last place of the page before.
+            limit: At most this many, damaged ones among them.
+            after: Where the page before ended.
         """
-        query, values = listing(wanted, after, limit)
+        rows, page = self._wanted(wanted, limit, after)
+        places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        while len(rows) > limit and not places:  # a place that is damaged is none to go on from
+            limit *= 2
+            rows, page = self._wanted(wanted, limit, after)
+            places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        records = tuple(self._db.damage.legible(RecordKind.JOB, page, lambda row: row["id"], _listed))
+        damaged = {row["id"] for row in page} - {record.id for record in records}
+        return ListPage(records, tuple(sorted(damaged)), places[-1] if len(rows) > limit else None)
+
+    def _wanted(self, wanted: Wanted, limit: int, after: Place | None) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+        """The rows of a page with the one that follows, and without."""
+        query, values = listing(wanted, after, limit + 1)
         rows = self._db.rows(query, *values)
-        return tuple((record_of(row), (row["place"], row["id"])) for row in rows)
+        return rows, rows[:limit]
 
     def check_place(self, wanted: Wanted, place: Place) -> None:
         """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
@@ -175,17 +212,27 @@ class JobTable:
         query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
         row = self._db.row(query, job)
         if row is None:
-            last = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
-            known = last is not None and 0 < job <= last["seq"]
+            known = 0 < job <= self.last_id()
         else:
             known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
         if not known:
             raise unknown_place()
 
+    def last_id(self) -> int:
+        """The last id that a job or an array was given, be it there still or not; 0 for none."""
+        row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
+        if row is None:
+            return 0
+        if type(row["seq"]) is int:
+            return int(row["seq"])
+        self._db.damage.note(RecordKind.VALUE, "of the last job's id", f"it is {row['seq']!r:.40}")
+        found = self._db.row("SELECT max(max(id), coalesce(max(array), 0)) AS last FROM job")
+        return 0 if found is None else int(found["last"] or 0)
+
     def page(
         self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
     ) -> tuple[JobRecord, ...]:
-        """Jobs, newest first.
+        """Jobs, newest first; damaged ones are left out.
 
         Args:
             tenant: Whose; None for everyone's (operators).
@@ -199,18 +246,20 @@ class JobTable:
             if row is None:
                 return ()
             place = int(row["submitted_us"]), after
-        return tuple(record for record, _ in self.wanted(Wanted(tenant, state), limit, place))
+        return self.wanted(Wanted(tenant, state), limit, place).records
 
     def states(self, jobs: Collection[int]) -> dict[int, JobState]:
-        """In which state jobs are, on disk or not yet; those there are not are left out."""
+        """In which state jobs are, on disk or not yet; those there are not, or that are damaged, are left out."""
         marks = ", ".join("?" * len(jobs))
         rows = self._db.fresh_rows(f"SELECT id, state FROM job WHERE id IN ({marks})", *jobs)
-        return {row["id"]: JobState(row["state"]) for row in rows}
+        return self._states(rows)
+
+    def _states(self, rows: Iterable[sqlite3.Row]) -> dict[int, JobState]:
+        return dict(self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], _state))
 
     def states_of_array(self, array: int) -> dict[int, JobState]:
         """In which state the jobs of an array are, on disk or not yet; empty where none of it is on record."""
-        rows = self._db.fresh_rows("SELECT id, state FROM job WHERE array = ?", array)
-        return {row["id"]: JobState(row["state"]) for row in rows}
+        return self._states(self._db.fresh_rows("SELECT id, state FROM job WHERE array = ?", array))
 
     def there(self, tenant: str, ids: Sequence[int]) -> tuple[set[int], set[int]]:
         """Which of some ids are those of a tenant's jobs, and which of its arrays.
@@ -230,16 +279,38 @@ class JobTable:
         ]
 
     def owner(self, job: int) -> str | None:
-        """Whose job it is; None where there is none of that id."""
+        """Whose job it is; None where there is none of that id.
+
+        Raises:
+            RecordDamaged: That cannot be read.
+        """
         row = self._db.row("SELECT tenant FROM job WHERE id = ?", job)
+        if row is not None and not isinstance(row["tenant"], str):
+            raise self._db.damage.note(RecordKind.JOB, job, "it does not say whose it is")
         return None if row is None else str(row["tenant"])
 
 
-_UNFINISHED = f"SELECT {RECORD}, request, snapshot FROM job WHERE final = 0"
+_STATES = ", ".join(f"'{state.value}'" for state in JobState if not state.is_final)
+_UNFINISHED = (
+    f"SELECT {RECORD}, request, snapshot FROM job WHERE id IN (SELECT id FROM job WHERE final = 0"
+    f" UNION SELECT id FROM job WHERE state IN ({_STATES})) ORDER BY id"
+)
+"""Where the two columns differ, one of them is damaged; each is asked by its index."""
+
+
+@legible("a job's row")
+def _listed(row: sqlite3.Row) -> JobRecord:
+    if type(row["place"]) is not int:
+        raise TypeError(f"its place in the list is {row['place']!r:.40}")
+    return record_of(row)
+
+
+@legible("a job's row")
+def _state(row: sqlite3.Row) -> tuple[int, JobState]:
+    return row["id"], JobState(row["state"])
 
 
 @legible("a job's row")
 def _stored(row: sqlite3.Row) -> StoredJob:
     """What a restarted hypervisor recovers."""
-    snapshot = json.loads(row["snapshot"])
-    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), snapshot)
+    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), parsed(row["snapshot"]))

@@ -8,9 +8,12 @@ import sqlite3
 import time
 from collections.abc import Iterable
 
-from eddy.core.errors import NotFound
+from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.tenants import ApiKey, KeyScope
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
+from eddy.store.typed import flag, well_typed
 
 MOST_KEYS = 64
 """Keys of a tenant that are neither revoked nor expired."""
@@ -53,23 +56,43 @@ class Keys:
 
     Args:
         db: Where they are kept.
+
+    Attributes:
+        damaged: Hashes of those whose records cannot be read, by their names; they open nothing.
     """
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._keyring = Keyring(_key(row) for row in db.rows("SELECT * FROM api_key"))
+        rows = db.rows("SELECT * FROM api_key")
+        self._keyring = Keyring(db.damage.legible(RecordKind.KEY, rows, _name, key_of))
+        self.damaged = {_name(row): row["hash"] for row in rows if _name(row) not in self._keyring.by_id}
 
     def by_hash(self, key_hash: str) -> ApiKey | None:
-        """The key of this hash, be it valid or not; None where there is none."""
-        return self._keyring.by_hash.get(key_hash)
+        """The key of this hash, be it valid or not; None where there is none.
+
+        Raises:
+            RecordDamaged: There is one, and whether it is valid cannot be read.
+        """
+        found = self._keyring.by_hash.get(key_hash)
+        if found is None:
+            for name, damaged in self.damaged.items():
+                if damaged == key_hash:
+                    raise self._damaged(name)
+        return found
+
+    def _damaged(self, key: str) -> RecordDamaged:
+        return self._db.damage.note(RecordKind.KEY, key, "its record could not be read at the start")
 
     def get(self, key: str) -> ApiKey:
         """The key of this name.
 
         Raises:
             NotFound: There is none.
+            RecordDamaged: Its record cannot be read.
         """
         found = self._keyring.by_id.get(key)
+        if found is None and key in self.damaged:
+            raise self._damaged(key)
         if found is None:
             raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
         return found
@@ -123,7 +146,17 @@ def write_keys(db: sqlite3.Connection, keys: Iterable[ApiKey]) -> None:
         db.execute("INSERT OR REPLACE INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *times))
 
 
-def _key(row: sqlite3.Row) -> ApiKey:
+@legible("a key's row")
+def key_of(row: sqlite3.Row) -> ApiKey:
+    """A key from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
     scope = KeyScope(row["scope"])
-    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"], bool(row["revoked_for_good"]))
-    return ApiKey(row["id"], row["tenant"], row["hash"], scope, row["label"], *times)
+    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"], flag(row["revoked_for_good"]))
+    return well_typed(ApiKey(row["id"], row["tenant"], row["hash"], scope, row["label"], *times))
+
+
+def _name(row: sqlite3.Row) -> str:
+    return row["id"] if isinstance(row["id"], str) else repr(row["id"])

@@ -6,11 +6,15 @@ import json
 import secrets
 import sqlite3
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
+from eddy.core.errors import RecordDamaged
 from eddy.core.numbering import Numbering
+from eddy.files import damaged
 from eddy.store.database import Database
 from eddy.store.faults import legible
+from eddy.store.rows import parsed
 
 JOB_DIGITS, EVENT_DIGITS = 12, 15
 _NAME = "numbering"
@@ -43,25 +47,30 @@ def numbers_of(db: Database) -> Numbers:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", (_NAME, json.dumps(made)))
     row = db.row(query, _NAME)
     assert row is not None
-    return _read(row["value"])
+    try:
+        return _read(row["value"])
+    except RecordDamaged as error:  # without it nobody knows which job an id is of
+        how = f"has no numbering of jobs that can be read ({error.details['how']})"
+        raise damaged(db.path, how, "restore it from a backup") from error
 
 
 def numbers_in(connection: sqlite3.Connection) -> Numbers:
-    """How a store that is not open tells its counts; plainly, where it has told none otherwise.
-
-    Raises:
-        StorageDamaged: What is kept of it cannot be read.
-    """
+    """How a store that is not open tells its counts; plainly, where it has told none otherwise, or that is damaged."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (_NAME,)).fetchone()
     everything = Numbering(b"", JOB_DIGITS, sys.maxsize)
-    return Numbers(everything, everything) if row is None else _read(row[0])
+    with suppress(RecordDamaged):
+        if row is not None:
+            return _read(row[0])
+    return Numbers(everything, everything)
 
 
 @legible("the numbering of jobs")
 def _read(text: str) -> Numbers:
-    kept = json.loads(text)
-    key = bytes.fromhex(kept["key"])
-    return Numbers(Numbering(key, JOB_DIGITS, kept["job"]), Numbering(key, EVENT_DIGITS, kept["event"]))
+    kept = parsed(text)
+    key, first = bytes.fromhex(kept["key"]), [kept[name] for name in ("job", "event")]
+    if [type(each) for each in first] != [int, int]:
+        raise TypeError(f"it begins at {first}")
+    return Numbers(Numbering(key, JOB_DIGITS, first[0]), Numbering(key, EVENT_DIGITS, first[1]))
 
 
 def _next(db: Database, table: str) -> int:

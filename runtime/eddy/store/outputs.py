@@ -19,12 +19,15 @@ from pathlib import Path
 from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.files import os_errors, sync_folder
 from eddy.store import files
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
 from eddy.store.jobs import JobTable
-from eddy.store.names import output_name
+from eddy.store.names import is_blob, output_name
 from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
 from eddy.store.rows import LOG, ItemOutput, ResultRow
+from eddy.store.typed import well_typed
 from eddy.store.verified import Verified
 
 _log = logging.getLogger(__name__)
@@ -123,6 +126,19 @@ class OutputFile:
         return self
 
 
+@legible("an item's row")
+def part_of(row: Iterable[object]) -> Part:
+    """An item's bytes from its row: place, size and hash.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    part = well_typed(Part(*row))  # type: ignore[arg-type]
+    if min(part.place, part.size_bytes) < 0 or not is_blob(part.sha256):
+        raise ValueError(f"it is {part}")
+    return part
+
+
 class Outputs:
     """What jobs leave: a file an output, and rows that say what is in it.
 
@@ -201,11 +217,12 @@ class Outputs:
     def names(self, job: int) -> list[str]:
         """Names of the outputs a job has left."""
         query = "SELECT DISTINCT name FROM result WHERE job = ? AND name <> ? ORDER BY name"
-        return [row["name"] for row in self._db.rows(query, job, LOG)]
+        return [row["name"] for row in self._db.rows(query, job, LOG) if isinstance(row["name"], str)]
 
     def _parts(self, job: int, name: str) -> tuple[Part, ...]:
         query = "SELECT place, bytes, sha256 FROM result WHERE job = ? AND name = ? ORDER BY item"
-        return tuple(Part(*row) for row in self._db.rows(query, job, name))
+        with self._db.damage.named(RecordKind.OUTPUT, self._called(job, name)):
+            return tuple(part_of(row) for row in self._db.rows(query, job, name))
 
     def _output_path(self, job: int, name: str) -> Path:
         return self.folder / output_name(job, name)
@@ -278,7 +295,10 @@ class Outputs:
 
     def _ends(self, job: int) -> dict[tuple[int, str], int]:
         """Where the files of a job's outputs end, as far as rows go."""
-        query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
+        query = (
+            "SELECT name, max(place + bytes) AS end FROM result"
+            " WHERE job = ? AND typeof(place) = 'integer' AND typeof(bytes) = 'integer' GROUP BY name"
+        )
         return {(job, row["name"]): row["end"] for row in self._db.fresh_rows(query, job)}
 
     def trim(self, job: int, names: Iterable[str]) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, StorageFull
 from eddy.files import Hold, damaged, free_bytes, make_private, os_errors, sync_folder, write_private
-from eddy.store.backup import APPLICATIONS, FIELDS, FORMAT, NOTE, SUMS, UNFINISHED, BackupNote, contents, sync_folders
+from eddy.store.backup import FIELDS, FORMAT, NOTE, SUMS, UNFINISHED, BackupNote, contents, sync_folders
+from eddy.store.examined import APPLICATIONS
 from eddy.store.files import PIECE_BYTES, Draft, make_folder
 from eddy.store.folder import RESTORING
 from eddy.store.names import BLOBS, OUTPUTS

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.core.errors import OutputsCollected
+from eddy.core.errors import OutputsCollected, RecordDamaged
 from eddy.core.records import JobRecord
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.names import output_name
 from eddy.store.numbers import Numbers
@@ -107,7 +108,12 @@ class Retention:
                 rows = self._db.rows("SELECT name, bytes FROM result WHERE job = ?", leaving.job)
                 if row is None or not rows:
                     continue
-                record = dataclasses.replace(load_record(row["record"]), collected_unix_s=now_s)
+                try:
+                    known = load_record(row["record"])
+                except RecordDamaged as error:  # a record that cannot say so keeps its outputs
+                    self._db.damage.note(RecordKind.JOB, leaving.job, str(error.details["how"]))
+                    continue
+                record = dataclasses.replace(known, collected_unix_s=now_s)
                 db.execute("UPDATE job SET record = ? WHERE id = ?", (dump_record(record), leaving.job))
                 db.execute("DELETE FROM result WHERE job = ?", (leaving.job,))
                 gone += {output_name(leaving.job, each["name"]) for each in rows}

@@ -26,6 +26,7 @@ from eddy.core.records import (
     KernelRecord,
 )
 from eddy.store.faults import legible
+from eddy.store.typed import well_typed
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
@@ -135,7 +136,7 @@ def text_hash(text: str) -> str:
 @legible("a job's request")
 def load_request(text: str) -> JobRequest:
     """The inverse of `dump_request`."""
-    body = json.loads(text)
+    body = parsed(text)
     body["inputs"] = {name: tuple(hashes) for name, hashes in body["inputs"].items()}
     body["asked"] = Asked.from_json(body.get("asked", {}))
     kernel = body.pop("kernel", None)
@@ -143,7 +144,21 @@ def load_request(text: str) -> JobRequest:
         body |= {"kind": KERNEL, "body": kernel}
     elif "other_kind" in body:
         body["kind"] = body.pop("other_kind")
-    return JobRequest(**body)
+    return well_typed(JobRequest(**body))
+
+
+def parsed(text: object) -> dict[str, Any]:
+    """An object that was written as JSON.
+
+    Raises:
+        ValueError, TypeError, RecursionError: It is none.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"it is no text but {type(text).__name__}")
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError(f"it is no object but {type(found).__name__}")
+    return found
 
 
 def dump_record(record: JobRecord) -> str:
@@ -188,7 +203,7 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
         text: What it wrote.
         number: The job's id, where its row says it; None for the one written.
     """
-    body = json.loads(text)
+    body = parsed(text)
     if number is not None:
         body["id"] = number
     body["state"] = JobState(body["state"])
@@ -198,25 +213,39 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
         body["kernel"] = _kernel(body["kernel"])
     if "unchecked" in body:
         body["unchecked"] = tuple(body["unchecked"])
-    return JobRecord(**body)
+    record = well_typed(JobRecord(**body))
+    if not 0 <= record.items_done <= record.batch or record.batch < 1:
+        raise ValueError(f"{record.items_done} of {record.batch} items are done")
+    return record
 
 
-RECORD = "job.id AS id, job.record AS record, job.cancel AS cancel"
+RECORD = (
+    "job.id AS id, job.record AS record, job.cancel AS cancel, job.tenant AS tenant, job.state AS state,"
+    " job.final AS final"
+)
 """The columns `record_of` reads."""
 
 
 def record_of(row: sqlite3.Row) -> JobRecord:
     """A record from its row. The same row gives the same record, while it is remembered.
 
+    Raises:
+        RecordDamaged: It is not what was written, or the row says otherwise whose it is or in which state.
+
     Whether the job's end was requested, and when, is the column's to say: who wrote the record may not have heard of
     it, as when the job ended meanwhile.
     """
-    return _record(row["id"], row["record"], row["cancel"])
+    return _record(row["id"], row["record"], row["cancel"], row["tenant"], row["state"], row["final"])
 
 
-@functools.lru_cache(maxsize=RECORDS)
-def _record(number: int, text: str, cancel: int) -> JobRecord:
+@functools.lru_cache(maxsize=RECORDS, typed=True)
+@legible("a job's row")
+def _record(number: int, text: str, cancel: int, tenant: str, state: str, final: int) -> JobRecord:
     record = load_record(text, number)
+    if (record.tenant, record.state.value, int(record.state.is_final)) != (tenant, state, final):
+        raise ValueError(f"its columns say {tenant!r}, {state!r}, {final!r}")
+    if type(cancel) is not int:
+        raise TypeError(f"its end was asked for at {cancel!r:.40}")
     requested_unix_s = cancel_unix_s(cancel)
     return record if requested_unix_s is None else dataclasses.replace(record, cancel_asked_unix_s=requested_unix_s)
 
@@ -234,6 +263,8 @@ def _kernel(body: dict[str, Any]) -> KernelRecord:
         )
         for core in body["cores"]
     )
+    if len({len(core.cycle_thread) for core in cores}) > 1:
+        raise ValueError("its cores have different lanes")
     return KernelRecord(**{**body, "outputs": outputs, "cores": cores})
 
 
@@ -253,19 +284,38 @@ def event_values(event: JobEvent) -> tuple[object, ...]:
     )
 
 
-@legible("an event")
 def load_event(row: sqlite3.Row) -> JobEvent:
-    """An event from its row."""
-    body = dict(row)
+    """An event from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    return _event(dict(row))
+
+
+@legible("an event")
+def _event(body: dict[str, Any]) -> JobEvent:
     body["what"] = JobEventKind(body["what"])
-    body["state"] = JobState(body["state"]) if body["state"] else None
-    return JobEvent(**body)
+    body["state"] = JobState(body["state"]) if body["state"] is not None else None
+    if body["what"] is JobEventKind.DAMAGED:
+        raise ValueError("no entry is written as damaged")
+    return well_typed(JobEvent(**body))
+
+
+def damaged_event(row: sqlite3.Row) -> JobEvent:
+    """What stands for an event that cannot be read: with its number, as far as they can be read its job and tenant."""
+    job, tenant, at_s = row["job"], row["tenant"], row["at_s"]
+    return JobEvent(
+        row["seq"],
+        job if isinstance(job, int) else 0,
+        tenant if isinstance(tenant, str) else "",
+        at_s if isinstance(at_s, float) else 0.0,
+        JobEventKind.DAMAGED,
+        detail="what was kept of this entry is damaged",
+    )
 
 
 @legible("what was known of a slot")
 def load_snapshot(text: str) -> dict[str, Any]:
     """What the hypervisor last wrote about a slot."""
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise TypeError(type(found).__name__)
-    return found
+    return parsed(text)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from eddy.core.errors import StorageInUse
+from eddy.core.errors import RecordDamaged, StorageInUse
 from eddy.files import PRIVATE, Hold, holder_of, os_errors
 from eddy.store.check import examine
+from eddy.store.database import text_or_bytes
 from eddy.store.faults import broken, storage_errors
 from eddy.store.names import BLOBS, OUTPUTS, output_name, tenant_folder
 from eddy.store.numbers import numbers_in
-from eddy.store.outputs import Part
+from eddy.store.outputs import Part, part_of
 from eddy.store.rows import LOG
 
 FILES_SINCE = 3
@@ -85,7 +88,17 @@ def snapshot(database: Path, into: Path) -> tuple[int, int, list[Named]]:
             raise broken(database, found[0])
         (schema,) = copy.execute("PRAGMA user_version").fetchone()
         (jobs,) = copy.execute("SELECT count(*) FROM job").fetchone()
-        return schema, jobs, [*_blobs(copy), *_outputs(copy)] if schema >= FILES_SINCE else []
+        copy.text_factory = text_or_bytes
+        return schema, jobs, named_files(copy) if schema >= FILES_SINCE else []
+
+
+def named_files(connection: sqlite3.Connection) -> list[Named]:
+    """The files that rows name. One whose row is damaged cannot be compared with it, and is left out.
+
+    Args:
+        connection: It answers text that is none as bytes.
+    """
+    return [*_blobs(connection), *_outputs(connection)]
 
 
 def _reading(database: Path) -> sqlite3.Connection:
@@ -98,17 +111,18 @@ def _reading(database: Path) -> sqlite3.Connection:
 
 def _blobs(copy: sqlite3.Connection) -> Iterator[Named]:
     for tenant, sha256, size in copy.execute("SELECT tenant, sha256, bytes FROM blob ORDER BY tenant, sha256"):
-        path = f"{BLOBS}/{tenant_folder(tenant)}/{sha256}"
-        yield Named(path, (Part(0, size, sha256),), f"blob {sha256} of tenant {tenant}")
+        with suppress(RecordDamaged):
+            part = part_of((0, size, sha256))
+            if isinstance(tenant, str):
+                yield Named(f"{BLOBS}/{tenant_folder(tenant)}/{sha256}", (part,), f"blob {sha256} of tenant {tenant}")
 
 
 def _outputs(copy: sqlite3.Connection) -> Iterator[Named]:
-    parts: list[Part] = []
     told = numbers_in(copy).job.told
-    rows = copy.execute("SELECT job, name, place, bytes, sha256 FROM result ORDER BY job, name, place").fetchall()
-    for number, (job, name, place, size, sha256) in enumerate(rows):
-        parts.append(Part(place, size, sha256))
-        if number + 1 == len(rows) or rows[number + 1][:2] != (job, name):
-            what = f"the log of job {told(job)}" if name == LOG else f"output {name} of job {told(job)}"
-            yield Named(f"{OUTPUTS}/{output_name(job, name)}", tuple(parts), what)
-            parts = []
+    rows = copy.execute("SELECT job, name, place, bytes, sha256 FROM result ORDER BY job, name, place")
+    for (job, name), parts in itertools.groupby(rows, lambda row: (row[0], row[1])):
+        with suppress(RecordDamaged):
+            found = tuple(part_of(row[2:]) for row in parts)
+            if isinstance(job, int) and isinstance(name, str):
+                what = f"the log of job {told(job)}" if name == LOG else f"output {name} of job {told(job)}"
+                yield Named(f"{OUTPUTS}/{output_name(job, name)}", found, what)

@@ -10,9 +10,12 @@ import json
 import logging
 import os
 import shutil
+import sqlite3
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
@@ -22,9 +25,11 @@ from eddy.files import free_bytes
 from eddy.store.arrays import Arrays
 from eddy.store.audit import Audit
 from eddy.store.blobs import Blobs
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database, insert
 from eddy.store.epochs import Epochs
 from eddy.store.events import Events
+from eddy.store.faults import legible
 from eddy.store.happened import Happened
 from eddy.store.holds import Holds
 from eddy.store.jobs import JobTable
@@ -48,6 +53,7 @@ from eddy.store.sweep import sweep
 from eddy.store.tenants import Tenants
 from eddy.store.usage import Usage
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
@@ -63,6 +69,7 @@ class Store:
 
     Attributes:
         numbers: How jobs are told.
+        damage: Records that were met and are not what was written.
         happened: What was written since it was last asked.
         keys, tenants: Who may ask, and within which bounds.
         usage: What tenants used, by day.
@@ -81,6 +88,8 @@ class Store:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._db = db = Database(path, folder)
         self.numbers = numbers_of(db)
+        self.damage = db.damage
+        self.damage.told = self._told
         self.happened = Happened()
         db.health.on_trouble = self._in_trouble
         self.keys = Keys(db)
@@ -97,6 +106,11 @@ class Store:
         self.blobs = Blobs(db, folder / BLOBS, self.numbers, self.tenants.quota)
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
+
+    def _told(self, kind: RecordKind, name: object) -> str:
+        numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}
+        told = numbers[kind].told(name) if kind in numbers and isinstance(name, int) else name
+        return str(told) if kind is RecordKind.OUTPUT else f"{kind.value} {told}"
 
     def _in_trouble(self, error: StorageFailed) -> None:
         self.happened.fault(Fault.FULL_DISK if isinstance(error, StorageFull) else Fault.STORAGE)
@@ -183,8 +197,11 @@ class Store:
                 self.jobs.tally.note(record.id, record.tenant, record.state.value)
 
     def slot_snapshots(self) -> dict[int, dict[str, object]]:
-        """What the hypervisor last wrote about each slot."""
-        return {row["slot"]: load_snapshot(row["snapshot"]) for row in self._db.rows("SELECT * FROM slot")}
+        """What the hypervisor last wrote about each slot; nothing of one whose row is damaged."""
+        rows = self._db.rows("SELECT * FROM slot")
+        found: dict[int, dict[str, object]] = {row["slot"]: {} for row in rows}
+        found.update(self._db.damage.legible(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
+        return found
 
     def remember(self, key: str, value: str, durable: bool = True, wait: bool = True) -> None:
         """Keep a value by name (`meta`); it is on disk when this returns.
@@ -202,6 +219,27 @@ class Store:
         """A value kept by name."""
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
         return str(row["value"]) if row is not None else default
+
+    def value(self, key: str, default: T, read: Callable[[str], T], damaged: T | None = None) -> T:
+        """A value kept by name, as `read` makes it of its text.
+
+        Args:
+            key: Its name.
+            default: What it is where there is none.
+            read: Raises `ValueError` where it cannot be read, which the log says.
+            damaged: What it is then; None for `default`.
+        """
+        row = self._db.row("SELECT key, value FROM meta WHERE key = ?", key)
+        if row is None:
+            return default
+        load = legible("a value")(lambda found: read(found["value"]))
+        for found in self._db.damage.legible(RecordKind.VALUE, [row], lambda found: found["key"], load):
+            return found
+        return default if damaged is None else damaged
+
+
+def _snapshot(row: sqlite3.Row) -> tuple[int, dict[str, object]]:
+    return row["slot"], load_snapshot(row["snapshot"])
 
 
 def _say_end(record: JobRecord, told: int) -> None:

@@ -69,7 +69,7 @@ class Submissions:
     def __init__(
         self, db: Database, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], usage: Usage
     ) -> None:
-        self._db, self._jobs = db, jobs
+        self._db, self.jobs = db, jobs
         self.keys = IdempotencyKeys(db, numbers, jobs)
         self.checks = AdmissionChecks(numbers, jobs, quota, usage)
 
@@ -141,12 +141,11 @@ class Submissions:
 
     def next_id(self) -> int:
         """Id of the next job that is added."""
-        row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
-        return 1 if row is None else int(row["seq"]) + 1
+        return self.jobs.last_id() + 1
 
     def _count(self, records: Iterable[JobRecord]) -> None:
         for record in records:
-            self._jobs.tally.note(record.id, record.tenant, record.state.value)
+            self.jobs.tally.note(record.id, record.tenant, record.state.value)
 
     def _decide(self, submission: Submission, group: Group, check: Check) -> Outcome:
         """Add one to the group, unless it is there already or is refused; nothing is written yet."""

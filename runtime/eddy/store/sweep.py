@@ -6,6 +6,7 @@ others.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -18,17 +19,34 @@ from eddy.store.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
 BATCH = 400
 """Names that are looked up by one statement."""
+_log = logging.getLogger(__name__)
 
 
 def sweep(db: Database, blobs: Path, outputs: Path) -> list[Path]:
-    """Delete every file of ours that no row names, drafts among them; answers which.
+    """Delete every file of ours that no row names, drafts among them; answers which. None is deleted where a row that
+    names a file is damaged: the file may be its.
 
     Nobody may be writing files: to be called before anything is served, by the process that owns the folder.
     """
     gone: list[Path] = []
+    if _nameless(db):
+        _log.warning("rows that name files are damaged: files that no row names are left where they are")
+        return gone
     for folder in sorted(_folders(blobs)):
         gone += _sweep_folder(folder, is_blob, partial(_blobs_among, db, tenant_of(folder.name)))
     return gone + _sweep_folder(outputs, lambda name: output_of(name) is not None, partial(_outputs_among, db))
+
+
+def _nameless(db: Database) -> bool:
+    """Whether there are rows that cannot say which file they name."""
+    unlike = "SELECT 1 FROM blob WHERE NOT (length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*') LIMIT 1"
+    tenants = db.rows("SELECT DISTINCT tenant FROM blob")
+    outputs = db.rows("SELECT DISTINCT job, name FROM result")
+    return (
+        db.row(unlike) is not None
+        or any(not isinstance(row["tenant"], str) for row in tenants)
+        or any(not (isinstance(row["job"], int) and isinstance(row["name"], str)) for row in outputs)
+    )
 
 
 def _folders(path: Path) -> Iterator[Path]:

@@ -9,9 +9,12 @@ from collections.abc import Iterable
 
 from eddy.core.errors import NotFound
 from eddy.core.tenants import ApiKey, KeyScope, Quota, TenantRecord
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
 from eddy.store.keys import Keys, first_key, revoked, write_keys
+from eddy.store.rows import parsed
+from eddy.store.typed import flag, well_typed
 
 
 class Tenants:
@@ -21,11 +24,16 @@ class Tenants:
         db: Where they are kept.
         keys: Their keys.
         default_quota: What one may use that has no bounds of its own.
+
+    Attributes:
+        damaged: Names of those whose records cannot be read; they can do nothing until they are added again.
     """
 
     def __init__(self, db: Database, keys: Keys, default_quota: Quota) -> None:
         self._db, self._keys, self._default_quota = db, keys, default_quota
-        self._tenants_known = Known(_tenant(row) for row in db.rows("SELECT * FROM tenant"))
+        rows = db.rows("SELECT * FROM tenant")
+        self._tenants_known = Known(db.damage.legible(RecordKind.TENANT, rows, _name, tenant_of))
+        self.damaged = {_name(row) for row in rows} - set(self._tenants_known.by_name)
 
     def put(self, tenant: TenantRecord) -> None:
         """Add a tenant, or replace what is known of it."""
@@ -42,7 +50,8 @@ class Tenants:
         """The keys that change with what is written of a tenant: the one it has now, and the one it had."""
         before = self._tenants_known.by_name.get(tenant.id)
         had = "" if before is None else before.key_hash
-        if had == tenant.key_hash:
+        known = before is None and self._keys.by_hash(tenant.key_hash) is not None
+        if had == tenant.key_hash or known:
             return ()
         old = self._keys.by_hash(had)
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
@@ -51,6 +60,8 @@ class Tenants:
 
     def _known_now(self, tenant: TenantRecord, keys: Iterable[ApiKey]) -> None:
         self._tenants_known.put(tenant)
+        self.damaged.discard(tenant.id)
+        self._db.damage.mended(RecordKind.TENANT, tenant.id)
         self._keys.known(*keys)
 
     def get(self, tenant: str) -> TenantRecord:
@@ -58,8 +69,11 @@ class Tenants:
 
         Raises:
             NotFound: There is none of that name.
+            RecordDamaged: Its record cannot be read.
         """
         found = self._tenants_known.by_name.get(tenant)
+        if tenant in self.damaged:
+            raise self._db.damage.note(RecordKind.TENANT, tenant, "its record could not be read at the start")
         if found is None:
             raise NotFound(f"There is no tenant {tenant}: `eddy tenant list` lists them.", field="tenant", asked=tenant)
         return found
@@ -98,14 +112,25 @@ class Known:
 
 
 @legible("a tenant's row")
-def _tenant(row: sqlite3.Row) -> TenantRecord:
-    return TenantRecord(
-        id=row["id"],
-        key_hash=row["key_hash"],
-        admin=bool(row["admin"]),
-        quota=Quota(row["max_jobs"], row["max_blob_bytes"], **json.loads(row["bounds"])),
-        attributes=json.loads(row["attributes"]),
+def tenant_of(row: sqlite3.Row) -> TenantRecord:
+    """A tenant from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    return well_typed(
+        TenantRecord(
+            id=row["id"],
+            key_hash=row["key_hash"],
+            admin=flag(row["admin"]),
+            quota=Quota(row["max_jobs"], row["max_blob_bytes"], **parsed(row["bounds"])),
+            attributes=parsed(row["attributes"]),
+        )
     )
+
+
+def _name(row: sqlite3.Row) -> str:
+    return row["id"] if isinstance(row["id"], str) else repr(row["id"])
 
 
 def _bounds(quota: Quota) -> dict[str, float | int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -10,7 +11,10 @@ from dataclasses import dataclass, field
 
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
+from eddy.store.damage import RecordKind
 from eddy.store.database import Database
+from eddy.store.faults import legible
+from eddy.store.typed import well_typed
 
 ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"
 """Names of values: up to which board time, and from which on, everything is charged."""
@@ -71,6 +75,21 @@ def day_of(unix_s: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
 
 
+@legible("an account")
+def usage_row(row: sqlite3.Row) -> UsageRow:
+    """An account from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    return well_typed(UsageRow(*row))
+
+
+@legible("a value")
+def _value(row: sqlite3.Row) -> tuple[str, int]:
+    return row["key"], int(row["value"])
+
+
 class Usage:
     """The accounts. What was used on the day that was written to or asked for last is kept in memory as well, for
     bounds.
@@ -91,29 +110,44 @@ class Usage:
 
         That may be a nanosecond after `now_ns`, which is rounded where the board's own clock restarted.
         """
-        found = self._values()
+        found, damaged = self._values()
         mark_ns = found.get(ACCOUNTED, now_ns)
         before_ns, known = found.get(ACCOUNTED_BEFORE, 0), found.get(ACCOUNTED_SLOTS, slots)
-        if ACCOUNTED in found and known == slots:
+        if damaged:  # what the accounts add up to is counted again
+            places = {ACCOUNTED: mark_ns, ACCOUNTED_FROM: mark_ns}
+            values = {**places, ACCOUNTED_SLOTS: slots, ACCOUNTED_BEFORE: self._charged_ns()}
+        elif ACCOUNTED in found and known == slots:
             values = {ACCOUNTED_SLOTS: slots}
         else:
             before_ns += known * (mark_ns - found.get(ACCOUNTED_FROM, mark_ns))
             places = {ACCOUNTED: mark_ns, ACCOUNTED_FROM: mark_ns}
             values = {**places, ACCOUNTED_SLOTS: slots, ACCOUNTED_BEFORE: before_ns}
         self.add((), {name: str(value) for name, value in values.items()})
+        for name in damaged:
+            self._db.damage.mended(RecordKind.VALUE, name)
         return mark_ns
+
+    def _charged_ns(self) -> int:
+        query = "SELECT sum(ns) AS ns FROM usage WHERE unit IN ('slot', 'shared') AND typeof(ns) = 'integer'"
+        row = self._db.row(query)
+        return 0 if row is None else int(row["ns"] or 0)
 
     def board(self) -> BoardAccount:
         """What all accounts add up to."""
-        found = self._values()
+        found, _ = self._values()
         return BoardAccount(*(found.get(name, 0) for name in _BOARD))
 
-    def _values(self) -> dict[str, int]:
+    def _values(self) -> tuple[dict[str, int], set[str]]:
+        """The values of `_BOARD` that are there, and the names of those that cannot be read."""
         rows = self._db.rows("SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?)", *_BOARD)
-        return {row["key"]: int(row["value"]) for row in rows}
+        found = dict(self._db.damage.legible(RecordKind.VALUE, rows, lambda row: row["key"], _value))
+        return found, {row["key"] for row in rows} - set(found)
 
     def _of_day(self, day: str) -> _Day:
-        query = "SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? GROUP BY tenant, unit"
+        query = (
+            "SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? AND typeof(ns) = 'integer'"
+            " GROUP BY tenant, unit"
+        )
         rows = self._db.fresh_rows(query, day)
         return _Day(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in rows}))
 
@@ -129,7 +163,9 @@ class Usage:
             latest = self._latest if day == self._latest.day else self._of_day(day)
             db.executemany(
                 "INSERT INTO usage (day, tenant, slot, unit, ns) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (day, tenant, slot, unit) DO UPDATE SET ns = ns + excluded.ns",
+                " ON CONFLICT (day, tenant, slot, unit)"
+                # A sum with what is no number would pass for one.
+                " DO UPDATE SET ns = iif(typeof(ns) = 'integer', ns + excluded.ns, ns)",
                 found,
             )
             db.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", list(values.items()))
@@ -146,7 +182,8 @@ class Usage:
     def report(
         self, tenant: str | None, first: str = "", last: str = "9999"
     ) -> tuple[tuple[UsageRow, ...], BoardAccount]:
-        """Accounts, by day, tenant, slot and unit, and what all there are add up to; both as of one moment.
+        """Accounts, by day, tenant, slot and unit, and what all there are add up to; both as of one moment. Those that
+        are damaged are left out.
 
         Args:
             tenant: Whose; None for everyone's and nobody's (operators).
@@ -158,7 +195,8 @@ class Usage:
             f"SELECT day, tenant, slot, unit, ns FROM usage WHERE day BETWEEN ? AND ? {where}"
             " UNION ALL SELECT '', key, 0, '', CAST(value AS INTEGER) FROM meta WHERE key IN (?, ?, ?, ?)"
         )
-        found = [UsageRow(*row) for row in self._db.rows(query, first, last, *values, *_BOARD)]
+        kept = self._db.rows(query, first, last, *values, *_BOARD)
+        found = list(self._db.damage.legible(RecordKind.USAGE, kept, lambda row: tuple(row)[:4], usage_row))
         board = {row.tenant: row.spent_ns for row in found if not row.unit}
         rows = [row for row in found if row.unit]
         rows.sort(key=lambda row: (row.day, row.tenant, row.slot, row.unit))

@@ -17,7 +17,7 @@ from eddy.api.progress import check_promise
 from eddy.api.rendering import tenant_answer
 from eddy.api.schemas import Tenant, TenantList, TenantWithKey
 from eddy.api.tenant_submissions import TenantChange, TenantSubmission
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import DISPLAY_NAME, Quota, TenantRecord
 
 _adding = threading.Lock()
@@ -30,7 +30,8 @@ router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute,
 @router.get("/tenants", operation_id="list_tenants", response_model=TenantList, summary="List tenants")
 def list_tenants(context: Ctx, operator: Operator) -> TenantList:
     """Every tenant, by name, without keys."""
-    return TenantList(tenants=[tenant_answer(tenant) for tenant in context.store.tenants.all()])
+    tenants = context.store.tenants
+    return TenantList(tenants=[tenant_answer(tenant) for tenant in tenants.all()], damaged=list(tenants.damaged))
 
 
 @router.post(
@@ -97,6 +98,6 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
 def _exists(context: Context, name: str) -> bool:
     try:
         context.store.tenants.get(name)
-    except NotFound:
+    except (NotFound, RecordDamaged):  # one that is damaged has its jobs, bytes and keys, and is written again
         return False
     return True

@@ -106,12 +106,14 @@ async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
 
 
 async def _answer(context: Context, owner: str, array: int) -> Array:
-    states, most = await read(context, partial(_read, context, owner, array))
-    return array_answer(owner, context.store.numbers.job.told(array), states, most)
+    states, most, damaged = await read(context, partial(_read, context, owner, array))
+    return array_answer(owner, context.store.numbers.job.told(array), states, most, damaged)
 
 
-def _read(context: Context, owner: str, array: int) -> tuple[dict[JobState, int], int | None]:
-    return context.store.arrays.states(owner, array), context.store.arrays.max_running(array)
+def _read(context: Context, owner: str, array: int) -> tuple[dict[JobState, int], int | None, int]:
+    arrays = context.store.arrays
+    states = arrays.states(owner, array)
+    return states, arrays.max_running(array), arrays.size(owner, array) - sum(states.values())
 
 
 async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:

@@ -114,8 +114,8 @@ class Body:
 async def list_blobs(context: Ctx, tenant: Caller, cursor: _Cursor = "", limit: _Limit = 500) -> BlobPage:
     """Your blobs, in order of their hashes; `next` is the cursor of the page after it."""
     found = await read(context, partial(context.store.blobs.page, tenant.id, cursor, limit))
-    blobs = [Blob(sha256=sha256, bytes=size) for sha256, size in found]
-    return BlobPage(blobs=blobs, next=blobs[-1].sha256 if len(blobs) == limit else None)
+    blobs = [Blob(sha256=sha256, bytes=size) for sha256, size in found.blobs]
+    return BlobPage(blobs=blobs, next=found.following, damaged=list(found.damaged))
 
 
 @router.get(

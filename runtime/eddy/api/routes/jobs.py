@@ -168,7 +168,8 @@ def quick(model: type[JobSubmission]) -> APIRouter:
 
 
 async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: Caller) -> Response:
-    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
+    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order. Jobs whose
+    records are damaged are passed over, and named in `damaged`."""
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
@@ -177,19 +178,18 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     after = query.after(numbers)
     if after is not None:
         await read(context, partial(context.store.jobs.check_place, wanted, after))
-    found = await read(context, partial(context.store.jobs.wanted, wanted, limit + 1, after))
-    page = found[:limit]
-    following = cursor_of(page[-1][1], numbers) if len(found) > limit else None
+    found = await read(context, partial(context.store.jobs.wanted, wanted, limit, after))
+    following = None if found.following is None else cursor_of(found.following, numbers)
     offer = context.catalogue.now
-    known = [context.rendered.find(record, offer) for record, _ in page]
-    estimates = await estimates_of(context, [record for (record, _), text in zip(page, known, strict=True) if not text])
+    known = [context.rendered.find(record, offer) for record in found.records]
+    waiting = [record for record, text in zip(found.records, known, strict=True) if not text]
+    estimates = await estimates_of(context, waiting)
     texts = [
         text or _text(context, record, estimates.get(record.id), viewer.admin)
-        for (record, _), text in zip(page, known, strict=True)
+        for record, text in zip(found.records, known, strict=True)
     ]
-    return Response(
-        rendered.page(texts, following), media_type="application/json", headers={"Cache-Control": "no-store"}
-    )
+    page = rendered.page(texts, following, [numbers.job.told(job) for job in found.damaged])
+    return Response(page, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def _text(context: Context, record: JobRecord, estimate: JobEstimate | None, everyone: bool) -> bytes:

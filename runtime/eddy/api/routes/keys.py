@@ -36,7 +36,9 @@ async def list_keys(context: Ctx, viewer: Caller, tenant: _Whose = "") -> KeyLis
         raise Forbidden("You can list your own keys only.", field="tenant")
     whose = (tenant or None) if viewer.admin else viewer.id
     now = time.time()
-    return KeyList(keys=[key_answer(key, now) for key in context.store.keys.all(whose)])
+    keys = context.store.keys
+    damaged = list(keys.damaged) if viewer.admin else []
+    return KeyList(keys=[key_answer(key, now) for key in keys.all(whose)], damaged=damaged)
 
 
 @router.post(

@@ -66,7 +66,7 @@ class EstimateKeeper:
         if kept:
             try:
                 return Estimator.restore(unit_s, json.loads(kept))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
                 _log.warning("what was learned for estimates cannot be read, and is learned again: %s", error)
         return Estimator(Calibration(unit_s))
 

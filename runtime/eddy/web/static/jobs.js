@@ -50,7 +50,8 @@ export async function show(id, refresh) {
     setTimeout(() => { if (source === mine && dialog.open) show(id, refresh).catch(() => {}); }, 1000);
   };
   const kinds = ["submitted", "state", "wait", "configure", "configured", "configuration_failed", "launch", "item_done",
-    "item_failed", "result", "preempt", "release", "dropped", "recovered", "part", "sent"];
+    "item_failed", "result", "preempt", "release", "dropped", "retry", "recovered", "damaged", "part",
+    "sent"];
   for (const kind of kinds) source.addEventListener(kind, (event) => events.append(entry(kind, JSON.parse(event.data))));
   source.addEventListener("end", () => { source.close(); fill(id, refresh); });
   dialog.onclose = () => source.close();
