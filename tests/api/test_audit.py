@@ -42,6 +42,8 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
         ("PUT", "/v1/admin/slots/0", {"drained": False}, "undrain-slot"),
         ("PUT", "/v1/admin/policy", {"policy": "nimblock"}, "set-policy"),
         ("POST", "/v1/apps", package, "add-app"),
+        ("POST", "/v1/admin/purge", {"older_than_s": 60}, "purge-jobs"),
+        ("DELETE", "/v1/admin/tenants/eve", None, "remove-tenant"),
     ]
     async with server.client("operator") as client:
         for method, path, body, action in changes:
@@ -65,7 +67,7 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
     known |= {("PUT", "/v1/admin/price")}  # tested with a market
     operators = {(m, p) for m, p in routes if m != "GET" and p.startswith(("/v1/admin", "/v1/keys", "/v1/apps"))}
     assert operators == known
-    assert look(server) == AuditVerdict(8, f"8:{entries[-1]['chain']}", ())
+    assert look(server) == AuditVerdict(10, f"10:{entries[-1]['chain']}", ())
 
 
 @pytest.mark.anyio

@@ -128,6 +128,9 @@ async def test_the_operator_names_everyones_jobs_as_their_tenants_do(hidden: Any
         assert (await client.delete(f"/v1/jobs/{jobs['grace']}")).json()["state"] == "cancelled"
 
 
+GONE = "there is no job {}, or it was removed after its end: `eddy jobs` lists yours"
+
+
 @pytest.mark.parametrize("who", ["ada", "operator"])
 async def test_counts_and_guesses_name_no_job(hidden: Any, who: str) -> None:
     """What is there and another's, what is inside the range and not there, and what is outside are answered alike."""
@@ -140,11 +143,11 @@ async def test_counts_and_guesses_name_no_job(hidden: Any, who: str) -> None:
             for path in (f"/v1/jobs/{guess}", f"/v1/jobs/{guess}/explain", f"/v1/jobs/{guess}/log"):
                 answer = await client.get(path)
                 assert (answer.status_code, answer.json()["asked"]) == (404, guess)
-                assert answer.json()["detail"] == f"there is no job {guess}: `eddy jobs` lists yours"
+                assert answer.json()["detail"] == GONE.format(guess)
             answer = await client.get(f"/v1/arrays/{guess}")
             assert (answer.status_code, answer.json()["detail"]) == (
                 404,
-                f"There is no array {guess}; a job is shown by `eddy job`.",
+                f"There is no array {guess}, or it was removed after its end; a job is shown by `eddy job`.",
             )
             answer = await client.post("/v1/jobs", json={"application": "invert", "inputs": {}, "after": [guess]})
             assert answer.status_code == 422

@@ -20,7 +20,10 @@ BLOB, UPLOAD, NO_BLOB = (hashlib.sha256(data).hexdigest() for data in (HERS, b"p
 PART = {"Upload-Offset": "0", "Upload-Complete": "?0"}
 NO_NUMBER = 4_000_000
 """A number no job has."""
-OPERATORS = {"add_app", "add_tenant", "change_tenant", "drain_slot", "set_policy", "set_price_policy"}
+OPERATORS = {
+    *("add_app", "add_tenant", "change_tenant", "remove_tenant", "purge_jobs"),
+    *("drain_slot", "set_policy", "set_price_policy"),
+}
 """These take 403 before anything is looked up."""
 OWN = {"log_in": "opens a session with a key", "log_out": "ends the session it is asked in"}
 """These name nothing that could be somebody else's."""
@@ -87,6 +90,7 @@ def wanted(name: str, path: str, thing: dict[str, str]) -> list[dict[str, Any]]:
         "add_app": [{"json": {"application": "mine"}}],
         "add_tenant": [{"json": {"id": "ada"}}],
         "change_tenant": [{"json": {"weight": 2}}],
+        "purge_jobs": [{"json": {"older_than_s": 0, "tenant": thing["tenant"]}}],
         "drain_slot": [{"json": {"drained": True}}],
         "set_policy": [{"json": {"policy": "fcfs"}}],
         "set_price_policy": [{"json": {"policy": "market"}}],

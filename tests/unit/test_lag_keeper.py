@@ -11,8 +11,9 @@ from cores_kit import add_request, description, engine_over, manifest, tenants
 from eddy.board.model import ModelBoard
 from eddy.board.model_images import model_images
 from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.lag_keeper import KEPT, MOST, LagKeeper
+from eddy.hypervisor.lag_keeper import MOST, LagKeeper
 from eddy.store import Store
+from eddy.store.removal import LAGS
 
 LONG_S = 0.2
 """Board seconds of one work-group of the light tenant's kernel, which nothing cuts."""
@@ -76,7 +77,7 @@ def test_the_largest_are_kept_and_what_cannot_be_read_is_none() -> None:
     dropped = lags.keys() - kept[4].keys()
     assert dropped == {f"t{MOST // 2 + k}" for k in (-1, 0, 1)}
     for broken in ("{", "[]", '{"a": {}}', '{"1": 3}'):
-        store.remember(KEPT, broken)
+        store.remember(LAGS, broken)
         assert LagKeeper(store).kept() == {}
     store.close()
 

@@ -31,7 +31,7 @@ def another(name: str, folder: Path) -> Value:
     if isinstance(setting.default, str):
         others = [each for each in setting.allowed if each != setting.default]
         return others[0] if others else str(folder)
-    return setting.default + 1 if isinstance(setting.default, int) else setting.default * 0.75
+    return setting.default + 1 if isinstance(setting.default, int) else setting.default * 0.75 or 0.75
 
 
 def test_the_command_has_every_setting_of_the_server() -> None:
@@ -49,7 +49,7 @@ def test_each_value_is_where_its_name_says(tmp_path: Path) -> None:
     told |= {name: value + at for at, (name, value) in enumerate(told.items()) if isinstance(value, int)}
     settings = server_settings(told)
     api = settings.api
-    for part in (api, api.connections, api.uploads, settings.kernels, settings.price_settings):
+    for part in (api, api.connections, api.uploads, api.retention, settings.kernels, settings.price_settings):
         assert {name: getattr(part, name) for name in NAMES[type(part)]} == {
             name: told[setting] for name, setting in NAMES[type(part)].items()
         }

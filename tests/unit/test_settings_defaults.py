@@ -12,6 +12,7 @@ from eddy.api.uploads import UploadLimits
 from eddy.hypervisor.kernels import KernelLimits
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.settings import SETTINGS
+from eddy.store.bounds import JobBounds
 
 NAMES: dict[type[Any], dict[str, str]] = {
     ApiSettings: {
@@ -27,6 +28,11 @@ NAMES: dict[type[Any], dict[str, str]] = {
         "uploads": "max_uploads",
         "uploads_per_tenant": "max_uploads_per_tenant",
         "upload_bytes": "max_upload_bytes",
+    },
+    JobBounds: {
+        "max_age_s": "retention_age_s",
+        "max_jobs": "retention_jobs",
+        "max_jobs_per_tenant": "retention_jobs_per_tenant",
     },
     KernelLimits: {"slices": "kernel_slices", "time_limit_s": "kernel_time_limit_s"},
     PriceSettings: {"quantum_s": "price_quantum_s", "epoch_s": "price_epoch_s"},

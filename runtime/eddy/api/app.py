@@ -21,6 +21,7 @@ from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
+from eddy.api.purging import Purging
 from eddy.api.requests import Requests
 from eddy.api.retention import keep_within_quota
 from eddy.api.routes import (
@@ -111,6 +112,7 @@ def create_app(
         async with anyio.create_task_group() as group:
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
+            group.start_soon(Purging(context).run)
             group.start_soon(context.standing.watch)
             group.start_soon(watch_clock, lambda: store.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
             group.start_soon(tell_manager, Notifier())

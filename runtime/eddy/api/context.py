@@ -33,6 +33,7 @@ from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.fanout import Fanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
+from eddy.store.bounds import JobBounds
 
 STOPPED = "The hypervisor has stopped: tell the operator, whose log says why. What you have submitted is kept."
 AWAY = "The board is away: jobs are taken, and continue once it is back. The operator's log says why it is."
@@ -47,6 +48,7 @@ class ApiSettings:
     heartbeat_s: float = 15.0
     page_size: int = 50
     max_output_bytes: int = 0
+    retention: JobBounds = field(default_factory=JobBounds)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     uploads: UploadLimits = field(default_factory=UploadLimits)
 

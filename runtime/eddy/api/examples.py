@@ -79,6 +79,7 @@ TENANT: dict[str, Any] = {
     },
     "display_name": "Ада",
     "attributes": {"display_name": "Ада"},
+    "leaving": False,
 }
 KEY: dict[str, Any] = {
     "id": "k5c0ffee5c0ff",

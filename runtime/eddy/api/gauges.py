@@ -93,6 +93,10 @@ def _kept(context: Context) -> Iterator[Metric]:
         store.blobs.ledger.total(),
     )
     yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
+    yield _one("eddy_jobs_kept", "Jobs that have ended and are kept.", sum(store.jobs.tally.ended().values()))
+    text = "Jobs that were removed after their end, with their events and outputs, since the start."
+    yield CounterMetricFamily("eddy_jobs_purged", text, value=store.purge.jobs_gone)
+    yield _one("eddy_tenants_leaving", "Tenants that are being removed.", len(store.tenants.leaving()))
     jobs, freed = context.collected
     text = "Jobs whose outputs were removed to make room, since the start."
     yield CounterMetricFamily("eddy_outputs_collected_jobs", text, value=jobs)

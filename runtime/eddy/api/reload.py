@@ -20,14 +20,16 @@ from eddy.api.tls import TlsFiles
 from eddy.api.uploads import UploadLimits
 from eddy.core.errors import EddyError
 from eddy.settings import Value
+from eddy.store.bounds import JobBounds
 
 Values = Mapping[str, Value]
 """Values by the names of settings."""
 API = ("page_size", "heartbeat_s", "max_output_bytes")
+RETENTION = ("retention_age_s", "retention_jobs", "retention_jobs_per_tenant")
 LOGS = ("log_level", "log_format")
 UPLOADS = ("max_uploads", "max_uploads_per_tenant", "max_upload_bytes")
 TLS = ("tls_cert", "tls_key")
-LIVE = (*API, *LOGS, *UPLOADS, *TLS)
+LIVE = (*API, *RETENTION, *LOGS, *UPLOADS, *TLS)
 """Settings that may change while the server works."""
 _log = structlog.get_logger("eddy.api")
 
@@ -121,6 +123,10 @@ class Reloader:
         changes = {name: values[name] for name in API if name in live}
         if changes:
             context.settings = dataclasses.replace(context.settings, **changes)  # type: ignore[arg-type]
+        if set(live) & set(RETENTION):
+            age_s, most, of_one = (values[name] for name in RETENTION)
+            bounds = JobBounds(float(age_s), int(most), int(of_one))
+            context.settings = dataclasses.replace(context.settings, retention=bounds)
         if set(live) & set(UPLOADS):
             most, of_one, size = (int(values[name]) for name in UPLOADS)
             context.uploads.limits = UploadLimits(most, of_one, size)

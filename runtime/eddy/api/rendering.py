@@ -217,7 +217,7 @@ def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> S
     )
 
 
-def tenant_answer(record: TenantRecord) -> Tenant:
+def tenant_answer(record: TenantRecord, leaving: bool = False) -> Tenant:
     """A tenant without its key's hash."""
     quota = TenantQuota(**dataclasses.asdict(record.quota))
     return Tenant(
@@ -226,6 +226,7 @@ def tenant_answer(record: TenantRecord) -> Tenant:
         display_name=record.display_name,
         quota=quota,
         attributes=dict(record.attributes),
+        leaving=leaving,
     )
 
 

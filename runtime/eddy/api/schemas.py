@@ -364,6 +364,7 @@ class Tenant(Answer):
     display_name: str = Field(description="What people call it, in any script; empty where it has no other name.")
     quota: TenantQuota = Field(description="Its bounds.")
     attributes: dict[str, Any] = Field(description="What the operator keeps with it.")
+    leaving: bool = Field(description="Whether it is being removed; then its keys are no good any more.")
 
 
 class TenantWithKey(Tenant):
@@ -372,6 +373,24 @@ class TenantWithKey(Tenant):
     model_config = shown({**examples.TENANT, "key": "eddy_..."})
 
     key: str = Field(description="Its API key: in this answer, and nowhere else.")
+
+
+class TenantLeaving(Answer):
+    """A tenant that is being removed."""
+
+    model_config = shown({"id": "ada", "jobs": 2})
+
+    id: str = Field(description="Its name. `GET /v1/admin/tenants/{tenant}` answers 404 once nothing of it is left.")
+    jobs: int = Field(description="Jobs of it that have not ended, and are cancelled.")
+
+
+class PurgeAnswer(Answer):
+    """What a purge removed."""
+
+    model_config = shown({"removed": 1204, "more": False})
+
+    removed: int = Field(description="Jobs that are gone.")
+    more: bool = Field(description="Whether time was up before all were looked at: ask again.")
 
 
 class TenantList(Answer):

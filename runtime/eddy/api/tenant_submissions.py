@@ -50,6 +50,16 @@ class QuotaSubmission(Request):
         return dataclasses.replace(quota, **{name: getattr(self, name) for name in self.model_fields_set})
 
 
+class PurgeSubmission(Request):
+    """Which jobs that have ended are to go."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"older_than_s": 2592000, "tenant": "ada", "keep": 100}]})
+
+    older_than_s: float = Field(ge=0, le=1e10, description="Those that ended at least so many wall seconds ago.")
+    tenant: str | None = Field(default=None, pattern=NAME, description="Of this tenant; null for everyone's.")
+    keep: Whole = Field(default=0, ge=0, le=1 << 40, description="So many of each tenant's stay: the last that ended.")
+
+
 class TenantSubmission(Request):
     """A new tenant."""
 

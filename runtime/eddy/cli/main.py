@@ -144,7 +144,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
             top_command.top,
             doctor.doctor,
         ),
-        *(operate.drain, operate.undrain, operate.policy),
+        *(operate.drain, operate.undrain, operate.policy, operate.purge),
         *(usage.usage, usage.quota),
         *(backup.backup, backup.restore),
     ),

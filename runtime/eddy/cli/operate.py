@@ -1,4 +1,4 @@
-"""`eddy drain | undrain | policy`: what the operator changes while jobs run."""
+"""`eddy drain | undrain | policy | purge`: what the operator changes while jobs run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from eddy.cli.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.cli.resources import phase_of
 
+DAY_S = 86400.0
 SlotIndex = Annotated[int, typer.Argument(metavar="SLOT", min=0, help="Its index, as `eddy slots` shows it.")]
 
 
@@ -40,6 +41,23 @@ def _say(slot: Mapping[str, Any], as_json: bool) -> None:
         print_json(slot)
     else:
         say(f"slot {slot['slot']}: {phase_of(slot)}" + (f" ({slot['drained_because']})" if slot["drained"] else ""))
+
+
+def purge(
+    days: Annotated[float, typer.Option("--days", min=0, help="Only jobs that ended at least so many wall days ago.")],
+    tenant: Annotated[str, typer.Option("--tenant", help="Only this tenant's.")] = "",
+    keep: Annotated[int, typer.Option("--keep", min=0, help="So many of each tenant's stay: the last ones.")] = 0,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Remove jobs that have ended, with their events and outputs; `eddy serve --retention-age-s` does it by itself."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        removed = client.purge_jobs(days * DAY_S, tenant=tenant, keep=keep)
+    if as_json:
+        print_json({"removed": removed})
+    else:
+        say(f"{removed} jobs removed")
 
 
 def policy(

@@ -52,6 +52,11 @@ def serve(
     max_body_bytes: Annotated[int, option("max_body_bytes")] = default("max_body_bytes"),
     max_blob_bytes: Annotated[int, option("max_blob_bytes")] = default("max_blob_bytes"),
     max_output_bytes: Annotated[int, option("max_output_bytes")] = default("max_output_bytes"),
+    retention_age_s: Annotated[float, option("retention_age_s")] = default("retention_age_s"),
+    retention_jobs: Annotated[int, option("retention_jobs")] = default("retention_jobs"),
+    retention_jobs_per_tenant: Annotated[int, option("retention_jobs_per_tenant")] = default(
+        "retention_jobs_per_tenant"
+    ),
     max_uploads: Annotated[int, option("max_uploads")] = default("max_uploads"),
     max_uploads_per_tenant: Annotated[int, option("max_uploads_per_tenant")] = default("max_uploads_per_tenant"),
     max_upload_bytes: Annotated[int, option("max_upload_bytes")] = default("max_upload_bytes"),

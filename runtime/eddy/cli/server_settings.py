@@ -16,6 +16,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.kernels import KernelLimits
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.packages.signatures import PackageTrust
+from eddy.store.bounds import JobBounds
 
 
 def server_settings(told: Mapping[str, Any]) -> ServerSettings:
@@ -59,6 +60,7 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
         heartbeat_s=told["heartbeat_s"],
         page_size=told["page_size"],
         max_output_bytes=told["max_output_bytes"],
+        retention=JobBounds(told["retention_age_s"], told["retention_jobs"], told["retention_jobs_per_tenant"]),
         connections=ConnectionLimits(
             connections=told["max_connections"],
             connections_per_client=told["max_connections_per_client"],

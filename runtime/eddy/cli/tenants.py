@@ -96,6 +96,24 @@ def tenant_set(
         _list([changed])
 
 
+@tenant.command("remove")
+def tenant_remove(
+    name: Name,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel its jobs that have not ended.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a tenant with its jobs, blobs, outputs and keys; accounts of use and the audit log keep its name."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        left = client.remove_tenant(name, cancel=cancel)
+    if as_json:
+        print_json(left)
+    else:
+        cancelled = f"; {left['jobs']} jobs of it are cancelled first" if left["jobs"] else ""
+        say(f"tenant {name}: its keys are no good any more, and all else of it goes now{cancelled}")
+
+
 @tenant.command("list")
 def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """List tenants, their weights and bounds."""

@@ -830,6 +830,15 @@ class Progress(TypedDict):
     """Items of the batch; slices of a kernel."""
 
 
+class PurgeAnswer(TypedDict):
+    """What a purge removed."""
+
+    removed: int
+    """Jobs that are gone."""
+    more: bool
+    """Whether time was up before all were looked at: ask again."""
+
+
 class QuotaAnswer(TypedDict):
     """What you may have, and what of it is used."""
 
@@ -1002,6 +1011,17 @@ class Tenant(TypedDict):
     """Its bounds."""
     attributes: dict[str, Any]
     """What the operator keeps with it."""
+    leaving: bool
+    """Whether it is being removed; then its keys are no good any more."""
+
+
+class TenantLeaving(TypedDict):
+    """A tenant that is being removed."""
+
+    id: str
+    """Its name. `GET /v1/admin/tenants/{tenant}` answers 404 once nothing of it is left."""
+    jobs: int
+    """Jobs of it that have not ended, and are cancelled."""
 
 
 class _TenantList(TypedDict):
@@ -1059,6 +1079,8 @@ class TenantWithKey(TypedDict):
     """Its bounds."""
     attributes: dict[str, Any]
     """What the operator keeps with it."""
+    leaving: bool
+    """Whether it is being removed; then its keys are no good any more."""
     key: str
     """Its API key: in this answer, and nowhere else."""
 

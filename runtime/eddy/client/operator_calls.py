@@ -112,6 +112,31 @@ class OperatorCalls(Caller):
         return self.transport.answering(answers.Tenant, "PATCH", f"/v1/admin/tenants/{quoted(name)}", body=given)
 
     @call
+    def remove_tenant(self, name: str, *, cancel: bool = False) -> Operation[answers.TenantLeaving]:
+        """Remove a tenant with all that is its own (operators); its name stays in the accounts. `cancel` ends its jobs
+        that have not ended, first.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: It has jobs that have not ended, and `cancel` is false.
+        """
+        params = {"cancel": "true"} if cancel else {}
+        return self.transport.answering(
+            answers.TenantLeaving, "DELETE", f"/v1/admin/tenants/{quoted(name)}", params=params
+        )
+
+    @call
+    def purge_jobs(self, older_than_s: float, *, tenant: str = "", keep: int = 0) -> Operation[int]:
+        """Remove jobs that ended so many wall seconds ago (operators), but for the last `keep` of each tenant; answers
+        how many."""
+        body = {"older_than_s": older_than_s, "tenant": tenant or None, "keep": keep}
+        removed, more = 0, True
+        while more:
+            found = yield from self.transport.answering(answers.PurgeAnswer, "POST", "/v1/admin/purge", body=body)
+            removed, more = removed + found["removed"], found["more"]
+        return removed
+
+    @call
     def audit(self) -> Operation[list[answers.AuditLine]]:
         """The audit log, in order (operators)."""
         found: list[answers.AuditLine] = []

@@ -92,7 +92,7 @@ class Engine:
         allow_unchecked: bool = False,
     ) -> None:
         self.board, self.store, self.price, self._allow_unchecked = board, store, price, allow_unchecked
-        lags = LagKeeper(store)
+        lags = LagKeeper(store, store.tenants.is_removed)
         if price is not None:
             price.restore(store.epochs.all(), lags.kept())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()

@@ -100,12 +100,22 @@ class EpochHistory:
         self.most = most
         self._ended: list[Epoch] = []
         self._lock = threading.Lock()
+        self._gone: set[str] = set()
+        """Tenants that were removed."""
         self._written = -1
         """Number of the last epoch that is in the store, or was left out of it."""
+
+    def forget(self, tenant: str) -> None:
+        """A tenant is removed: forget the epochs it had part in, and those that have not ended yet."""
+        with self._lock:
+            self._gone.add(tenant)
+            self._ended = [epoch for epoch in self._ended if tenant not in epoch.view.tenants]
 
     def add(self, epoch: Epoch) -> None:
         """An epoch ended."""
         with self._lock:
+            if not self._gone.isdisjoint(epoch.view.tenants):
+                return
             self._ended.append(epoch)
             if len(self._ended) > self.most:
                 self._ended = _latest(self._ended, self.most - self.most // _ROOM)

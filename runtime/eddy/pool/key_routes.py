@@ -90,7 +90,10 @@ async def _owner(parts: HeadParts, caller: PoolTenant, body: KeySubmission, old:
         raise InvalidRequest(f"Key {old.id} is of {old.tenant}.", field="tenant", allowed=[old.tenant])
     if not caller.admin and name != caller.id:
         raise Forbidden("You can make keys for yourself only.", field="tenant")
-    return await parts.tenants.get(name)
+    owner = await parts.tenants.get(name)
+    if owner.removed_unix_s:
+        raise Conflict(f"Tenant {name} was removed: it gets no key.", field="tenant", asked=name)
+    return owner
 
 
 async def _check_left(parts: HeadParts, ending: ApiKey, at_unix_s: float) -> None:

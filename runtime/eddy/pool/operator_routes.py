@@ -17,6 +17,7 @@ from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import Request
 from eddy.api.names import DisplayName
 from eddy.api.numbers import Whole
+from eddy.api.schemas import TenantLeaving
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board, forget_board
@@ -25,6 +26,7 @@ from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
 from eddy.pool.reading import entry_of
 from eddy.pool.records import Fenced, PoolBoard
+from eddy.pool.removal import remove_tenant
 from eddy.pool.shown import quota_shown
 from eddy.pool.streams import STORE
 from eddy.pool.tenants import NAMES, PoolTenant
@@ -117,6 +119,15 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
     return _tenant(parts, await parts.tenants.change(name, **what))
 
 
+@router.delete("/admin/tenants/{name}", status_code=202)
+async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = False) -> TenantLeaving:
+    """Its keys end, its jobs are cancelled (`cancel`; 409 while there are some without), its blobs, outputs and events
+    go. Records of its jobs stay, and its name, which is given to nobody else."""
+    if name == operator.id:
+        raise Conflict("Whoever asks cannot be removed.", field="tenant", asked=name)
+    return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
+
+
 def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
     """As a board shows one."""
     return {
@@ -125,6 +136,7 @@ def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
         "display_name": tenant.display_name,
         "quota": quota_shown(tenant, parts.most_bytes(tenant)),
         "attributes": {"weight": tenant.weight},
+        "leaving": bool(tenant.removed_unix_s),
     }
 
 

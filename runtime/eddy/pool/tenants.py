@@ -43,6 +43,7 @@ class PoolTenant:
         key_expires_unix_s: When that key ends by itself, or None.
         display_name: What people call it, in any script; "" where it has no other name.
         key: That key, or None.
+        removed_unix_s: When it was removed; 0 where it was not. Its entry keeps the name from others.
     """
 
     id: str
@@ -55,6 +56,7 @@ class PoolTenant:
     key_expires_unix_s: float | None = None
     display_name: str = ""
     key: ApiKey | None = None
+    removed_unix_s: float = 0.0
 
     @staticmethod
     def decode(data: bytes | None, name: str) -> PoolTenant:

@@ -111,7 +111,7 @@ class AdmissionChecks:
     def _missing(self, field: Condition, place: int, number: int) -> InvalidRequest:
         told, name = self._numbers.job.told(number), f"{field.value}[{place}]"
         what = "array" if field is Condition.ELEMENT else "job or array"
-        message = f"{name}: you have no {what} {told}; name {_NAME[field]}"
+        message = f"{name}: you have no {what} {told}, or it was removed after its end; name {_NAME[field]}"
         return InvalidRequest(message, field=name, asked=told)
 
 

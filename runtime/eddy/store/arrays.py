@@ -105,7 +105,11 @@ class Arrays:
     def not_found(self, array: int) -> NotFound:
         """Why an array cannot be had; the same for one that is not there, for another tenant's, and for a job."""
         told = self._numbers.job.told(array)
-        return NotFound(f"There is no array {told}; a job is shown by `eddy job`.", field="array", asked=told)
+        return NotFound(
+            f"There is no array {told}, or it was removed after its end; a job is shown by `eddy job`.",
+            field="array",
+            asked=told,
+        )
 
     def states(self, tenant: str, array: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state; those whose state cannot be read are left out.

@@ -5,7 +5,6 @@ The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row say
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import stat
 import threading
@@ -26,12 +25,10 @@ from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
 from eddy.store.ledger import Ledger
-from eddy.store.names import INCOMING, tenant_folder
+from eddy.store.names import DRAFT, INCOMING, is_blob, tenant_folder
 from eddy.store.numbers import Numbers
 from eddy.store.uploads import Upload
 from eddy.store.verified import Verified
-
-_log = logging.getLogger(__name__)
 
 
 class Settled(Protocol):
@@ -96,7 +93,7 @@ class Blobs:
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, quota: Callable[[str], Quota]) -> None:
         self.folder = folder
-        self._db, self._numbers = db, numbers
+        self._db, self._numbers, self._quota = db, numbers, quota
         self._sizes, self._verified = Sizes(), Verified()
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
@@ -148,6 +145,7 @@ class Blobs:
         with self._naming:
             before = self._known_bytes(tenant, sha256)
             try:
+                self._quota(tenant)  # it may have been removed since the first byte came
                 files.make_folder(path.parent)
                 if before is None and size > booked:
                     self.ledger.book(tenant, size - booked)
@@ -269,12 +267,38 @@ class Blobs:
                     raise Conflict(f"job {told} still needs blob {sha256}", field="sha256", job=told)
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)
-            path = self._blob_path(tenant, sha256)
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:  # a folder, say: not ours to remove
-                _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
+            files.remove_unnamed(self._blob_path(tenant, sha256))
         self.ledger.release(tenant, row["bytes"] if type(row["bytes"]) is int else 0)
+
+    def drop_some(self, tenant: str, most: int) -> bool:
+        """Forget some blobs of a tenant that is removed; answers whether there may be more.
+
+        Args:
+            tenant: Whose.
+            most: As many.
+        """
+        with self._naming:
+            with self._db.transaction() as db:
+                rows = self._db.rows("SELECT sha256 FROM blob WHERE tenant = ? LIMIT ?", tenant, most)
+                keys = [(tenant, row["sha256"]) for row in rows]
+                db.executemany("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", keys)
+                for key in keys:
+                    self._sizes.drop(*key)
+            for key in keys:
+                files.remove_unnamed(self._blob_path(*key))
+            if not keys:
+                self._drop_folder(tenant)
+        return bool(keys)
+
+    def _drop_folder(self, tenant: str) -> None:
+        """Remove a tenant's folder, with files of ours that a crash left there without a row."""
+        folder = self.folder / tenant_folder(tenant)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for path in list(folder.iterdir()):
+                if is_blob(path.name) or path.name.endswith(DRAFT):
+                    files.remove_unnamed(path)
+            with suppress(OSError):  # something of somebody else's is in it
+                folder.rmdir()
 
     def _blob_path(self, tenant: str, sha256: str) -> Path:
         return self.folder / tenant_folder(tenant) / sha256

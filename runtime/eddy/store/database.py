@@ -25,6 +25,20 @@ MOST_VALUES = 999
 """Values one statement may be given, whatever SQLite was built with."""
 
 
+_PRAGMAS = (
+    "busy_timeout = 5000",
+    "auto_vacuum = INCREMENTAL",  # before the log: it holds for a file that is empty, or is vacuumed
+    "journal_mode = WAL",
+    "synchronous = NORMAL",
+    "foreign_keys = ON",
+    "secure_delete = FAST",  # what is deleted is written over in pages that are written anyway
+)
+FREE_PAGES, FREE_SHARE = 256, 0.1
+"""Pages that stay free for what comes, and the part of all pages, whichever is more."""
+STEP_PAGES = 64
+"""Pages that are given back in one transaction: others wait for it."""
+
+
 class Database:
     """A SQLite file in WAL mode: what was promised survives power loss.
 
@@ -76,7 +90,7 @@ class Database:
         migrate(self._connection, self._folder)
 
     def _configure(self) -> None:
-        for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+        for pragma in _PRAGMAS:
             self._connection.execute(f"PRAGMA {pragma}")
 
     def close(self) -> None:
@@ -170,6 +184,32 @@ class Database:
                     return fetch(self._connection, query, arguments)
             with self._readers.one() as connection:
                 return fetch(connection, query, arguments)
+
+    def give_back(self, everything: bool = False) -> bool:
+        """Give some free pages back to the file system, which shrinks the file; answers whether there are more.
+
+        Args:
+            everything: Leave none for what comes: what was deleted is in no page afterwards.
+        """
+        with self.transaction(durable=False) as db:
+            free, pages = (db.execute(f"PRAGMA {each}").fetchone()[0] for each in ("freelist_count", "page_count"))
+            left = 0 if everything else max(FREE_PAGES, int(pages * FREE_SHARE))
+            step = min(free - left, STEP_PAGES)
+            if step > 0:
+                db.execute(f"PRAGMA incremental_vacuum({step})").fetchall()
+                (after,) = db.execute("PRAGMA freelist_count").fetchone()
+                return bool(left < after < free)  # a file of before, which could not be vacuumed, keeps its pages
+        return False
+
+    def empty_log(self) -> bool:
+        """Have nothing left in the write-ahead log; answers whether that went: somebody may be reading there."""
+        with self.health.watched(), self._turns:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                self._connection.execute("PRAGMA busy_timeout = 5000")
+        return not busy
 
     def probe(self) -> None:
         """Write a few bytes where the last write failed, or where there is hardly room: what is wrong, or was, shows in

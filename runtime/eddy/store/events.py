@@ -14,13 +14,17 @@ from eddy.store.rows import damaged_event, load_event
 
 PART = 10_000
 """Entries that are read at once, where nobody says how many."""
+ALL = ""
+"""In place of a tenant's name, for everyone's entries."""
+_KEPT = "job NOT IN (SELECT job FROM purged)"
+"""Not of a job that is gone, whose entries go a part at a time."""
 
 
 def unknown_event(asked: int) -> UnknownCursor:
     """Why a stream cannot go on from an event; `asked` is what that was called."""
     message = (
-        f"There is no event {asked} in this stream: it is of another one, or was removed. Ask without Last-Event-ID,"
-        " and look at the jobs as they are now."
+        f"There is no event {asked} in this stream, or some after it were removed with their jobs. Ask without"
+        " Last-Event-ID, and look at the jobs as they are now."
     )
     return UnknownCursor(message, field="Last-Event-ID", asked=asked)
 
@@ -48,7 +52,7 @@ class Events:
         Raises:
             NotFound: No such job of this tenant.
         """
-        where, values = ["seq > ?"], list[object]([after_seq])
+        where, values = ["seq > ?", _KEPT], list[object]([after_seq])
         if tenant is not None:
             where.append("tenant = ?")
             values.append(tenant)
@@ -75,6 +79,8 @@ class Events:
     def check_known(self, tenant: str | None, job: int | None, seq: int, asked: int) -> None:
         """Check that an entry of the log is one that somebody who follows a part of it may have seen.
 
+        An entry that was removed with its job is one as long as no later one was: who has it misses none.
+
         Args:
             tenant: Whose events are followed; None for everyone's (operators).
             job: Of which job; None for all.
@@ -82,11 +88,25 @@ class Events:
             asked: What the entry was called.
 
         Raises:
-            UnknownCursor: There is none; the same where it is not there, and where it is of another job or tenant.
+            UnknownCursor: There is none; the same where it is not there, and where it is of another job or tenant. Or
+                later ones were removed with their jobs.
         """
-        row = self._db.row("SELECT tenant, job FROM event WHERE seq = ?", seq)
-        if seq and (row is None or tenant not in (None, row["tenant"]) or job not in (None, row["job"])):
+        reached = 0 if job is not None else self._reached(tenant)
+        if seq in (0, reached):
+            return
+        row = self._db.row("SELECT tenant, job FROM event WHERE seq = ?", seq) if seq > reached else None
+        if row is None or tenant not in (None, row["tenant"]) or job not in (None, row["job"]):
             raise unknown_event(asked)
+
+    def _reached(self, tenant: str | None) -> int:
+        """The latest entry of a tenant, or of anyone, that was removed; 0 for none."""
+        row = self._db.row("SELECT seq FROM purged_to WHERE tenant = ?", ALL if tenant is None else tenant)
+        return 0 if row is None else int(row["seq"])
+
+    def last(self) -> int:
+        """The number of the latest entry there ever was; 0 for none."""
+        row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
+        return 0 if row is None else int(row["seq"])
 
     def whole(self, tenant: str, job: int) -> Iterator[JobEvent]:
         """The whole log of a job, in order, read a part at a time.
@@ -110,8 +130,7 @@ class Events:
         where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
         query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"
         if count == 0:
-            row = self._db.row("SELECT MAX(seq) AS seq FROM event")
-            return int(row["seq"] or 0) if row is not None else 0
+            return self.last()
         row = self._db.row(query, *values, count)
         return 0 if row is None else int(row["seq"])
 
@@ -125,6 +144,6 @@ class Events:
         where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
         query = (
             f"SELECT * FROM (SELECT * FROM event WHERE {where} ORDER BY seq DESC LIMIT ?)"
-            " WHERE started_s IS NOT NULL AND slot IS NOT NULL ORDER BY seq"
+            f" WHERE started_s IS NOT NULL AND slot IS NOT NULL AND {_KEPT} ORDER BY seq"
         )
         return self._legible(self._db.rows(query, *values, limit))

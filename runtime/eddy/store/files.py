@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import os
 import secrets
 import stat
@@ -21,6 +22,7 @@ from eddy.core.errors import EddyError, StorageFailed
 from eddy.files import PRIVATE_FOLDER, os_errors, sync_folder
 from eddy.store.names import DRAFT
 
+_log = logging.getLogger(__name__)
 PIECE_BYTES = 1 << 18
 """What is held in memory of a file at a time."""
 
@@ -107,6 +109,14 @@ class Draft:
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1
+
+
+def remove_unnamed(path: Path) -> None:
+    """Remove a file that nothing names any more; where that cannot be, it stays, and the log says so."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:  # a folder, say: not ours to remove; or a disk that is read-only by now
+        _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
 
 
 def write_all(file: int, data: bytes, place: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
@@ -32,10 +33,19 @@ def give_up(database: Database, number: int, told: int, why: str) -> None:
         )
         record = known.failed(now_s, "storage-damaged", words)
         request = dump_request(JobRequest(record.tenant, record.application))
-        values = (record.tenant, record.state.value, request, dump_record(record), record.application, number)
+        closed_us = round(time.time() * 1e6)
+        values = (
+            record.tenant,
+            record.state.value,
+            closed_us,
+            request,
+            dump_record(record),
+            record.application,
+            number,
+        )
         db.execute(
-            "UPDATE job SET tenant = ?, state = ?, final = 1, cancel = 0, ended_us = 0, request = ?, record = ?,"
-            " snapshot = '{}', application = ?, array = iif(typeof(array) = 'integer', array, NULL),"
+            "UPDATE job SET tenant = ?, state = ?, final = 1, cancel = 0, ended_us = 0, closed_us = ?, request = ?,"
+            " record = ?, snapshot = '{}', application = ?, array = iif(typeof(array) = 'integer', array, NULL),"
             f" submitted_us = {when} WHERE id = ?",
             values,
         )

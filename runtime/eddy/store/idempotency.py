@@ -40,11 +40,13 @@ class IdempotencyKeys:
             table = "wanted CROSS JOIN idempotency ON tenant = first AND key = second"
             query = f"{wanted(len(part))} SELECT tenant, key, body, job FROM {table}"
             for row in self._db.rows(query, *(text for key in part for text in key)):
-                found[row["tenant"], row["key"]] = row["body"], self._job(row)
+                job = self._job(row)
+                if job is not None:
+                    found[row["tenant"], row["key"]] = row["body"], job
         return found
 
-    def _job(self, row: sqlite3.Row) -> JobRecord:
-        """The job a key names.
+    def _job(self, row: sqlite3.Row) -> JobRecord | None:
+        """The job a key names; None where it was removed meanwhile, and the key with it.
 
         Raises:
             RecordDamaged: That cannot be read; another job under the key would perhaps be one too many.
@@ -55,6 +57,9 @@ class IdempotencyKeys:
         try:
             return self._jobs.get(row["tenant"], row["job"])
         except NotFound as error:
+            still = "SELECT 1 FROM idempotency WHERE tenant = ? AND key = ? AND job = ?"
+            if not self._db.rows(still, row["tenant"], row["key"], row["job"]):
+                return None
             raise self._db.damage.note(RecordKind.SUBMISSION, name, "the job it names is not there") from error
 
     def known(self, request: JobRequest) -> JobRecord | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
+from eddy.store.awaited import Awaited
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
@@ -49,13 +51,35 @@ class JobTable:
         numbers: How jobs are told.
 
     Attributes:
-        tally: How many have not ended.
+        tally: How many have not ended, and how many have.
+        awaited: Which of them others wait for that have not ended.
     """
 
     def __init__(self, db: Database, numbers: Numbers) -> None:
         self._db, self._numbers = db, numbers
         rows = db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
-        self.tally = Tally((row["id"], str(row["tenant"]), str(row["state"])) for row in rows)
+        ended = db.rows("SELECT tenant, count(*) AS jobs FROM job WHERE closed_us IS NOT NULL GROUP BY tenant")
+        self.tally = Tally(
+            ((row["id"], str(row["tenant"]), str(row["state"])) for row in rows),
+            {str(row["tenant"]): row["jobs"] for row in ended},
+        )
+        self.awaited = Awaited()
+        for row in db.rows("SELECT id FROM job WHERE final = 0 AND instr(record, '\"after') > 0"):
+            with suppress(RecordDamaged):  # it is given up, and waits for nothing
+                self.awaited.note(self._record(row["id"]))
+
+    def _record(self, job: int) -> JobRecord:
+        return record_of(self._db.rows(f"SELECT {RECORD} FROM job WHERE id = ?", job)[0])
+
+    def accepted(self, record: JobRecord) -> None:
+        """A job was accepted, in a transaction that is committed."""
+        self.tally.note(record.id, record.tenant, record.state.value)
+        self.awaited.note(record)
+
+    def closed(self, job: int) -> None:
+        """A job has ended, in a transaction that is committed; nothing where it had before."""
+        self.tally.drop(job)
+        self.awaited.drop(job)
 
     def get(self, tenant: str, job: int) -> JobRecord:
         """One job.
@@ -95,7 +119,7 @@ class JobTable:
         if self._db.row(f"SELECT 1 FROM job WHERE array = ?{whose} LIMIT 1", *values) is not None:
             message = f"there is no job {told}; it is an array: `eddy array show {told}` shows it"
         else:
-            message = f"there is no job {told}: `eddy jobs` lists yours"
+            message = f"there is no job {told}, or it was removed after its end: `eddy jobs` lists yours"
         return NotFound(message, field="job", asked=told)
 
     def request(self, tenant: str, job: int) -> JobRequest:
@@ -171,7 +195,7 @@ class JobTable:
             how = str(error.details["how"])
             self._db.damage.note(RecordKind.JOB, row["id"], how)
             give_up(self._db, row["id"], self._numbers.job.told(row["id"]), how)
-            self.tally.drop(row["id"])
+            self.closed(row["id"])
             return None
 
     def unfinished_by_state(self) -> dict[str, int]:

@@ -111,6 +111,12 @@ class Keys:
             self._db.after_commit(lambda: self.known(*keys))
             self._db.after_commit(lambda: self._keyring.drop(old))
 
+    def drop_all(self, db: sqlite3.Connection, tenant: str) -> None:
+        """Forget all keys of a tenant, in a transaction."""
+        old = self.all(tenant)
+        db.execute("DELETE FROM api_key WHERE tenant = ?", (tenant,))
+        self._db.after_commit(lambda: self._keyring.drop(old))
+
     def _forgotten(self, changed: Iterable[ApiKey]) -> list[ApiKey]:
         """Of the tenants whose keys change: keys that ended, beyond those that stay known."""
         now, new = time.time(), {key.id: key for key in changed}

@@ -59,6 +59,11 @@ class Ledger:
         with self._lock:
             self._booked[tenant] += bytes
 
+    def forget(self, tenant: str) -> None:
+        """A tenant keeps nothing any more."""
+        with self._lock:
+            self._booked.pop(tenant, None)
+
     def release(self, tenant: str, bytes: int) -> None:
         """Give bytes back."""
         with self._lock:

@@ -163,6 +163,17 @@ class Partials:
                 raise NotFound("Nothing of this blob is being uploaded.", field="sha256", asked=sha256)
             self._forget(tenant, path)
 
+    def drop_all(self, tenant: str) -> None:
+        """Give up all that is being uploaded of a tenant.
+
+        Raises:
+            Conflict: Somebody adds to one of them at this moment.
+        """
+        for whose, _, path in self._partials():
+            if whose == tenant:
+                with self._alone(path):
+                    self._forget(tenant, path)
+
     def sweep(self) -> list[Path]:
         """Give up what nothing was added to for long; answers which."""
         gone = []

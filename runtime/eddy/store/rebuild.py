@@ -100,6 +100,7 @@ def _copy(connection: sqlite3.Connection) -> None:
     """Tables, their rows, then their indices, in one transaction."""
     schema = connection.execute("SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL").fetchall()
     (version,) = connection.execute("PRAGMA main.user_version").fetchone()
+    connection.execute("PRAGMA new.auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA new.synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     for kind in ("table", "index"):

@@ -8,7 +8,6 @@ crash leaves between the two is swept at the next start.
 from __future__ import annotations
 
 import dataclasses
-import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from eddy.core.errors import OutputsCollected, RecordDamaged
 from eddy.core.records import JobRecord
+from eddy.store import files
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.names import output_name
@@ -36,7 +36,6 @@ _OLDEST = """
 """
 _FREE = "SELECT id, record FROM job WHERE id = ? AND final = 1 AND id NOT IN (SELECT job FROM held)"
 """One that may have been held since it was named."""
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +117,14 @@ class Retention:
                 db.execute("DELETE FROM result WHERE job = ?", (leaving.job,))
                 gone += {output_name(leaving.job, each["name"]) for each in rows}
                 freed += sum(each["bytes"] for each in rows)
-            self._db.after_commit(lambda: self._freed(freed))
+            self._db.after_commit(lambda: self.freed(freed))
         for name in gone:
-            self._remove(self._outputs / name)
+            files.remove_unnamed(self._outputs / name)
         return freed
 
-    def _freed(self, freed: int) -> None:
+    def freed(self, freed: int) -> None:
+        """So many bytes are gone, in a transaction that is committed."""
         self._output_bytes -= freed
-
-    def _remove(self, path: Path) -> None:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:  # a folder, say: not ours to remove; or a disk that is read-only by now
-            _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
 
 
 def require_outputs(record: JobRecord, numbers: Numbers) -> None:

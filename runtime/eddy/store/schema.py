@@ -14,6 +14,7 @@ from pathlib import Path
 from eddy.core.errors import EddyError
 from eddy.files import os_errors
 from eddy.store.columns_to_list import jobs_in_order
+from eddy.store.jobs_that_go import jobs_that_go
 from eddy.store.rows_to_files import rows_to_files
 
 Migration = str | Callable[[sqlite3.Connection, Path], None]
@@ -170,6 +171,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     -- Records name arrays, and ends other than success, among what jobs wait for; earlier versions do not read that.
     -- Arrays have ids that no job has. Those that are there keep theirs, which are their first jobs' as well.
     """,
+    jobs_that_go,
 )
 
 

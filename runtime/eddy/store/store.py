@@ -12,6 +12,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,8 @@ from eddy.store.names import BLOBS, OUTPUTS
 from eddy.store.numbers import numbers_of
 from eddy.store.outputs import Outputs
 from eddy.store.partial import Partials
+from eddy.store.purge import Purge
+from eddy.store.removal import Removal
 from eddy.store.retention import Retention
 from eddy.store.rows import (
     INSERT_EVENTS,
@@ -79,6 +82,7 @@ class Store:
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
+        purge, removal: What removes jobs that have ended, and tenants.
     """
 
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
@@ -106,6 +110,8 @@ class Store:
         self.blobs = Blobs(db, folder / BLOBS, self.numbers, self.tenants.quota)
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
+        self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
+        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials)
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}
@@ -139,6 +145,10 @@ class Store:
         """Close the file."""
         self._db.close()
 
+    def give_back(self) -> bool:
+        """Give some free pages of the data base back to the file system; answers whether there are more."""
+        return self._db.give_back()
+
     def sweep(self) -> list[Path]:
         """Delete the files a crash left without a row; answers which. For who owns the folder, before it writes."""
         return sweep(self._db, self.blobs.folder, self.outputs.folder)
@@ -171,10 +181,11 @@ class Store:
         with self._db.transaction(durable=commit.tells, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
-                ended_us = microseconds(record.ended_s or 0.0) if record.state.is_final else None
+                times = _ends(record) if record.state.is_final else (None, None)
                 db.execute(
-                    "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ?, ended_us = ? WHERE id = ?",
-                    (*values, ended_us, record.id),
+                    "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ?, ended_us = ?, closed_us = ?"
+                    " WHERE id = ?",
+                    (*values, *times, record.id),
                 )
             ended = [(record.id,) for record, _ in commit.jobs if record.state.is_final]
             if ended:
@@ -191,7 +202,7 @@ class Store:
         self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
         for record, _ in commit.jobs:
             if record.state.is_final:
-                self.jobs.tally.drop(record.id)
+                self.jobs.closed(record.id)
                 _say_end(record, self.numbers.job.told(record.id))
             else:
                 self.jobs.tally.note(record.id, record.tenant, record.state.value)
@@ -240,6 +251,11 @@ class Store:
 
 def _snapshot(row: sqlite3.Row) -> tuple[int, dict[str, object]]:
     return row["slot"], load_snapshot(row["snapshot"])
+
+
+def _ends(record: JobRecord) -> tuple[int, int]:
+    """When a job ended, in microseconds: by the board's time, and by wall time."""
+    return microseconds(record.ended_s or 0.0), microseconds(record.ended_unix_s or time.time())
 
 
 def _say_end(record: JobRecord, told: int) -> None:

@@ -145,7 +145,7 @@ class Submissions:
 
     def _count(self, records: Iterable[JobRecord]) -> None:
         for record in records:
-            self.jobs.tally.note(record.id, record.tenant, record.state.value)
+            self.jobs.accepted(record)
 
     def _decide(self, submission: Submission, group: Group, check: Check) -> Outcome:
         """Add one to the group, unless it is there already or is refused; nothing is written yet."""

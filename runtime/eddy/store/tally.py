@@ -1,21 +1,23 @@
-"""How many jobs have not ended, kept as they come and go: each submission and each scrape asks, and nothing is counted
-again."""
+"""How many jobs have not ended, and how many have, kept as they come and go: each submission and each scrape asks, and
+nothing is counted again."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class Tally:
-    """Jobs that have not ended, by tenant and by state.
+    """Jobs that have not ended, by tenant and by state; and how many have ended, by tenant.
 
     Args:
-        jobs: Id, tenant and state of each.
+        jobs: Id, tenant and state of each that has not ended.
+        ended: How many have, by tenant.
     """
 
-    def __init__(self, jobs: Iterable[tuple[int, str, str]] = ()) -> None:
+    def __init__(self, jobs: Iterable[tuple[int, str, str]] = (), ended: Mapping[str, int] | None = None) -> None:
+        self._ended: Counter[str] = Counter(ended or {})
         self._jobs: dict[int, tuple[str, str]] = {}
         self._tenants: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
@@ -24,19 +26,34 @@ class Tally:
 
     def note(self, job: int, tenant: str, state: str) -> None:
         """A job is in a state that is not final."""
-        self.drop(job)
+        self._forget(job)
         self._jobs[job] = tenant, state
         self._tenants[tenant] += 1
         self._states[state] += 1
 
     def drop(self, job: int) -> None:
         """A job has ended; nothing where it had before."""
+        self._ended.update(filter(None, [self._forget(job)]))
+
+    def purged(self, tenant: str, jobs: int) -> None:
+        """So many jobs of a tenant that had ended are gone."""
+        self._ended[tenant] -= jobs
+        if self._ended[tenant] <= 0:
+            del self._ended[tenant]
+
+    def ended(self) -> dict[str, int]:
+        """How many jobs have ended and are kept, by tenant; those that have none are left out."""
+        return dict(self._ended)
+
+    def _forget(self, job: int) -> str:
+        """Take a job out; answers whose it was, "" where it was not there."""
         tenant, state = self._jobs.pop(job, ("", ""))
         if tenant:
             self._tenants[tenant] -= 1
             self._states[state] -= 1
             if not self._tenants[tenant]:
                 del self._tenants[tenant]
+        return tenant
 
     def oldest(self, tenant: str | None, limit: int) -> list[int]:
         """Ids of jobs that have not ended, oldest first: those of a tenant, or of None for everyone's."""

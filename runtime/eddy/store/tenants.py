@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 import time
 from collections.abc import Iterable
 
-from eddy.core.errors import NotFound
+from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
@@ -34,6 +35,8 @@ class Tenants:
         rows = db.rows("SELECT * FROM tenant")
         self._tenants_known = Known(db.damage.legible(RecordKind.TENANT, rows, _name, tenant_of))
         self.damaged = {_name(row) for row in rows} - set(self._tenants_known.by_name)
+        self._removed = {row["tenant"]: row["gone_unix_s"] for row in db.rows("SELECT * FROM removed")}
+        """By name of a tenant that is being removed, or was: when it was gone; None while something of it is there."""
 
     def put(self, tenant: TenantRecord) -> None:
         """Add a tenant, or replace what is known of it."""
@@ -89,9 +92,56 @@ class Tenants:
         return tuple(known[name] for name in sorted(known))
 
     def quota(self, tenant: str) -> Quota:
-        """A tenant's bounds: its own, or the default."""
+        """A tenant's bounds: its own, or the default.
+
+        Raises:
+            Unauthorized: It is being removed, or was; the request came before.
+        """
+        if tenant in self._removed:
+            raise Unauthorized(f"Tenant {tenant} has been removed.", field="Authorization")
         found = self._tenants_known.by_name.get(tenant)
         return self._default_quota if found is None else found.quota
+
+    def is_removed(self, tenant: str) -> bool:
+        """Whether a tenant is being removed, or was."""
+        return tenant in self._removed
+
+    def leaving(self) -> tuple[str, ...]:
+        """Tenants that are being removed, by name."""
+        return tuple(sorted(name for name, gone in self._removed.items() if gone is None))
+
+    def check_stays(self, tenant: str) -> None:
+        """Check that a tenant of that name may be added or changed: names of those that were removed stay theirs.
+
+        Raises:
+            Conflict: It is being removed, or was.
+        """
+        if tenant in self._removed:
+            gone = self._removed[tenant]
+            how = "is being removed" if gone is None else f"was removed on {_day(gone)}"
+            message = f"Tenant {tenant} {how}; accounts of use and the audit log keep its name: use another one."
+            raise Conflict(message, field="tenant", asked=tenant)
+
+    def remove(self, db: sqlite3.Connection, tenant: str) -> None:
+        """Begin to remove a tenant, in a transaction: its keys are no good once that is committed."""
+        record = dataclasses.replace(self.get(tenant), key_hash="", attributes={})
+        db.execute("INSERT OR IGNORE INTO removed (tenant, asked_unix_s) VALUES (?, ?)", (tenant, time.time()))
+        db.execute("UPDATE tenant SET key_hash = '', attributes = '{}' WHERE id = ?", (tenant,))
+        self._keys.drop_all(db, tenant)
+        self._db.after_commit(lambda: self._tenants_known.put(record))
+        self._db.after_commit(lambda: self._removed.setdefault(tenant, None))
+
+    def gone(self, db: sqlite3.Connection, tenant: str) -> None:
+        """Nothing of a tenant is left but its name, in a transaction."""
+        now_s = time.time()
+        db.execute("DELETE FROM tenant WHERE id = ?", (tenant,))
+        db.execute("UPDATE removed SET gone_unix_s = ? WHERE tenant = ?", (now_s, tenant))
+        self._db.after_commit(lambda: self._removed.update({tenant: now_s}))
+        self._db.after_commit(lambda: self._tenants_known.drop(tenant))
+
+
+def _day(unix_s: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
 
 
 class Known:
@@ -109,6 +159,10 @@ class Known:
     def put(self, tenant: TenantRecord) -> None:
         """Add or replace one."""
         self.by_name[tenant.id] = tenant
+
+    def drop(self, name: str) -> None:
+        """Forget one."""
+        self.by_name.pop(name, None)
 
 
 @legible("a tenant's row")

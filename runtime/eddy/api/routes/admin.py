@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Context, Ctx, Operator
 from eddy.api.keys import new_key
 from eddy.api.openapi import refusals
+from eddy.api.operator import OPERATOR
 from eddy.api.progress import check_promise
 from eddy.api.rendering import tenant_answer
-from eddy.api.schemas import Tenant, TenantList, TenantWithKey
-from eddy.api.tenant_submissions import TenantChange, TenantSubmission
+from eddy.api.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
+from eddy.api.tenant_submissions import PurgeSubmission, TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import DISPLAY_NAME, Quota, TenantRecord
 
@@ -24,6 +26,9 @@ _adding = threading.Lock()
 """Between asking for a name and taking it."""
 
 _Name = Annotated[str, Path(max_length=64, description="The tenant's name.")]
+_Cancel = Annotated[bool, Query(description="Cancel the jobs of it that have not ended.")]
+_WORK_S, _REST_S = 5.0, 0.005
+"""Wall seconds a purge takes at most before it answers, and between two of its steps, for others who write."""
 router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403))
 
 
@@ -31,7 +36,8 @@ router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute,
 def list_tenants(context: Ctx, operator: Operator) -> TenantList:
     """Every tenant, by name, without keys."""
     tenants = context.store.tenants
-    return TenantList(tenants=[tenant_answer(tenant) for tenant in tenants.all()], damaged=list(tenants.damaged))
+    known = [tenant_answer(tenant, tenants.is_removed(tenant.id)) for tenant in tenants.all()]
+    return TenantList(tenants=known, damaged=list(tenants.damaged))
 
 
 @router.post(
@@ -49,6 +55,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
+        context.store.tenants.check_stays(body.id)
         note(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
         context.store.tenants.put(tenant)
     response.headers["Cache-Control"] = "no-store"
@@ -64,7 +71,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
 )
 def show_tenant(tenant: _Name, context: Ctx, operator: Operator) -> Tenant:
     """Its bounds and attributes."""
-    return tenant_answer(context.store.tenants.get(tenant))
+    return tenant_answer(context.store.tenants.get(tenant), context.store.tenants.is_removed(tenant))
 
 
 @router.patch(
@@ -81,6 +88,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
     """
     with _adding:
         known = context.store.tenants.get(tenant)
+        context.store.tenants.check_stays(tenant)
         attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
         if body.weight is not None:
             attributes["weight"] = body.weight
@@ -93,6 +101,46 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
         note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
         context.store.tenants.put(changed)
     return tenant_answer(changed)
+
+
+@router.delete(
+    "/tenants/{tenant}",
+    operation_id="remove_tenant",
+    status_code=202,
+    response_model=TenantLeaving,
+    summary="Remove a tenant",
+    responses=refusals(404, 409),
+)
+def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Cancel = False) -> TenantLeaving:
+    """Its keys end with this answer. Then its jobs, events, outputs, blobs and keys go; its name stays in the accounts
+    of use and in the audit log, and is given to nobody else.
+
+    While it has jobs that have not ended, it is refused (409), unless these are to be cancelled (`cancel`).
+    """
+    if tenant in (operator.id, OPERATOR):
+        raise Conflict("The operator, and whoever asks, cannot be removed.", field="tenant", asked=tenant)
+    with _adding:
+        context.store.tenants.get(tenant)
+        note(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
+        jobs = context.store.removal.begin(tenant, cancel)
+    return TenantLeaving(id=tenant, jobs=len(jobs))
+
+
+@router.post("/purge", operation_id="purge_jobs", response_model=PurgeAnswer, summary="Remove jobs that have ended")
+def purge_jobs(body: PurgeSubmission, context: Ctx, operator: Operator) -> PurgeAnswer:
+    """They go with their events and outputs. What is held, and what a job waits for that has not ended, stays; an array
+    goes whole, or stays. The answer comes after some seconds at most: ask again while there is `more`."""
+    purge, ended = context.store.purge, context.store.jobs.tally.ended()
+    note(context, operator, "purge-jobs", before=purge.ever(), **body.model_dump())
+    before_us, ends_s = round((time.time() - body.older_than_s) * 1e6), time.monotonic() + _WORK_S
+    removed = 0
+    for tenant in ended if body.tenant is None else [body.tenant]:
+        for gone in purge.of(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
+            removed += gone
+            if time.monotonic() > ends_s:
+                return PurgeAnswer(removed=removed, more=True)
+            time.sleep(_REST_S)
+    return PurgeAnswer(removed=removed, more=False)
 
 
 def _exists(context: Context, name: str) -> bool:

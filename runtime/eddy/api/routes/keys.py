@@ -117,6 +117,7 @@ def _owner(context: Context, viewer: TenantRecord, body: KeySubmission, old: Api
         raise InvalidRequest(f"Key {old.id} is of {old.tenant}.", field="tenant", allowed=[old.tenant])
     if not viewer.admin and name != viewer.id:
         raise Forbidden("You can make keys for yourself only.", field="tenant")
+    context.store.tenants.check_stays(name)
     return context.store.tenants.get(name)
 
 
