@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
@@ -131,7 +130,7 @@ class ScriptedHypervisor(Hypervisor):
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}
         self.standing = JobStanding(1.0, WaitNow("slot", "All slots are taken."))
-        self.taken_at_once = 0
+        self.asked = 0
         self.broken: Exception | None = None
         self.gate = anyio.Event()
         self.gate.set()
@@ -183,26 +182,13 @@ class ScriptedHypervisor(Hypervisor):
         return JobTrial(self.clock_s, Pool.PIPELINE, 0.5, 0.0, estimate, (GivenSlot(1, 0, 2, 1.0, 0.1),))
 
     async def submit(self, request: JobRequest) -> JobRecord:
+        self.asked += 1
         if self.broken is not None:
             raise self.broken
         await self.gate.wait()
         self.admission.check(request, self.store)
         record, _ = await anyio.to_thread.run_sync(self.store.submissions.add_job, request, self.clock_s)
         return record
-
-    def takes_at_once(self, request: JobRequest) -> bool:
-        return self.ready
-
-    def submit_soon(self, request: JobRequest, answered: Callable[[JobRecord | Exception], None]) -> None:
-        async def deal() -> None:
-            try:
-                found: JobRecord | Exception = await self.submit(request)
-            except Exception as failure:
-                found = failure
-            answered(found)
-
-        self.taken_at_once += 1
-        self.waiting = asyncio.create_task(deal())
 
     async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
         def check(submission: Submission) -> Submission:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from .conftest import Server
-from .test_both_ways_together import _each
-from .test_short_way import GOOD, post, ways
+from .test_front_door import GOOD, each, post, served, statuses
 
 pytestmark = pytest.mark.anyio
 LABELS = {"проект": "Größe 3", "項目": "東京　駅", "مشروع": "می\u200cخواهم", "run": "👩\u200d🔬"}
@@ -74,14 +73,21 @@ async def test_what_is_no_label_is_refused_and_says_why(server: Any, labels: dic
             assert (await client.get("/v1/jobs", params={"label": wrong})).status_code == 422
 
 
-async def test_both_ways_take_the_same_labels(start: Callable[..., Server]) -> None:
+async def test_labels_in_bytes_and_in_escapes_are_the_same(start: Callable[..., Server]) -> None:
     every = [LABELS, {apart("é"): apart("ü")}, {"a": "\u202e"}, {"é": "x", apart("é"): "y"}, {"ж" * 64: ""}, {"": ""}]
-    bodies = [json.dumps({**GOOD, "labels": labels}, ensure_ascii=ascii) for labels in every for ascii in (True, False)]
-    async with ways(start) as found:
-        short, long = [await _each(port, [post(body) for body in bodies]) for port in found.ports]
-        assert found.short.hypervisor.taken_at_once == 4
-    assert short == long
-    assert len(short) == len(bodies)
+    async with served(start) as (server, port):
+        for escaped in (True, False):
+            bodies = [json.dumps({**GOOD, "labels": labels}, ensure_ascii=escaped) for labels in every]
+            found = await each(port, [post(body) for body in bodies])
+            assert [statuses(answer.replace(b"http/", b"HTTP/"))[0] for answer in found] == [
+                202,
+                202,
+                422,
+                422,
+                422,
+                422,
+            ]
+        assert server.hypervisor.asked == 4
 
 
 async def test_a_tenant_is_called_what_people_call_it_and_has_an_id_of_its_own(server: Any) -> None:

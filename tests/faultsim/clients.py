@@ -1,4 +1,4 @@
-"""Clients: what they ask, over ASGI or by the short way of submissions, and what they were answered."""
+"""Clients: what they ask, over ASGI, and what they were answered."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from eddy.api.short_head import SubmissionHead
-from eddy.api.short_way import PATH, ShortWay, WrittenAnswer
-from eddy.api.submissions import JobSubmission
 
 TENANTS = ("ada", "grace")
 KEYS = {name: f"eddy_{name}" for name in (*TENANTS, "operator")}
@@ -104,18 +100,8 @@ class Clients:
         return self.together([self.request(who, method, path, body, key)])[0]
 
     async def request(self, who: str, method: str, path: str, body: bytes = b"", key: str = "") -> Answer:
-        """One request, as a server's connection takes it: three of four submissions go the short way."""
-        self.requests += 1
-        if (method, path) == ("POST", PATH) and self.requests % 4:
-            answer: asyncio.Future[WrittenAnswer] = self.loop.create_future()
-            head = SubmissionHead(KEYS[who], key, b"", 0, len(body))
-            if ShortWay(self.app, JobSubmission).take(head, body, answer.set_result):
-                written = await answer
-                return Answer(int(written.line.split()[1]), written.body)
-        return await self._long_way(who, method, path, body, key)
-
-    async def _long_way(self, who: str, method: str, path: str, body: bytes, key: str) -> Answer:
         """One request, as a server gives it to the application."""
+        self.requests += 1
         path, _, query = path.partition("?")
         headers = [(b"host", b"eddy"), (b"authorization", f"Bearer {KEYS[who]}".encode())]
         headers += (

@@ -82,7 +82,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         system,
     )
     model = submission_model(kinds)
-    return (jobs.quick(model), jobs.router, arrays.routes(model), *(part.router for part in others), market.admin)
+    return (jobs.frequent(model), jobs.router, arrays.routes(model), *(part.router for part in others), market.admin)
 
 
 def create_app(
@@ -124,8 +124,10 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(Figures(context))
     problems.install(app)
-    quick, *others = routers(context.kinds)
-    app.router.routes[:0] = quick.routes  # the application's own: one that is included is searched twice for a request
+    frequent, *others = routers(context.kinds)
+    app.router.routes[:0] = (
+        frequent.routes
+    )  # the application's own: one that is included is searched twice for a request
     for router in others:
         app.include_router(router)
     dashboard.install(app)

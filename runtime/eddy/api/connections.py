@@ -13,18 +13,18 @@ import asyncio
 import contextlib
 import fcntl
 import json
-import logging
 import secrets
 import struct
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from http import HTTPStatus
+from typing import Any
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from starlette.types import Message, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from eddy.api.corked import Corked
 from eddy.api.events import DIRECT
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
 from eddy.logs import REQUEST_ID_HEADER
@@ -32,6 +32,8 @@ from eddy.logs import REQUEST_ID_HEADER
 LOOK_S = 1.0
 """Most wall seconds between two looks at every connection."""
 NOT_HTTP = "What arrived is no request in HTTP/1.1: send one as RFC 9112 has it, and HTTPS only to a server with TLS."
+MOST_PART = 1 << 16
+"""Bytes of a head, of the lines around chunks or behind a body that has not come whole, at most."""
 READ_PATIENCE = 3
 """Times the patience in which an answer must be read on: a receiver tells of what it read in large steps."""
 
@@ -147,21 +149,27 @@ def _make_room(among: list[GuardedProtocol]) -> bool:
     return False
 
 
-class GuardedProtocol(H11Protocol):
+class GuardedProtocol(HttpToolsProtocol):
     """Uvicorn's HTTP/1.1 connection, with bounds; what it refuses by itself is a problem document too.
+
+    Requests that come before an answer wait for their turn, and so does what is no HTTP behind them.
 
     Args:
         connections: The server's.
         arguments: For uvicorn's.
     """
 
-    _corked: Corked
-
     def __init__(self, connections: Connections, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._connections = connections
         self._asking_s: float | None = connections.now_s
         self._incoming, self._outgoing = _Flow(), _Flow()
+        self._answered: Any = None
+        """The request that is being answered, or was last; uvicorn's `cycle` is the one that came last."""
+        self._in_body = self._broken = False
+        """Whether the parser is behind the head of a request; whether what came is no HTTP, and no more is read."""
+        self._unread = 0
+        """Bytes of a part of a request that has not come whole."""
 
     @property
     def waits(self) -> bool:
@@ -170,55 +178,138 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def _busy(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        return self._answered is not None and not self._answered.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or refuse it."""
-        self._corked = Corked(transport, self.loop)
-        super().connection_made(self._corked)
+        super().connection_made(transport)
         if not self._connections.add(self, self.client[0] if self.client else ""):
             self.give_up("too-many-connections", "This server has as many connections as it may.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self._connections.remove(self)
+        self._drop_requests()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what came."""
-        if self.transport.is_closing():
+        """Count what came, and read it."""
+        if self.transport.is_closing() or self._broken:
             return
         if self._busy:
             self._incoming.moved += len(data)
         elif self._asking_s is None:
             self._asking_s = self._connections.now_s
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._unread += len(data)
+        try:
+            self._parse(memoryview(data))
+        except httptools.HttpParserError:
+            self._break_off()
+        else:
+            if self._unread > MOST_PART:
+                self._break_off()
         if self._busy:
             self._asking_s = None
 
-    def handle_events(self) -> None:
-        """Offer streams to write to the connection at once, where a body has no length and goes out in chunks."""
-        super().handle_events()
-        if self.scope is not None and self.scope["http_version"] == "1.1":
+    def _parse(self, data: memoryview) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                self._decline()
+                data = data[offer.args[0] :]
+            else:
+                return
+
+    def _decline(self) -> None:
+        """Read on in HTTP/1.1 behind a head that offers another protocol, of which the parser takes what follows."""
+        lines = [line for line in self.headers if line[0] not in (b"upgrade", b"connection")]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % b"".join(b"%b: %b\r\n" % line for line in lines))
+
+    def _should_upgrade(self) -> bool:
+        return False
+
+    def on_message_begin(self) -> None:
+        """Begin with a request, unless its head is known already."""
+        if not self._in_body:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take part of the address."""
+        if not self._in_body:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a line of the head; one behind the body says nothing here."""
+        if not self._in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin with a request, or let it wait for its turn.
+
+        Raises:
+            ValueError: It is none, though the parser takes it.
+        """
+        if self._in_body:
+            return
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if version not in ("1.0", "1.1") or b"#" in self.url or (version == "1.1" and hosts != 1):
+            raise ValueError("no request in HTTP/1.1: RFC 9112, 2.3 and 3.2")
+        if version == "1.1":
             self.scope["extensions"] = {DIRECT: {"write": self._direct}}
+        self._unread, self._in_body = 0, True
+        waits = self._busy
+        super().on_headers_complete()
+        if version == "1.0":
+            self.cycle.send = _without_chunks(self.cycle)  # type: ignore[assignment, method-assign]
+        if not waits:
+            self._answered = self.cycle
+
+    def on_body(self, body: bytes) -> None:
+        """Take part of a body."""
+        self._unread = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Take the end of a request; of one that offers another protocol, the body is still to come."""
+        if not self.parser.should_upgrade():
+            self._unread, self._in_body = 0, False
+            super().on_message_complete()
+
+    def _break_off(self) -> None:
+        """What came is no HTTP: say so once the requests before it are answered."""
+        self._broken = True
+        if self._in_body and self.pipeline:
+            self.pipeline.popleft()
+        elif self._in_body and not self._busy:  # it was answered before its body was there
+            self.transport.close()
+        elif not self._busy or self._in_body:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self.give_up("bad-request", NOT_HTTP)
 
     def _direct(self, part: bytes) -> bool:
         """Write part of a body whose beginning was sent; as `DIRECT` has it."""
-        if self.flow.write_paused or self._corked.is_closing():
+        if self.flow.write_paused or self.transport.is_closing():
             return False
-        self._corked.write_now(b"%x\r\n%b\r\n" % (len(part), part))  # a chunk: RFC 9112, 7.1
+        self.transport.write(b"%x\r\n%b\r\n" % (len(part), part))  # a chunk: RFC 9112, 7.1
         return True
 
     def look(self, now_s: float) -> None:
         """End it where its client is too slow."""
         limits = self._connections.limits
-        if self._look_at_reading(now_s):
-            return
-        if self._asking_s is not None and not self._busy:
+        if self._reading_is_too_slow(now_s):
+            self._connections.on_slow()
+            self.transport.abort()
+        elif self._asking_s is not None and not self._busy:
             if now_s - self._asking_s > limits.patience_s:
                 self._connections.on_slow()
                 self.give_up("request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s.")
-        elif self._busy and self.cycle.more_body and not self._we_keep_it_waiting():
+        elif self._busy and self._answered.more_body and not self._we_keep_it_waiting():
             if self._incoming.too_slow(now_s, limits.patience_s, limits.bytes_per_s):
                 self._connections.on_slow()
                 detail = f"A body must arrive at {limits.bytes_per_s} bytes a second or more."
@@ -226,17 +317,9 @@ class GuardedProtocol(H11Protocol):
         else:
             self._incoming.stop()
 
-    def _look_at_reading(self, now_s: float) -> bool:
-        """End it where its client reads answers too slowly; answers whether it did."""
-        slow = self._reading_is_too_slow(now_s)
-        if slow:
-            self._connections.on_slow()
-            self.transport.abort()
-        return slow
-
     def _we_keep_it_waiting(self) -> bool:
         """Whether the client may not send just now."""
-        return bool(self.flow.read_paused or self.cycle.waiting_for_100_continue)
+        return bool(self.flow.read_paused or self._answered.waiting_for_100_continue)
 
     def _reading_is_too_slow(self, now_s: float) -> bool:
         if self.transport.get_write_buffer_size() == 0:  # what the kernel holds costs us nothing
@@ -256,54 +339,61 @@ class GuardedProtocol(H11Protocol):
 
     def give_up(self, code: str, detail: str) -> None:
         """Answer with a problem where nothing has been answered yet, and close."""
-        if self._busy and self.cycle.response_started:
+        if self._busy and self._answered.response_started:
             self.transport.abort()
             return
-        if self._busy or self._asking_s is not None:
-            self._answer(code, detail)
-        self._drop_cycle()
+        if self._busy or self._broken or self._asking_s is not None:
+            self.transport.write(_problem(code, detail, self._answered.scope["path"] if self._busy else "/"))
+        self._drop_requests()
         self._connections.remove(self)
-        self._corked.flush()
-        if self.transport.get_write_buffer_size():  # nobody would watch over its being read
-            self.transport.abort()
         self.transport.close()
+        # Nobody watches over its being read.
+        self.loop.call_later(self._connections.limits.patience_s, self.transport.abort)
 
-    def _drop_cycle(self) -> None:
-        """A request that is under way was answered here: whoever answers it now writes nothing."""
+    def _drop_requests(self) -> None:
+        """What is under way was answered here, or its client is gone: whoever answers it now writes nothing."""
+        self.pipeline.clear()
         if self._busy:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing of an offer to change protocols: uvicorn writes advice into the log, for anyone."""
-
-    def send_400_response(self, msg: str) -> None:
-        """What uvicorn answers to what is not HTTP, as a problem."""
-        self._answer("bad-request", NOT_HTTP)
-        self._drop_cycle()
-        self.transport.close()
-
-    def _answer(self, code: str, detail: str) -> None:
-        path = self.scope["path"] if self._busy else "/"
-        body = json.dumps(document(code, detail, path)).encode()
-        headers = [
-            *(("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")),
-            (REQUEST_ID_HEADER, secrets.token_hex(8)),
-        ]
-        if KINDS[code].status == 503:
-            headers.append(("retry-after", "1"))
-        try:
-            for event in _whole(KINDS[code].status, headers, body):
-                self.transport.write(cast(bytes, self.conn.send(event)))
-        except h11.LocalProtocolError:  # something has been answered already
-            self.transport.abort()
+            self._answered.disconnected = True
+            self._answered.message_event.set()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Go on with the next request, or wait for it."""
         self._asking_s = None
         self._incoming.stop()
-        self._corked.flush()
+        if self.pipeline:
+            self._answered = self.pipeline[-1][0]
         super().on_response_complete()
+        if self._broken and not self._busy and not self.transport.is_closing():
+            self._refuse()
+
+
+def _without_chunks(cycle: Any) -> Send:
+    """Answers a client of HTTP/1.0, which knows no chunks: a body without a length ends with the connection."""
+    write, endless = cycle.send, False
+
+    async def send(message: Message) -> None:
+        nonlocal endless
+        if message["type"] == "http.response.start":
+            endless = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            cycle.chunked_encoding = False if endless else None
+        elif endless:
+            cycle.expected_content_length = len(message.get("body", b""))
+        await write(message)
+
+    return send
+
+
+def _problem(code: str, detail: str, path: str) -> bytes:
+    """A whole answer, behind which the connection is closed."""
+    status, body = KINDS[code].status, json.dumps(document(code, detail, path)).encode()
+    headers = {
+        **{"content-type": MEDIA_TYPE, "content-length": str(len(body)), "connection": "close"},
+        REQUEST_ID_HEADER: secrets.token_hex(8),
+        **({"retry-after": "1"} if status == 503 else {}),
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body
 
 
 def _in_kernel(transport: asyncio.Transport) -> int:
@@ -315,17 +405,6 @@ def _in_kernel(transport: asyncio.Transport) -> int:
     return 0
 
 
-def _whole(status: int, headers: list[tuple[str, str]], body: bytes) -> Iterator[h11.Event]:
-    yield h11.Response(status_code=status, headers=headers)
-    yield h11.Data(data=body)
-    yield h11.EndOfMessage()
-
-
-def _no_matter_of_ours(record: logging.LogRecord) -> bool:
-    """Keep out of the log what any stranger can write into it as often as he likes: that his bytes were not HTTP."""
-    return record.msg != "Invalid HTTP request received."
-
-
 def guarded(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Callable[..., GuardedProtocol]:
     """What `uvicorn.Config(http=...)` takes: makes the connections of one server.
 
@@ -333,11 +412,5 @@ def guarded(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None
         limits: Bounds on them.
         on_slow: Called for each that is ended because its client is too slow.
     """
-    connections = guarding(limits, on_slow)
+    connections = Connections(limits, on_slow)
     return lambda **arguments: GuardedProtocol(connections, **arguments)
-
-
-def guarding(limits: ConnectionLimits, on_slow: Callable[[], None]) -> Connections:
-    """What holds the connections of one server; see `guarded`."""
-    logging.getLogger("uvicorn.error").addFilter(_no_matter_of_ours)
-    return Connections(limits, on_slow)

@@ -208,11 +208,11 @@ async def caller(
     """
     response.headers["Cache-Control"] = "no-store"
     if credentials is not None:
-        tenant = identify(context, request.method, request.url.path, credentials.credentials)
+        tenant = identify(context, request.method, request.scope["path"], credentials.credentials)
     else:
         session = session_of(context.sessions, cookie, request.method, request.headers.get(HEADER, ""))
         key = _valid(context, session.key_hash)
-        tenant = _noted(*_allowed(context, request.method, request.url.path, key), cookie or "")
+        tenant = _noted(*_allowed(context, request.method, request.scope["path"], key), cookie or "")
     charge(context, tenant, request.scope)
     return tenant
 
@@ -230,16 +230,7 @@ def identify(context: Context, method: str, path: str, key: str) -> TenantRecord
         Unauthorized: Nobody's, or it has ended.
         Forbidden: It only reads.
     """
-    return _noted(*known_by(context, method, path, key))
-
-
-def known_by(context: Context, method: str, path: str, key: str) -> tuple[ApiKey, TenantRecord]:
-    """As `identify`, but nothing is noted for the log.
-
-    Raises:
-        Unauthorized, Forbidden: As `identify` does.
-    """
-    return _allowed(context, method, path, _valid(context, context.hasher.hash(key)))
+    return _noted(*_allowed(context, method, path, _valid(context, context.hasher.hash(key))))
 
 
 def _allowed(context: Context, method: str, path: str, key: ApiKey) -> tuple[ApiKey, TenantRecord]:

@@ -54,11 +54,11 @@ class KeyHasher:
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SECRET_BYTES:
             raise ValueError("the secret must have at least 32 bytes")
-        self._secret = secret
+        self._hash = keyed_hash(secret)
 
     def hash(self, key: str) -> str:
         """The hash of a key, as tenants' records hold it."""
-        return keyed_hash(self._secret, key)
+        return self._hash(key)
 
 
 def load_secret(path: Path, first: bool) -> bytes:

@@ -17,6 +17,7 @@ import uvicorn
 from eddy import logs, presence, signals
 from eddy.api import descriptors, log_lines
 from eddy.api.app import create_app
+from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings, Context
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.kinds import ServedKind
@@ -26,9 +27,6 @@ from eddy.api.policy import policy_in_force
 from eddy.api.policy_choice import check_policies, dispatch_policy, price_loop
 from eddy.api.reload import Reloader
 from eddy.api.serving_loop import ServingLoop
-from eddy.api.short_connections import short_cut
-from eddy.api.short_way import ShortWay
-from eddy.api.submissions import submission_model
 from eddy.api.tls import TlsFiles
 from eddy.api.traces import open_tracer, trace_jobs
 from eddy.board.factory import connect, open_board
@@ -249,10 +247,8 @@ class Server:
             timeout_graceful_shutdown=5,
             server_header=False,
             backlog=descriptors.AT_ONCE,
-            http=short_cut(  # type: ignore[arg-type]
-                ShortWay(app, submission_model(self._context.kinds)),
-                self.settings.api.connections,
-                lambda: self.store.happened.fault(Fault.SLOW_CLIENT),
+            http=guarded(  # type: ignore[arg-type]
+                self.settings.api.connections, lambda: self.store.happened.fault(Fault.SLOW_CLIENT)
             ),
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,

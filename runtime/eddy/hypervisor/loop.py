@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -142,20 +142,6 @@ class Hypervisor:
         if known is not None:
             return known
         return await self._submissions.put((request, await self._compilations.prepare(request)))
-
-    def takes_at_once(self, request: JobRequest) -> bool:
-        """Whether `submit` would wait for nothing but the disk; for a kernel's compilation it does."""
-        return self.ready and self._engine.intake.kind_of(request).quick
-
-    def submit_soon(self, request: JobRequest, answered: Callable[[JobRecord | Exception], None]) -> None:
-        """Accept a job that is taken at once, for a caller in the event loop that has no task to wait with.
-
-        Args:
-            request: What is asked for.
-            answered: Called in the event loop with the job, durable by then, or with what `submit` would raise; raises
-                nothing itself.
-        """
-        self._submissions.put_soon((request, None), answered)
 
     async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
         """Accept an array of jobs, all or none; it is durable when this returns.

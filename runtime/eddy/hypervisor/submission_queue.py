@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Generic, TypeVar
 
 import anyio
@@ -33,7 +32,7 @@ class SubmissionQueue(Generic[Asked, Answer]):
         self, let_in: Callable[[Sequence[Asked]], Sequence[Answer | Exception]], done: Callable[[], None]
     ) -> None:
         self._let_in, self._done = let_in, done
-        self._waiting: list[tuple[Asked, Callable[[Answer | Exception], None]]] = []
+        self._waiting: list[tuple[Asked, asyncio.Future[Answer]]] = []
         self._porter: asyncio.Task[None] | None = None
         self._limiter: anyio.CapacityLimiter | None = None
 
@@ -49,19 +48,10 @@ class SubmissionQueue(Generic[Asked, Answer]):
             Exception: What `let_in` answered for it.
         """
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.put_soon(asked, partial(_settle, future))
-        return await future
-
-    def put_soon(self, asked: Asked, answered: Callable[[Answer | Exception], None]) -> None:
-        """Have it in the next group, without a task that waits.
-
-        Args:
-            asked: What is let in.
-            answered: Called in the event loop with what came of it, or what it is to raise; raises nothing itself.
-        """
-        self._waiting.append((asked, answered))
+        self._waiting.append((asked, future))
         if self._porter is None:
             self._porter = asyncio.create_task(self._open())
+        return await future
 
     async def _open(self) -> None:
         """Let in group after group until nobody waits."""
@@ -74,15 +64,15 @@ class SubmissionQueue(Generic[Asked, Answer]):
             self._porter = None
 
     async def _deal_with(
-        self, group: Sequence[tuple[Asked, Callable[[Answer | Exception], None]]], limiter: anyio.CapacityLimiter
+        self, group: Sequence[tuple[Asked, asyncio.Future[Answer]]], limiter: anyio.CapacityLimiter
     ) -> None:
         answers: Sequence[Answer | Exception]
         try:
             answers = await anyio.to_thread.run_sync(self._let_in, [asked for asked, _ in group], limiter=limiter)
         except Exception as failure:
             answers = [failure] * len(group)
-        for (_, answered), answer in zip(group, answers, strict=True):
-            answered(answer)
+        for (_, future), answer in zip(group, answers, strict=True):
+            _settle(future, answer)
         self._done()
 
 

@@ -210,7 +210,7 @@ def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | N
         raise
     if schema < len(MIGRATIONS) and not entries and head is None:
         return []  # older versions had no head
-    problems = verify(entries, head, lambda text: keyed_hash(secret, text)).problems
+    problems = verify(entries, head, keyed_hash(secret)).problems
     return [f"the audit log is damaged: {problem}" for problem in problems]
 
 

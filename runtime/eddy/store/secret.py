@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 
 
-def keyed_hash(secret: bytes, text: str) -> str:
-    """HMAC-SHA-256 of a text under a secret, in hex."""
-    return hmac.digest(secret, text.encode(), "sha256").hex()
+def keyed_hash(secret: bytes) -> Callable[[str], str]:
+    """Answers how a text, such as a key or an audit entry, is hashed under the server's secret."""
+    keyed = hmac.new(secret, digestmod="sha256")
+
+    def hash_text(text: str) -> str:
+        of_text = keyed.copy()
+        of_text.update(text.encode())
+        return of_text.hexdigest()
+
+    return hash_text

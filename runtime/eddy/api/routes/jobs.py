@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -20,13 +20,13 @@ from eddy.api.event_protocol import LastEventId
 from eddy.api.events import EventStream, Followed
 from eddy.api.expected import estimates_of
 from eddy.api.following import following, waited_for
+from eddy.api.frequent import FrequentRoute
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.quick import quick_list_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import JobSubmission
@@ -99,7 +99,6 @@ def check_priority(tenant: TenantRecord, priority: int) -> None:
 async def submit(
     body: JobSubmission,
     http: Request,
-    response: Response,
     context: Ctx,
     tenant: Caller,
     idempotency_key: Annotated[
@@ -108,7 +107,7 @@ async def submit(
     dry_run: Annotated[
         bool, Query(description="Check it as any other, answer what it would cost and when it would run; keep nothing.")
     ] = False,
-) -> Any:
+) -> Response:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job.
 
     With `dry_run` nothing is kept, and the answer is 200 with a `DryRun`; what would be refused is refused just so.
@@ -131,13 +130,14 @@ async def submit(
         )
     work = partial(context.hypervisor.submit, request)
     record = await (while_connected(http, work) if view.lingers else work())
-    response.headers["Location"] = f"/v1/jobs/{context.store.numbers.job.told(record.id)}"
-    return answer(context, record)
+    headers = {"Location": f"/v1/jobs/{context.store.numbers.job.told(record.id)}", "Cache-Control": "no-store"}
+    text = rendered.text_of(answer(context, record))
+    return Response(text, 202, headers, media_type="application/json")
 
 
-def quick(model: type[JobSubmission]) -> APIRouter:
+def frequent(model: type[JobSubmission]) -> APIRouter:
     """The routes that are asked most, where a submission is as `model` says."""
-    every = APIRouter(route_class=JsonRoute)
+    every = APIRouter(route_class=FrequentRoute)
     every.add_api_route(
         router.prefix,
         with_body(submit, model),
@@ -162,7 +162,6 @@ def quick(model: type[JobSubmission]) -> APIRouter:
         response_model=JobPage,
         summary="List jobs, newest first",
         responses=refusals(410),
-        route_class_override=quick_list_route(list_jobs),
     )
     return every
 
