@@ -254,6 +254,11 @@ def build_liar(progress: Progress = silent) -> Path:
     return _build_plain("liar", ("liar.cpp",), progress, (*REGISTERS, "cluster_registers.hpp"))
 
 
+def build_channel(progress: Progress = silent) -> Path:
+    """The module that sends to its neighbours, or listens to them (tests/channels)."""
+    return _build_plain("channel", ("channel.cpp",), progress, (*REGISTERS, "traffic.hpp"))
+
+
 def _build_plain(name: str, sources: tuple[str, ...], progress: Progress, included: tuple[str, ...] = ()) -> Path:
     maps = {path.name: path.read_text(encoding="utf-8") for path in GENERATED}
     key = _key(name, shims.boundary_header(), *maps.values(), *_shim_texts(*sources, *included))

@@ -70,6 +70,11 @@ def default_rate(profile: Profile) -> float:
 def prepare(board: SimBoard, slot: int, rate: float | None) -> None:
     """Load a module that asks for bursts, with its window open and its regulator at a rate (bytes a cycle)."""
     assert load(board, slot, build.build_rogue(), rogue(Behaviour.TRAFFIC)) == StopReason.CONFIG
+    give_memory(board, slot, rate)
+
+
+def give_memory(board: SimBoard, slot: int, rate: float | None) -> None:
+    """Open a loaded slot, with one window and its regulator at a rate (bytes a cycle; None: off)."""
     open_slot(board, slot, page(board, slot), page(board, slot) + WINDOW - 1)
     if rate is not None:
         board.write32(bank(slot, slot_ctrl.REGULATOR_BURST.offset), BURST)

@@ -1,0 +1,178 @@
+"""How fast one tenant can tell another something by timing alone, on our own RTL.
+
+Sender and listener share no memory, and each stays within what it was granted. The sender reads, or not, a bit a
+symbol; the listener times reads of its own. Everything is in cycles of the RTL, so the load of this machine does not
+matter. For each channel several lengths of a symbol are tried: bits sent, bits wrong, bits a second, and the capacity of
+a binary symmetric channel with the errors seen. What it means, and what is not measured: docs/explanations/isolation.md.
+With `--json`, one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+
+from channels import cluster, slots  # noqa: E402
+from channels.decoder import Heard, Received, message, receive  # noqa: E402
+from eddy.board.profile import load_profile  # noqa: E402
+from eddy_sim import build  # noqa: E402
+from eddy_sim.gpu.dram_cluster import build_dram_cluster  # noqa: E402
+from system.traffic import READ, Traffic  # noqa: E402
+
+BOARD = load_profile("kv260")
+MEMORY = replace(BOARD.dram, base=0, bytes=16 << 20)
+CLK_HZ = 100e6
+"""Of the shell, the slots and the cluster alike."""
+PAYLOAD_BITS = 960
+SEEDS = (1, 2)
+"""A message each; errors of all are counted together."""
+FLOOD = Traffic(16, directions=READ, stride=128)
+SENDS = replace(FLOOD, under_way=2)
+"""A one, from slot to slot: bursts of 16 beats in a page, two under way."""
+OTHER_SET = 10
+"""No line of the listener's lies in it."""
+
+Sent = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A way from one tenant to another.
+
+    Attributes:
+        name: What is printed.
+        symbols: Cycles of a symbol that are tried.
+        latest_cycle: Cycles of the listener in which a message has begun.
+        send: Sends a message with symbols of so many cycles.
+    """
+
+    name: str
+    symbols: tuple[int, ...]
+    latest_cycle: int
+    send: Callable[[Sent, int], Heard]
+
+
+def from_slots(beside: Traffic | None) -> Callable[[Sent, int], Heard]:
+    """From slot to slot, beside what a third one does."""
+    return lambda sent, symbol: slots.transmit(BOARD, sent, symbol, SENDS, beside)
+
+
+def from_contexts(pair: cluster.Pair, sender_set: int = cluster.SET) -> Callable[[Sent, int], Heard]:
+    """From context to context of a cluster; where it looks once a symbol, the listener looks as late as it can."""
+    return lambda sent, symbol: cluster.transmit(
+        pair, MEMORY, sent, symbol, probe_cycle=symbol * 9 // 10, sender_set=sender_set
+    )
+
+
+SLOTS = (400, 240, 160, 118, 80, 64, 48, 40, 32, 24)
+PROBES = (1000, 400, 250, 200, 160, 140, 120, 110, 100)
+CHANNELS = (
+    Channel("slot to slot", SLOTS, slots.LATEST_CYCLE, from_slots(None)),
+    Channel("slot to slot, a third reads without end", SLOTS[:5], slots.LATEST_CYCLE, from_slots(FLOOD)),
+    Channel(
+        "contexts of a cluster, by its memory port",
+        (2400, 1000, 600, 400, 300, 250, 200, 150),
+        cluster.LATEST_CYCLE,
+        from_contexts(cluster.CONTENTION),
+    ),
+    Channel(
+        "contexts of a cluster, by a set of its second-level cache",
+        PROBES,
+        cluster.LATEST_CYCLE,
+        from_contexts(cluster.PRIME_AND_PROBE),
+    ),
+    Channel(
+        "the same, the sender in another set",
+        PROBES[1:3],
+        cluster.LATEST_CYCLE,
+        from_contexts(cluster.PRIME_AND_PROBE, OTHER_SET),
+    ),
+)
+
+
+def measure(channel: Channel, payload_bits: int) -> Iterator[Received]:
+    """What became of the messages at each length of a symbol."""
+    for symbol in channel.symbols:
+        found = []
+        for seed in SEEDS:
+            sent = message(payload_bits, seed)
+            found.append(receive(channel.send(sent, symbol), sent, symbol, channel.latest_cycle))
+        bits, errors = sum(each.bits for each in found), sum(each.errors for each in found)
+        yield Received(symbol, bits, errors, min(each.apart for each in found))
+
+
+def row(received: Received) -> dict[str, float]:
+    """Its figures, by name."""
+    return {
+        "symbol_cycles": received.symbol_cycles,
+        "bits": received.bits,
+        "errors": received.errors,
+        "error_rate": received.error_rate,
+        "rate_bits_per_s": received.rate_bits_per_s(CLK_HZ),
+        "capacity_bits_per_s": received.capacity_bits_per_s(CLK_HZ),
+    }
+
+
+def say(name: str, received: Received) -> None:
+    """A line."""
+    print(
+        f"channels: {name}: {received.symbol_cycles} cycles a bit, {received.bits} bits, {received.errors} wrong "
+        f"({received.error_rate:.2%}); {received.rate_bits_per_s(CLK_HZ) / 1e3:.0f} kbit/s, capacity "
+        f"{received.capacity_bits_per_s(CLK_HZ) / 1e3:.0f} kbit/s",
+        flush=True,
+    )
+
+
+def best(found: list[Received]) -> tuple[Received, Received | None]:
+    """The one of greatest capacity, and the fastest without an error, if any."""
+    clean = [each for each in found if not each.errors]
+    return (
+        max(found, key=lambda each: each.capacity_bits_per_s(CLK_HZ)),
+        max(clean, key=lambda each: each.rate_bits_per_s(CLK_HZ), default=None),
+    )
+
+
+def tell(what: str) -> None:
+    """Progress, where it does not mix with the result."""
+    print(f"bench: {what}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    parser.add_argument("--bits", type=int, default=PAYLOAD_BITS, help="of a message's payload")
+    asked = parser.parse_args()
+    build.build_channel(tell)
+    build_dram_cluster(cluster.SHAPE, tell)
+    found: dict[str, list[Received]] = {}
+    for channel in CHANNELS:
+        found[channel.name] = []
+        for received in measure(channel, asked.bits):
+            found[channel.name].append(received)
+            if not asked.as_json:
+                say(channel.name, received)
+    if asked.as_json:
+        print(json.dumps({"channels": {"clk_hz": CLK_HZ, "found": {k: [row(e) for e in v] for k, v in found.items()}}}))
+        return 0
+    print(f"channels: at {CLK_HZ / 1e6:.0f} MHz")
+    for name, each in found.items():
+        most, clean = best(each)
+        say(f"most of {name}", most)
+        if clean is not None:
+            say(f"fastest without an error of {name}", clean)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
