@@ -2,9 +2,9 @@
 
 Sender and listener share no memory, and each stays within what it was granted. The sender reads, or not, a bit a
 symbol; the listener times reads of its own. Everything is in cycles of the RTL, so the load of this machine does not
-matter. For each channel several lengths of a symbol are tried: bits sent, bits wrong, bits a second, and the capacity of
-a binary symmetric channel with the errors seen. What it means, and what is not measured: docs/explanations/isolation.md.
-With `--json`, one object on standard output.
+matter. For each channel several lengths of a symbol are tried. Printed are the bits sent and those received wrong, bits
+a second, and the capacity of a binary symmetric channel with the errors seen. docs/explanations/isolation.md says what
+it means, and what is not measured. With `--json`, one object on standard output.
 """
 
 from __future__ import annotations
