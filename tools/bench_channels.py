@@ -33,12 +33,12 @@ BOARD = load_profile("kv260")
 MEMORY = replace(BOARD.dram, base=0, bytes=16 << 20)
 CLK_HZ = 100e6
 """Of the shell, the slots and the cluster alike."""
-PAYLOAD_BITS = 960
-SEEDS = (1, 2)
-"""A message each; errors of all are counted together."""
 FLOOD = Traffic(16, directions=READ, stride=128)
 SENDS = replace(FLOOD, under_way=2)
 """A one, from slot to slot: bursts of 16 beats in a page, two under way."""
+PULSES = 8
+"""Parts of a symbol of which a one has the first, where the sender may read little."""
+LITTLE = replace(BOARD, memory_share=1 / 32)
 OTHER_SET = 10
 """No line of the listener's lies in it."""
 
@@ -54,17 +54,28 @@ class Channel:
         symbols: Cycles of a symbol that are tried.
         latest_cycle: Cycles of the listener in which a message has begun.
         send: Sends a message with symbols of so many cycles.
+        payload_bits: Of a message.
+        messages: How many are sent; errors of all are counted together.
     """
 
     name: str
     symbols: tuple[int, ...]
     latest_cycle: int
     send: Callable[[Sent, int], Heard]
+    payload_bits: int = 960
+    messages: int = 2
 
 
 def from_slots(beside: Traffic | None) -> Callable[[Sent, int], Heard]:
     """From slot to slot, beside what a third one does."""
     return lambda sent, symbol: slots.transmit(BOARD, sent, symbol, SENDS, beside)
+
+
+def pulsed(sent: Sent, symbol: int) -> Heard:
+    """From slot to slot by little reading: at the beginning of a one, where the regulator lets through a part in 32."""
+    parts = np.zeros((sent.size, PULSES), np.uint8)
+    parts[:, 0] = sent
+    return slots.transmit(LITTLE, parts.reshape(-1), symbol // PULSES, SENDS)
 
 
 def from_contexts(pair: cluster.Pair, sender_set: int = cluster.SET) -> Callable[[Sent, int], Heard]:
@@ -80,6 +91,14 @@ CHANNELS = (
     Channel("slot to slot", SLOTS, slots.LATEST_CYCLE, from_slots(None)),
     Channel("slot to slot, a third reads without end", SLOTS[:5], slots.LATEST_CYCLE, from_slots(FLOOD)),
     Channel(
+        "slot to slot, a 32nd of the port each",
+        (480, 400, 320, 280, 240, 200, 160),
+        slots.LATEST_CYCLE,
+        pulsed,
+        payload_bits=72,
+        messages=14,
+    ),
+    Channel(
         "contexts of a cluster, by its memory port",
         (2400, 1000, 600, 400, 300, 250, 200, 150),
         cluster.LATEST_CYCLE,
@@ -93,19 +112,19 @@ CHANNELS = (
     ),
     Channel(
         "the same, the sender in another set",
-        PROBES[1:3],
+        (400, 200, 160, 140, 120, 110),
         cluster.LATEST_CYCLE,
         from_contexts(cluster.PRIME_AND_PROBE, OTHER_SET),
     ),
 )
 
 
-def measure(channel: Channel, payload_bits: int) -> Iterator[Received]:
+def measure(channel: Channel) -> Iterator[Received]:
     """What became of the messages at each length of a symbol."""
     for symbol in channel.symbols:
         found = []
-        for seed in SEEDS:
-            sent = message(payload_bits, seed)
+        for seed in range(1, channel.messages + 1):
+            sent = message(channel.payload_bits, seed)
             found.append(receive(channel.send(sent, symbol), sent, symbol, channel.latest_cycle))
         bits, errors = sum(each.bits for each in found), sum(each.errors for each in found)
         yield Received(symbol, bits, errors, min(each.apart for each in found))
@@ -151,14 +170,13 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", dest="as_json")
-    parser.add_argument("--bits", type=int, default=PAYLOAD_BITS, help="of a message's payload")
     asked = parser.parse_args()
     build.build_channel(tell)
     build_dram_cluster(cluster.SHAPE, tell)
     found: dict[str, list[Received]] = {}
     for channel in CHANNELS:
         found[channel.name] = []
-        for received in measure(channel, asked.bits):
+        for received in measure(channel):
             found[channel.name].append(received)
             if not asked.as_json:
                 say(channel.name, received)
