@@ -41,7 +41,7 @@ LISTS = (
     "?cursor=x",
 )
 DRY_RUNS = ("", "?dry_run=true", "?dry_run=1", "?dry_run=", "?dry_run=maybe", "?dry_run=0&dry_run=yes", "?colour=1")
-NAMES = (
+NAMES: tuple[dict[str, str], ...] = (
     {},
     {"Idempotency-Key": "order-17"},
     {"Idempotency-Key": ""},

@@ -154,11 +154,12 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
     store = opened(path)
     mine, theirs = ended(store, "ada", 6), ended(store, "grace", 1)
     wanted = Wanted("ada", order=ListOrder.OLDEST)
-    (*_, (_, place)) = store.jobs.wanted(wanted, 2)
+    place = store.jobs.wanted(wanted, 2).following
+    assert place is not None
     feed = store.events.of("ada", None)
     assert purged(store, JobBounds(max_jobs_per_tenant=4)) == 3
     store.jobs.check_place(wanted, place)
-    assert [record.id for record, _ in store.jobs.wanted(wanted, 9, place)] == mine[3:]
+    assert [record.id for record in store.jobs.wanted(wanted, 9, place).records] == mine[3:]
     went = [event.seq for event in feed if event.job in mine[:3]]
     seen = went[-1]
     store.events.check_known("ada", None, seen, seen)
