@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from eddy.core.applications import Application, TaskSpec
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView
@@ -39,6 +40,7 @@ class Bench:
     def __init__(self, scrubbed: Sequence[str] = ()) -> None:
         self.script = Script()
         self.machine = Machine({0: 0.1, 1: 0.2}, self.script, FITS, scrubbed)
+        self.machine.state.pools[Pool.PIPELINE].switch(self.script)  # asked once, whoever has jobs
         self.now_s = 0.0
 
     def step(self, *inputs: m.Input, decide: Iterable[Decision] = ()) -> m.StepResult:

@@ -183,7 +183,7 @@ class Pool:
 
     def tenant(self, head: Head, name: str = "ada") -> Client:
         """A new tenant's client."""
-        self.keys[name] = str(self.operator(head).add_tenant(name)["key"])
+        self.keys[name] = str(self.operator(head).add_tenant(name, max_priority=9)["key"])
         return self.client(head, self.keys[name])
 
     def present(self, client: Client) -> set[str]:

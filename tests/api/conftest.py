@@ -169,6 +169,9 @@ class ScriptedHypervisor(Hypervisor):
     async def estimates(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
         return QueueOutlook(Estimator(Calibration(0.1)), self.queues, dict(self.told))
 
+    async def estimates_at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
+        return await self.estimates(need)
+
     async def stands(self, job: int) -> JobStanding:
         return self.standing
 
@@ -284,7 +287,7 @@ def make_server(folder: Path, **limits: Any) -> Server:
     hasher = KeyHasher(b"s" * 32)
     keys = {"ada": "eddy_ada", "grace": "eddy_grace", "operator": "eddy_operator"}
     for name, key in keys.items():
-        quota = Quota(max_jobs=3, max_blob_bytes=1000)
+        quota = Quota(max_jobs=3, max_blob_bytes=1000, max_priority=9)
         store.tenants.put(TenantRecord(name, hasher.hash(key), name == "operator", quota))
     modules = {"inverter": parse_module_manifest(MODULE, folder)}
     added = load_catalogue(folder / "nothing", folder / "apps").applications

@@ -124,9 +124,8 @@ async def test_without_price_there_is_no_market(server: Any) -> None:
 
 
 def test_a_weight_that_will_not_do_is_one(server: Any) -> None:
-    from eddy.api.policy_choice import weight_of
 
     for name, weight in (("four", 4), ("text", "4"), ("none", None), ("minus", -1), ("nan", float("nan"))):
         server.store.tenants.put(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
     names = ("four", "text", "none", "minus", "nan", "unknown")
-    assert [weight_of(server.store, name) for name in names] == [4.0, 4.0, 1.0, 1.0, 1.0, 1.0]
+    assert [server.store.tenants.weight(name) for name in names] == [4.0, 4.0, 1.0, 1.0, 1.0, 1.0]

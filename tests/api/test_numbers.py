@@ -21,7 +21,7 @@ def hidden(server: Any) -> Any:
     """A server that tells its counts as one in service does."""
     server.tell_as(numbers_of(server.store._db))
     for name in ("ada", "grace"):
-        quota = Quota(max_jobs=10, max_blob_bytes=1000)
+        quota = Quota(max_jobs=10, max_blob_bytes=1000, max_priority=9)
         server.store.tenants.put(
             TenantRecord(name, server.app.state.context.hasher.hash(server.keys[name]), quota=quota)
         )

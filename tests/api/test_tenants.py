@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.policy_choice import weight_of
 from eddy.api.rates import Rates
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
@@ -213,7 +212,7 @@ async def test_bounds_and_weight_change_while_a_tenant_works(server: Any) -> Non
         changed = await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_jobs": 4}, "weight": 2.5})
         assert changed.status_code == 200
         assert changed.json()["quota"]["max_blob_bytes"] == 1000, "what is left out stays"
-        assert weight_of(server.store, "ada") == 2.5
+        assert server.store.tenants.weight("ada") == 2.5
         assert (await ada.post("/v1/jobs", json=body)).status_code == 202
         await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_jobs": 9, "max_priority": 1}})
         refused = await ada.post("/v1/jobs", json={**body, "priority": 3})
@@ -269,7 +268,7 @@ async def test_a_weight_that_would_not_count_is_refused_with_its_range(server: A
             assert answer.json()["field"] == "attributes"
             assert "must be a number from 1e-06 to 1e+06" in answer.json()["detail"]
         assert (await client.get("/v1/admin/tenants/edsger")).status_code == 404
-    assert weight_of(server.store, "ada") == 1.0
+    assert server.store.tenants.weight("ada") == 1.0
 
 
 @pytest.mark.parametrize("weight", [1e-6, 1e6, 4])
@@ -277,4 +276,4 @@ async def test_the_largest_and_the_least_weight_count(server: Any, weight: float
     async with server.client("operator") as client:
         body = {"id": "edsger", "attributes": {"weight": weight, "desk": "by the window"}}
         assert (await client.post("/v1/admin/tenants", json=body)).status_code == 201
-    assert weight_of(server.store, "edsger") == weight
+    assert server.store.tenants.weight("edsger") == weight

@@ -90,7 +90,7 @@ def parts() -> Iterator[Parts]:
         template.mkdir()
         hasher = KeyHasher(b"s" * 32)
         store = Store(template / DATABASE)
-        quotas: Mapping[str, Quota] = {tenant: Quota(max_jobs=MOST_JOBS) for tenant in TENANTS}
+        quotas: Mapping[str, Quota] = {tenant: Quota(max_jobs=MOST_JOBS, max_priority=9) for tenant in TENANTS}
         for tenant, key in KEYS.items():
             record = TenantRecord(tenant, hasher.hash(key), tenant == "operator", quotas.get(tenant, Quota()))
             store.tenants.put(record)

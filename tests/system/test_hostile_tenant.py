@@ -45,7 +45,9 @@ def launched(client: Client, count: int, **asked: Any) -> list[Any]:
 def test_asking_for_more_brings_no_more(server: Server) -> None:
     with Client(server.url, server.key_file.read_text().strip()) as operator:
         weights = {"honest": WEIGHT, "greedy": 1.0}
-        keys = {name: operator.add_tenant(name, weight=weight)["key"] for name, weight in weights.items()}
+        keys = {
+            name: operator.add_tenant(name, weight=weight, max_priority=9)["key"] for name, weight in weights.items()
+        }
         with Client(server.url, keys["honest"]) as honest, Client(server.url, keys["greedy"]) as greedy:
             for refused in (
                 lambda: greedy.set_price_policy("max_weight"),

@@ -58,7 +58,7 @@ def operator(server: Server) -> Client:
 @pytest.fixture
 def ada(server: Server) -> Iterator[Client]:
     with operator(server) as client:
-        key = client.add_tenant("ada")["key"]
+        key = client.add_tenant("ada", max_priority=9)["key"]
     with Client(server.url, key) as client:
         yield client
 
@@ -256,7 +256,7 @@ def run(server: Server, key: str, *arguments: str) -> Any:
 
 def test_the_command_line_end_to_end(server: Server, tmp_path: Path) -> None:
     operators = server.key_file.read_text().strip()
-    added = run(server, operators, "tenant", "add", "grace")
+    added = run(server, operators, "tenant", "add", "grace", "--max-priority", "3")
     key = added.stdout.strip()
     assert key.startswith("eddy_")
     np.save(tmp_path / "in.npy", inputs(2)["in"])

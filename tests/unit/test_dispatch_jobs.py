@@ -97,6 +97,13 @@ def check(found: Jobs, expected: dict[int, JobView]) -> None:
     for tenant in "xyz":
         own = [each.id for kind in found.waiting_of(tenant) for each in kind.every()]
         assert sorted(own) == [each.id for each in sorted(waiting, key=lambda each: each.id) if each.tenant == tenant]
+    assert list(found.tenants) == sorted({each.tenant for each in every})
+    for tenant, mine in found.tenants.items():
+        assert list(mine) == [each for each in every if each.tenant == tenant]
+        assert list(mine.begun) == [
+            each.id for each in sorted(begun, key=lambda each: each.id) if each.tenant == tenant
+        ]
+        assert sum(kind.jobs for kind in mine.kinds.values()) == sum(each.tenant == tenant for each in waiting)
 
 
 @pytest.mark.parametrize("seed", range(20))

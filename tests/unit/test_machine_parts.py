@@ -21,8 +21,8 @@ from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
 
 
-def job(number: int, arrival_s: float = 0.0, memory: bool = True) -> Job:
-    return Job(m.JobSpec(number, "a", ONE, 1, 1, arrival_s, None, memory), Graph(ONE))
+def job(number: int, arrival_s: float = 0.0, memory: bool = True, tenant: str = "a") -> Job:
+    return Job(m.JobSpec(number, tenant, ONE, 1, 1, arrival_s, None, memory), Graph(ONE))
 
 
 def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -> None:
@@ -42,6 +42,25 @@ def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -
     assert queue.next() == 3
     assert queue.refuse(young)
     assert queue.next() == 3, "it stays at the head"
+
+
+def test_memory_goes_to_the_tenant_with_the_fewest_jobs_that_have_some() -> None:
+    queue, more = MemoryQueue(), [job(number, number) for number in range(1, 5)]
+    for each in more[:2]:
+        assert queue.ask(each)
+        queue.grant(each)
+    assert queue.ask(more[2])
+    assert queue.refuse(more[2])
+    assert not queue.ask(more[3])
+    late = job(9, 9.0, tenant="b")
+    assert queue.ask(late), "it does not stand behind those of another that has more"
+    assert queue.refuse(late)
+    queue.leave(more[0])
+    assert queue.next() == 9, "though it came last"
+    queue.grant(late)
+    assert queue.waiting == (3, 4)
+    queue.leave(more[1])
+    assert queue.next() == 3, "the oldest of a tenant's"
 
 
 def test_memory_is_refused_for_good_where_nobody_will_give_any_back() -> None:

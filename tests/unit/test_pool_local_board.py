@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from eddy.pool.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
@@ -16,9 +17,14 @@ def keeper(keys: dict[str, str]) -> FastAPI:
     app, numbers = FastAPI(), itertools.count()
 
     @app.post("/v1/admin/tenants")
-    async def add(body: dict[str, str] = Body()) -> JSONResponse:  # noqa: B008
-        assert body == {"id": "pool.ada"}, "the board may have an ada of its own, who is somebody else"
+    async def add(body: dict[str, Any] = Body()) -> JSONResponse:  # noqa: B008
+        assert body["id"] == "pool.ada", "the board may have an ada of its own, who is somebody else"
         return JSONResponse({"code": "conflict", "detail": "there already", "status": 409}, 409)
+
+    @app.patch("/v1/admin/tenants/pool.ada")
+    async def change(body: dict[str, Any] = Body()) -> dict[str, str]:  # noqa: B008
+        assert body["quota"]["max_priority"] == 9, "what it may was decided by a head"
+        return {}
 
     @app.get("/v1/keys")
     async def listed(tenant: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from eddy.api.keys import KeyHasher, new_key
 from eddy.core.errors import NotFound, RecordDamaged
+from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.files import damaged, os_errors, write_private
 from eddy.store import Store
@@ -15,7 +16,7 @@ from eddy.store.rows import Commit
 
 OPERATOR = "operator"
 """The tenant that is made on first start, with the operator's rights."""
-_UNBOUNDED = Quota(max_jobs=1 << 20, max_blob_bytes=1 << 40)
+_UNBOUNDED = Quota(max_jobs=1 << 20, max_blob_bytes=1 << 40, max_priority=PRIORITIES[-1])
 _PROOF = "secret_proof"
 _log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from eddy.api.policy import PRICE, policy_in_force
 from eddy.api.progress import least_of, watch_for
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
-from eddy.core.errors import InvalidRequest, NotFound, RecordDamaged
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.core.errors import InvalidRequest
 from eddy.hypervisor import calibration
 from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.spread import cluster_kinds
@@ -85,17 +84,5 @@ def price_loop(
     path, needed = calibration_file or data / calibration.FILE, calibration_file is not None
     watch = watch_for(board, kinds, path, needed=needed or name in BY_PROGRESS)
     named = load_profile(profile).configurations if profile in profile_names() else {}
-    weights, least = partial(weight_of, store), partial(least_of, store)
-    return PriceLoop(policy, kinds, weights, settings, named, watch, least)
-
-
-def weight_of(store: Store, tenant: str) -> float:
-    """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do.
-
-    The API takes none that will not do; a folder of an earlier version may have one.
-    """
-    try:
-        weight = float(store.tenants.get(tenant).attributes.get("weight", 1.0))
-    except (NotFound, RecordDamaged, TypeError, ValueError):
-        return 1.0
-    return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
+    least = partial(least_of, store)
+    return PriceLoop(policy, kinds, store.tenants.weight, settings, named, watch, least)

@@ -77,7 +77,7 @@ class JobSubmission(Request):
     )
     kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
     batch: Whole = Field(default=1, ge=1, le=MAX_ITEMS, description="Number of items.")
-    priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
+    priority: Priority = Field(default=PRIORITIES[0], description="Of your own jobs, higher comes first.")
     inputs: dict[str, Digests] = Field(
         default_factory=dict,
         description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",

@@ -40,7 +40,7 @@ class QuotaSubmission(Request):
 
     max_jobs: Whole = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
     max_blob_bytes: Whole = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
-    max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
+    max_priority: Literal[1, 3, 9] = Field(default=1, description="Highest priority of its jobs.")
     max_requests_per_s: float | None = Field(default=None, gt=0, le=1e6, description="Requests a second; null for any.")
     max_slot_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of slots in a day (UTC).")
     max_core_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of GPU cores in a day.")

@@ -45,6 +45,9 @@ def tenant_add(
         typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to beside the others; 1 else."),
     ] = None,
     called: Annotated[str, typer.Option("--display-name", help="What people call it, in any script.")] = "",
+    max_priority: Annotated[
+        int | None, typer.Option("--max-priority", help="Highest priority of its jobs: 1, 3 or 9; 1 else.")
+    ] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
     url: Url = URL,
     key: Key = KEY,
@@ -52,7 +55,7 @@ def tenant_add(
 ) -> None:
     """Add a tenant and print its key, this once."""
     with errors_in_one_line(as_json), connect(url, key) as client:
-        bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes}
+        bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes, "max_priority": max_priority}
         named = {field: value for field, value in bounds.items() if value is not None}
         created = client.add_tenant(name, admin=admin, weight=weight, display_name=called, **named)
     if as_json:

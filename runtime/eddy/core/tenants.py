@@ -20,7 +20,7 @@ class Quota:
     Attributes:
         max_jobs: Jobs that have not ended, at once.
         max_blob_bytes: Bytes of blobs it may keep.
-        max_priority: Highest priority of its jobs.
+        max_priority: Highest priority of its jobs; they order its own jobs only.
         max_requests_per_s: Requests of all its keys together, by wall time; None for any number.
         max_slot_s: Board seconds of slots it may use in a day (UTC) before no more jobs are taken; None for any number.
         max_core_s: The same of GPU cores.
@@ -28,7 +28,7 @@ class Quota:
 
     max_jobs: int = 64
     max_blob_bytes: int = 1 << 30
-    max_priority: int = PRIORITIES[-1]
+    max_priority: int = PRIORITIES[0]
     max_requests_per_s: float | None = None
     max_slot_s: float | None = None
     max_core_s: float | None = None

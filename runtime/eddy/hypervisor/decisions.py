@@ -101,9 +101,10 @@ class Decisions:
         that rest after failed loads or are drained, are not shown: nothing could be decided about them."""
         self.state.images.show(self.state.slots, self.state.now_s)
         pool = self.state.pools[which]
+        jobs = pool.jobs(self.state.jobs)
         return DispatchView(
             now_s=self.state.now_s,
-            jobs=pool.jobs(self.state.jobs),
+            jobs=jobs,
             slots=tuple(
                 slot.view()
                 for slot in self.state.slots.values()
@@ -114,6 +115,7 @@ class Decisions:
             memory=pool.memory,
             changed=pool.changed,
             reads_beside=self.state.images.reads,
+            weights=pool.weights(jobs),
         )
 
     def carry_out(self, decision: Configure | Preempt | Prefetch, pool: PoolState) -> bool:

@@ -39,6 +39,7 @@ from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.lag_keeper import LagKeeper
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.overdue import OverdueJobs
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import Recovered, recover
 from eddy.hypervisor.spread import CoreByCore
@@ -118,6 +119,7 @@ class Engine:
         self.commits = StepCommits(store, self.intake, self.buffers, self.keeping)
         bounds = ArrayBounds(store.numbers, self.preparing.doing)
         self._holding = Holding(self.preparing, dependencies, bounds, self.commits.note, self.commits.told.add)
+        self._overdue = OverdueJobs()
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
     def start(self) -> None:
@@ -129,6 +131,7 @@ class Engine:
         intake = self.intake
         intake.clear()
         self._holding.clear()
+        self._overdue.clear()
         self.keeping.clear()
         self.commits.clear()
         description, images = self.board.describe(), self.board.images()
@@ -155,6 +158,8 @@ class Engine:
         drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
         intake.recovered(found.known, found.work, drained)
         self._holding.resume(job.spec for job in self.machine.jobs.values())
+        for number in self.machine.jobs:
+            self._overdue.watch(number)
         self._run(self._let_in(found.inputs))
 
     @property
@@ -232,6 +237,7 @@ class Engine:
         inputs = [*self.events.inputs(events, self.machine, self.intake.work)]
         inputs += self._let_in(self.intake.take())
         inputs += self._holding.late(self.now_s)
+        inputs += self._overdue.late(self.machine.jobs)
         inputs += self.commits.take_kept(self.machine.jobs)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
@@ -239,7 +245,11 @@ class Engine:
 
     def _let_in(self, messages: Iterable[m.Input]) -> list[m.Input]:
         """What the machine is told now of what came."""
-        return self._holding.let_in(messages, self.machine.jobs, self.now_s)
+        let_in = self._holding.let_in(messages, self.machine.jobs, self.now_s)
+        for message in let_in:
+            if isinstance(message, m.Arrive):
+                self._overdue.watch(message.job.id)
+        return let_in
 
     def _run(self, inputs: list[m.Input]) -> None:
         """Step the machine until nothing comes of it at once; a load, which may block, comes last of all."""

@@ -36,12 +36,14 @@ class JobViews:
 
     Attributes:
         shown_s: Where the job was hidden from the policies for a while: the board time from which its waiting counts.
+        overdue: Whether it goes before its tenant's others.
     """
 
-    __slots__ = ("_job", "_tasks", "shown_s")
+    __slots__ = ("_job", "_tasks", "overdue", "shown_s")
 
     def __init__(self) -> None:
         self.shown_s: float | None = None
+        self.overdue = False
         self._tasks: list[TaskView | None] = []
         self._job: JobView | None = None
 
@@ -83,6 +85,7 @@ class JobViews:
                 goal_slots=spec.application.goal(spec.batch),
                 tasks=self._every_task(job, fits, every) if job.slots or any(job.items.done) else fresh(),
                 shown_s=self.shown_s,
+                overdue=self.overdue,
             )
         return self._job
 

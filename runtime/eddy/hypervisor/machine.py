@@ -11,12 +11,13 @@ Guarantees, whatever the policy decides:
 - a slot is taken from a job only between items, and a finished item stays finished;
 - a module that served one tenant is loaded again before it serves another, or scrubbed if that is verified to clear it;
 - a job that ends releases its slots first and its memory last;
-- jobs that wait for memory get it in order of arrival, so none starves.
+- slots go to tenants by weight before the policy ranks their jobs (see `fair_share`);
+- jobs that wait for memory get it tenant by tenant, of each in order of arrival, so none starves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.application_graph import Graph
@@ -49,6 +50,7 @@ from eddy.hypervisor.pools import PoolSlots, PoolState
 from eddy.hypervisor.reports import Reports
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
+from eddy.policy.dispatch.fair_share import FairShare
 from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
 
 
@@ -65,6 +67,7 @@ class Machine:
         price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
         near: The account of the images in the board's memory; empty where none are kept there.
         unchecked: Modules whose build has no check on record.
+        weight_of: What a tenant is entitled to, relative to the others.
     """
 
     def __init__(
@@ -78,11 +81,14 @@ class Machine:
         price: PriceLoop | None = None,
         near: NearImages | None = None,
         unchecked: Collection[str] = (),
+        weight_of: Callable[[str], float] = lambda _: 1.0,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
-        pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
+        pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, FairShare(policy), slots, fits, weight_of)}
         if gpu is not None:
-            pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
+            # Where cores are shared by price, that policy decides between tenants.
+            shared = gpu.policy if price is not None else FairShare(gpu.policy)
+            pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weight_of)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
         self.state = MachineState(found, pools, scrubbed, residency, near, unchecked)
         self.reports, self.decisions = Reports(self.state), Decisions(self.state)

@@ -1,4 +1,4 @@
-"""Who has board memory, who has asked for it, and who waits for it, oldest first."""
+"""Who has board memory, who has asked for it, and who waits for it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ Age = tuple[float, int]
 
 
 class MemoryQueue:
-    """Keeps the order in which jobs get memory: of arrival, so that none starves.
+    """Keeps the order in which jobs get memory: the tenant with the fewest jobs that have some comes first, and of a
+    tenant's jobs the oldest, so that none starves, and nobody waits for all that another has begun.
 
-    A job that was refused stands in the queue, and so does every one that asks while somebody does. Only the head is
-    asked for, whenever somebody gave memory back.
+    A job that was refused stands in the queue, and so does every one that asks while somebody of its tenant does. Only
+    the next one is asked for, whenever somebody gave memory back.
     """
 
     def __init__(self) -> None:
-        self._line: list[Age] = []
+        self._lines: dict[str, list[Age]] = {}
+        """By tenant: its jobs that wait, oldest first."""
         self._waiting: dict[int, Job] = {}
         self._asked: set[int] = set()
-        self._holders: set[int] = set()
+        self._holders: dict[int, str] = {}
+        """Jobs that have memory, and whose they are."""
 
     def __contains__(self, number: int) -> bool:
         """Whether a job stands in the queue."""
@@ -29,16 +32,16 @@ class MemoryQueue:
     @property
     def waiting(self) -> tuple[int, ...]:
         """Jobs that stand in the queue, oldest first."""
-        return tuple(number for _, number in self._line)
+        return tuple(number for _, number in sorted(age for line in self._lines.values() for age in line))
 
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
         if job.spec.needs_memory and job.memory is BufferState.HELD:
-            self._holders.add(job.spec.id)
+            self._holders[job.spec.id] = job.spec.tenant
 
     def ask(self, job: Job) -> bool:
         """A job needs its memory: whether it is to be asked for now. Else it stands in the queue."""
-        if self._line:
+        if self._lines and (job.spec.tenant in self._lines or self._count(job.spec.tenant) >= self._fewest()):
             self._wait(job)
             return False
         self._ask(job)
@@ -49,7 +52,7 @@ class MemoryQueue:
         self._forget(job)
         job.memory, job.lacks_memory = BufferState.HELD, False
         if job.spec.needs_memory:
-            self._holders.add(job.spec.id)
+            self._holders[job.spec.id] = job.spec.tenant
 
     def refuse(self, job: Job) -> bool:
         """There was not enough for a job: whether it may wait, because others will give some back."""
@@ -70,14 +73,15 @@ class MemoryQueue:
     def leave(self, job: Job) -> bool:
         """A job has ended: whether it has memory to give back."""
         self._forget(job)
-        self._holders.discard(job.spec.id)
+        self._holders.pop(job.spec.id, None)
         return job.memory is BufferState.HELD and job.spec.needs_memory
 
     def next(self) -> int | None:
-        """The head of the queue, to be asked for now; None where somebody was, or nobody waits."""
-        if not self._line or self._asked:
+        """Who is next in the queue, to be asked for now; None where somebody was, or nobody waits."""
+        if not self._lines or self._asked:
             return None
-        job = self._waiting[self._line[0][1]]
+        heads = [(self._count(tenant), line[0]) for tenant, line in self._lines.items()]
+        job = self._waiting[min(heads)[1][1]]
         self._ask(job)
         return job.spec.id
 
@@ -89,9 +93,20 @@ class MemoryQueue:
         job.memory, job.lacks_memory = BufferState.BLOCKED, True
         if job.spec.id not in self._waiting:
             self._waiting[job.spec.id] = job
-            insort(self._line, job.age)
+            insort(self._lines.setdefault(job.spec.tenant, []), job.age)
 
     def _forget(self, job: Job) -> None:
         self._asked.discard(job.spec.id)
         if self._waiting.pop(job.spec.id, None) is not None:
-            del self._line[bisect_left(self._line, job.age)]
+            line = self._lines[job.spec.tenant]
+            del line[bisect_left(line, job.age)]
+            if not line:
+                del self._lines[job.spec.tenant]
+
+    def _count(self, tenant: str) -> int:
+        """Jobs of a tenant that have memory."""
+        return sum(each == tenant for each in self._holders.values())
+
+    def _fewest(self) -> int:
+        """Of the tenants that wait, the fewest jobs that have memory."""
+        return min(self._count(tenant) for tenant in self._lines)

@@ -144,6 +144,13 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
+class Overdue:
+    """A job has waited too long: it goes before the others of its tenant."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class Switch:
     """Another policy decides about a pool's slots from now on."""
 
@@ -177,6 +184,7 @@ Input = (
     | SliceEnded
     | Drain
     | Undrain
+    | Overdue
     | Switch
     | SwitchPrice
     | Wake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +41,18 @@ class PoolState:
         policy: Who gets which of its slots.
         slots: Their indices.
         fits: Module to slot to image; what is for other slots is left out.
+        weight_of: What a tenant is entitled to, relative to the others.
     """
 
-    def __init__(self, pool: Pool, policy: DispatchPolicy, slots: Iterable[int], fits: Fits) -> None:
-        self.pool, self.policy, self.slots = pool, policy, frozenset(slots)
+    def __init__(
+        self,
+        pool: Pool,
+        policy: DispatchPolicy,
+        slots: Iterable[int],
+        fits: Fits,
+        weight_of: Callable[[str], float] = lambda _: 1.0,
+    ) -> None:
+        self.pool, self.policy, self.slots, self._weight_of = pool, policy, frozenset(slots), weight_of
         self.fits = {module: {s: i for s, i in images.items() if s in self.slots} for module, images in fits.items()}
         self.memory: Any = policy.initial()
         self.observations: list[Observation] = []
@@ -95,6 +103,10 @@ class PoolState:
         self._changed |= self._stale
         self._stale.clear()
         return self._jobs
+
+    def weights(self, jobs: Jobs) -> dict[str, float]:
+        """What the tenants of jobs are entitled to, where there are several."""
+        return {tenant: self._weight_of(tenant) for tenant in jobs.tenants} if len(jobs.tenants) > 1 else {}
 
     def look(self, job: Job) -> JobView:
         """A job as its policy would see it."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,7 +134,7 @@ def recover(
     state = board.state()
     clock = _clock(store, state)
     events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
-    machine = _machine(board.describe(), images, policies, price)
+    machine = _machine(board.describe(), images, policies, price, store.tenants.weight)
     for index, slot in machine.slots.items():
         slot.drained = store.meta(DRAINED.format(index))
     buffers.adopt(state.buffers)
@@ -159,6 +159,7 @@ def _machine(
     images: Iterable[Image],
     policies: Mapping[Pool, DispatchPolicy],
     price: PriceLoop | None,
+    weight_of: Callable[[str], float],
 ) -> Machine:
     """Slots nobody has."""
     slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
@@ -173,6 +174,7 @@ def _machine(
         price=price,
         near=near_images(description),
         unchecked=unchecked_modules(images),
+        weight_of=weight_of,
     )
 
 

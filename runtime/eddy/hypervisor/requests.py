@@ -15,10 +15,12 @@ from eddy.hypervisor.messages import (
     Free,
     JobFault,
     NoMemory,
+    Overdue,
     Switch,
     SwitchPrice,
     Undrain,
 )
+from eddy.policy.dispatch.fair_share import FairShare
 
 
 class MachineRequests:
@@ -94,6 +96,14 @@ class MachineRequests:
         job.failed_item = message.item
         self.state.end(job, message.ends, self.state.now_s, message.cause, message.detail)
 
+    def overdue(self, message: Overdue) -> None:
+        """A job has waited too long."""
+        job = self.state.jobs.get(message.job)
+        if job is not None and job.ending is None:
+            job.views.overdue = True
+            job.views.touch_all()
+            self.state.show_again(job)
+
     # The operator
 
     def drain(self, message: Drain) -> None:
@@ -106,7 +116,7 @@ class MachineRequests:
 
     def switch(self, message: Switch) -> None:
         """Another policy decides about a pool's slots."""
-        self.state.pools[message.pool].switch(message.policy)
+        self.state.pools[message.pool].switch(FairShare(message.policy))
 
     def switch_price(self, message: SwitchPrice) -> None:
         """Another policy shares the cores of clusters."""

@@ -5,7 +5,7 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -77,6 +77,7 @@ def run_virtual(
     residency: Residency = LIVE,
     gpu_policy: DispatchPolicy | None = None,
     watch: StepWatch | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> VirtualRun:
     """Run jobs to their end.
 
@@ -90,6 +91,7 @@ def run_virtual(
         residency: What the machine makes of modules that stay in slots.
         gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
         watch: Told of every step of the machine.
+        weights: What tenants are entitled to, relative to each other; 1 of who is not named.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
@@ -98,7 +100,9 @@ def run_virtual(
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
     near = near_images(board.describe())
-    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, residency, near=near)
+    scrubbed, entitled = scrubbed_modules(board.images()), weights or {}
+    weight_of: Callable[[str], float] = lambda tenant: entitled.get(tenant, 1.0)  # noqa: E731
+    made = Machine(slots, policy, known, scrubbed, gpu, residency, near=near, weight_of=weight_of)
     return _Driver(board, made, arrivals, cancels, arena_jobs, watch).run()
 
 

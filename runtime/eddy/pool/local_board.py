@@ -23,6 +23,7 @@ from eddy.core.errors import (
     Unauthorized,
     UnknownCursor,
 )
+from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 from eddy.pool.records import PoolJob
 
@@ -216,12 +217,13 @@ class LocalBoard:
         async with self._making:  # two at once would each revoke the other's key
             if tenant not in self._clients:
                 here = NAMED.format(tenant)
+                # What a tenant of the pool may was decided by a head.
+                quota = {"max_jobs": max(self.width, Quota().max_jobs), "max_priority": PRIORITIES[-1]}
                 try:
-                    key = (await self._asked("POST", "/v1/admin/tenants", body={"id": here}))["key"]
+                    key = (await self._asked("POST", "/v1/admin/tenants", body={"id": here, "quota": quota}))["key"]
                 except Conflict:
                     key = await self._key_of(here)
-                if self.width > Quota().max_jobs:
-                    await self._asked("PATCH", f"/v1/admin/tenants/{here}", body={"quota": {"max_jobs": self.width}})
+                    await self._asked("PATCH", f"/v1/admin/tenants/{here}", body={"quota": quota})
                 self._clients[tenant] = self._as(key)
                 idle = [name for name in self._clients if not self._working[name] and name != tenant]
                 for name in idle[:-IDLE_CLIENTS]:

@@ -46,7 +46,7 @@ class PoolQuota(Request):
     """Bounds of a tenant over the pool; what is left out has none. A board's other bounds are set on the board."""
 
     max_jobs: Whole | None = Field(default=None, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
-    max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
+    max_priority: Literal[1, 3, 9] = Field(default=1, description="Highest priority of its jobs.")
     max_blob_bytes: Whole | None = Field(
         default=None, ge=0, le=1 << 62, description="Bytes it may keep: blobs, outputs, records of jobs."
     )

@@ -50,7 +50,7 @@ class PoolTenant:
     admin: bool = False
     weight: float = 1.0
     max_jobs: int | None = None
-    max_priority: int = PRIORITIES[-1]
+    max_priority: int = PRIORITIES[0]
     max_blob_bytes: int | None = None
     scope: str = KeyScope.TENANT.value
     key_expires_unix_s: float | None = None
@@ -115,7 +115,9 @@ class PoolTenants:
         keep every later head from making another."""
         await self._keys.keep(PoolKeys.of(secret, OPERATOR, KeyScope.OPERATOR, time.time()))
         with contextlib.suppress(KeyWrongLastSequenceError):
-            await self._link.keys.create(f"{TENANT}{OPERATOR}", PoolTenant(OPERATOR, admin=True).encode())
+            await self._link.keys.create(
+                f"{TENANT}{OPERATOR}", PoolTenant(OPERATOR, admin=True, max_priority=PRIORITIES[-1]).encode()
+            )
 
     async def get(self, name: str) -> PoolTenant:
         """A tenant.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 
 from eddy.core.errors import Conflict, NotFound, Unauthorized
-from eddy.core.tenants import ApiKey, KeyScope, Quota, TenantRecord
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
@@ -101,6 +101,18 @@ class Tenants:
             raise Unauthorized(f"Tenant {tenant} has been removed.", field="Authorization")
         found = self._tenants_known.by_name.get(tenant)
         return self._default_quota if found is None else found.quota
+
+    def weight(self, tenant: str) -> float:
+        """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do.
+
+        The API takes none that will not do; a folder of an earlier version may have one.
+        """
+        found = self._tenants_known.by_name.get(tenant)
+        try:
+            weight = 1.0 if found is None else float(found.attributes.get("weight", 1.0))
+        except (TypeError, ValueError):
+            return 1.0
+        return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
     def is_removed(self, tenant: str) -> bool:
         """Whether a tenant is being removed, or was."""

@@ -79,6 +79,7 @@ class JobView:
         tasks: In topological order; kept as `Tasks`.
         shown_s: Where it was hidden while it waited for memory, the board time from which its waiting counts;
             else None.
+        overdue: It has waited so long that it goes before the others of its tenant, whatever its rank.
         facts: What follows from the other fields alone, kept once worked out (see `facts`); no part of the value.
     """
 
@@ -92,6 +93,7 @@ class JobView:
     goal_slots: int
     tasks: tuple[TaskView, ...]
     shown_s: float | None = None
+    overdue: bool = False
     facts: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

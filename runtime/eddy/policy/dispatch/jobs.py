@@ -7,6 +7,8 @@ shares with the one before it all that stayed (see `ordered`), and it is sorted 
 - `waiting`: jobs nothing was done for. Jobs of one application, priority and batch differ in their age alone: they
   stand in a line, oldest first, and whoever ranks lines looks at their heads. What a decision costs grows with the
   number of lines, not with the number of jobs.
+
+The jobs of each tenant are such a collection of their own, for who decides between tenants first.
 """
 
 from __future__ import annotations
@@ -25,21 +27,21 @@ class Jobs:
         jobs: In any order.
     """
 
-    __slots__ = ("_by_age", "_by_id", "_by_tenant", "begun", "kinds")
+    __slots__ = ("_by_age", "_by_id", "_of", "begun", "kinds")
 
     def __init__(self, jobs: Iterable[JobView] = ()) -> None:
         every = sorted(jobs, key=lambda job: job.age)
         self._by_age: Sorted[Age, int] = Sorted((job.age, job.id) for job in every)
         self._by_id: Sorted[int, JobView] = Sorted(sorted([(job.id, job) for job in every], key=lambda pair: pair[0]))
         self.begun: Sorted[int, JobView] = Sorted(pair for pair in self._by_id.items() if _alone(pair[1]))
-        """Jobs that are unlike others, by id: with a finished item or a slot, or hidden for a while."""
-        waiting = [job for job in every if not _alone(job)]
-        self.kinds: Kinds = gathered(waiting)
+        """Jobs that are unlike others, by id: with a finished item or a slot, hidden for a while, or overdue."""
+        self.kinds: Kinds = gathered([job for job in every if not _alone(job)])
         """All others, by what they have in common."""
-        tenants: dict[str, list[JobView]] = {}
-        for job in waiting:
-            tenants.setdefault(job.tenant, []).append(job)
-        self._by_tenant: Sorted[str, Kinds] = Sorted((name, gathered(tenants[name])) for name in sorted(tenants))
+        names = sorted({job.tenant for job in every})
+        self._of: Sorted[str, Jobs] = Sorted(
+            (name, Jobs([job for job in every if job.tenant == name])) for name in (names if len(names) > 1 else ())
+        )
+        """By tenant, where there are several: the jobs of each. Of one tenant all jobs are its own."""
 
     # Looking ------------------------------------------------------------------------------------------------------
 
@@ -94,7 +96,13 @@ class Jobs:
 
     def waiting_of(self, tenant: str) -> Iterable[JobClass]:
         """What is in `kinds` of one tenant's."""
-        return (self._by_tenant.get(tenant) or {}).values()
+        own = self.tenants.get(tenant)
+        return () if own is None else own.kinds.values()
+
+    @property
+    def tenants(self) -> Sorted[str, Jobs]:
+        """The jobs of each tenant that has some, by its name; what it costs does not depend on how many jobs wait."""
+        return self._of if self._of or not len(self) else Sorted([(self.oldest().tenant, self)])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Jobs) and self._by_age == other._by_age and self._by_id == other._by_id
@@ -111,30 +119,50 @@ class Jobs:
         before, new = self._by_id.get(job.id), self._copy()
         if before is job:
             return self
+        if before is not None and before.tenant != job.tenant:
+            return self.drop(job.id).put(job)
         new._forget(before)
         if before is None or before.age != job.age:
             aged = new._by_age if before is None else new._by_age.drop(before.age)
             new._by_age = aged.put(job.age, job.id)
         new._by_id = self._by_id.put(job.id, job)
+        new._of = self._with(job)
         if _alone(job):
             new.begun = new.begun.put(job.id, job)
         else:
-            new._wait(job)
+            new.kinds = with_job(new.kinds, job)
         return new
 
     def drop(self, number: int) -> Jobs:
         """Without a job; the same jobs where it is not among them."""
-        before, new = self._by_id.get(number), self._copy()
+        before = self._by_id.get(number)
         if before is None:
             return self
+        of = self._of
+        if of:
+            own = of[before.tenant].drop(number)
+            of = of.put(before.tenant, own) if len(own) else of.drop(before.tenant)
+            if len(of) == 1:
+                return of.first()
+        new = self._copy()
         new._forget(before)
         new._by_age = self._by_age.drop(before.age)
         new._by_id = self._by_id.drop(number)
+        new._of = of
         return new
+
+    def _with(self, job: JobView) -> Sorted[str, Jobs]:
+        """The jobs of each tenant, with one that is new or in place of what it was."""
+        of = self._of
+        if not of:
+            if not len(self) or self.oldest().tenant == job.tenant:
+                return of
+            of = self.tenants
+        return of.put(job.tenant, (of.get(job.tenant) or Jobs()).put(job))
 
     def _copy(self) -> Jobs:
         new = Jobs.__new__(Jobs)
-        new._by_age, new._by_id, new._by_tenant = self._by_age, self._by_id, self._by_tenant
+        new._by_age, new._by_id, new._of = self._by_age, self._by_id, self._of
         new.begun, new.kinds = self.begun, self.kinds
         return new
 
@@ -146,14 +174,7 @@ class Jobs:
             self.begun = self.begun.drop(job.id)
             return
         self.kinds = without_job(self.kinds, job)
-        own = without_job(self._by_tenant.get(job.tenant) or {}, job)
-        self._by_tenant = self._by_tenant.put(job.tenant, own) if own else self._by_tenant.drop(job.tenant)
-
-    def _wait(self, job: JobView) -> None:
-        """Put a job where it waits; for a copy that nobody has seen yet."""
-        self.kinds = with_job(self.kinds, job)
-        self._by_tenant = self._by_tenant.put(job.tenant, with_job(self._by_tenant.get(job.tenant) or {}, job))
 
 
 def _alone(job: JobView) -> bool:
-    return job.shown_s is not None or job.shape.begun
+    return job.shown_s is not None or job.overdue or job.shape.begun

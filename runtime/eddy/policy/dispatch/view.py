@@ -11,7 +11,8 @@ the job runs in bulk mode).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from eddy.policy.dispatch.job_view import JobView, TaskView
@@ -89,6 +90,7 @@ class DispatchView:
             None where that is not known, so that all must be looked at.
         reads_beside: Whether images are read into memory beside loads: what asks for one first and loads it when it is
             near does not keep the port busy with the read.
+        weights: What tenants are entitled to, relative to each other; 1 of who is not in it.
     """
 
     now_s: float
@@ -99,6 +101,7 @@ class DispatchView:
     memory: Any
     changed: frozenset[int] | None = None
     reads_beside: bool = False
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.jobs, Jobs):

@@ -52,6 +52,7 @@ class PolledMachine:
     def __init__(self, load_s: Mapping[int, float], policy: DispatchPolicy, images: Fits, console: Console) -> None:
         self.inner, self.console = Machine(load_s, policy, images, residency=RELOADING), console
         self._state, self._pool = self.inner.state, self.inner.state.pools[Pool.PIPELINE]
+        self._pool.switch(policy)  # the artefact knows no tenants
         self.starts: list[float] = []
         self.until_s = 0.0
         self.again = False

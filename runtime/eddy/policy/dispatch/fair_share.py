@@ -1,0 +1,462 @@
+"""Slots between tenants by weight, before any policy's rank; within a tenant the policy decides.
+
+The policy is asked for one tenant at a time, the least served first: it sees that tenant's jobs, the slots they hold,
+and the free ones. So whatever it ranks by, priorities among it, orders the jobs of one tenant. What it remembers it
+remembers for each tenant; who comes new begins with what it remembered when it had no jobs, and what items took since.
+
+- A tenant is asked again after each slot it was given, in its new place: slots go round.
+- What the least served could use is not given to others: where its next load must wait for the configuration port, or
+  for its image, the slot it would take is kept for it meanwhile. Of what nobody before them can use, others are given.
+- A load that takes longer than another tenant's job should need for the last items in a slot with that module is not
+  made: the slot is waited for.
+- A slot is taken, after the item under way, from who was served more: if after that it is still not behind. Whether
+  the less served would use it is known before: the policy is pure, so it is asked as if the slot were free.
+- Of a tenant's jobs, one that is overdue goes before its others, one at a time: none waits for ever, whatever the rank.
+
+With one tenant, the policy decides as if nothing of this were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from eddy.policy.dispatch.choice import fits, needs_no_load
+from eddy.policy.dispatch.fair_queue import FairQueue
+from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.jobs import Jobs
+from eddy.policy.dispatch.select import slots_held
+from eddy.policy.dispatch.view import (
+    Configure,
+    Decision,
+    Dispatch,
+    DispatchPolicy,
+    DispatchView,
+    Observation,
+    Preempt,
+    SlotView,
+)
+
+QUANTUM_LOADS = 2.0
+"""Loads whose time a slot is held at least before it goes to another tenant, where both want it all the time."""
+LEAST_QUANTUM_S = 1e-3
+"""The same where loads take no time."""
+MOST_MISSED = 256
+"""Items that ended, of which who comes new is told; the latest."""
+MOST_TRIED = 4
+"""Slots of others of which it is tried whether a tenant would use them, at a decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One tenant's part of what is remembered.
+
+    Attributes:
+        memory: Of the policy, for its jobs.
+        seen: Items that ended since the policy was asked.
+        changed: Jobs that changed since, and maybe others; None where all must be looked at.
+        wake_s: When the policy wants to be asked again.
+        content: Whether it wanted no slot more when it was asked last, and nothing about it changed since.
+    """
+
+    memory: Any
+    seen: tuple[Observation, ...] = ()
+    changed: frozenset[int] | None = None
+    wake_s: float | None = None
+    content: bool = False
+
+    def told(self, view: DispatchView, jobs: Jobs) -> Lane:
+        """After what happened since the last decision."""
+        known, fresh = self.changed, view.changed
+        changed = None if known is None or fresh is None else known | fresh
+        same = fresh is not None and not any(jobs.get(number) is not None for number in fresh)
+        wake_s = self.wake_s if self.wake_s is not None and self.wake_s > view.now_s else None
+        return Lane(self.memory, self.seen + view.observations, changed, wake_s, self.content and same)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotOnItsWay:
+    """A slot that is on its way from one tenant to another.
+
+    Attributes:
+        tenant: For whom.
+        job: From which job.
+        task: From which of its tasks.
+    """
+
+    tenant: str
+    job: int
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class FairMemory:
+    """What is remembered.
+
+    Attributes:
+        queue: What tenants were served.
+        at_s: Board time of the last decision.
+        held: Slots that tenants had after it.
+        lanes: By tenant that has jobs.
+        rest: The policy's memory when a tenant had no jobs left; what the next one begins with.
+        missed: Items that ended since.
+        taken: By slot: those on their way.
+    """
+
+    rest: Any
+    queue: FairQueue = field(default_factory=FairQueue)
+    at_s: float = 0.0
+    held: Mapping[str, int] = field(default_factory=dict)
+    lanes: Mapping[str, Lane] = field(default_factory=dict)
+    missed: tuple[Observation, ...] = ()
+    taken: Mapping[int, SlotOnItsWay] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    """A dispatch policy for each tenant, and slots between tenants by weight; see the module.
+
+    Attributes:
+        policy: Decides within a tenant.
+    """
+
+    policy: DispatchPolicy
+
+    @property
+    def name(self) -> str:
+        """The policy's."""
+        return self.policy.name
+
+    @property
+    def pipelined(self) -> bool:
+        """As the policy has it."""
+        return self.policy.pipelined
+
+    def initial(self) -> FairMemory:
+        """Nobody was served anything."""
+        return FairMemory(self.policy.initial())
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        """Ask the policy for each tenant, the least served first."""
+        return _Turn(self.policy, view).play()
+
+
+class _Turn:
+    """One decision.
+
+    Args:
+        policy: Decides within a tenant.
+        view: The world.
+    """
+
+    def __init__(self, policy: DispatchPolicy, view: DispatchView) -> None:
+        self.policy, self.view = policy, view
+        memory: FairMemory = view.memory
+        self.memory, self.rest, self.missed = memory, memory.rest, memory.missed
+        self.jobs = dict(view.jobs.tenants.items())
+        self.slots = {slot.index: slot for slot in view.slots}
+        self.port_busy = view.port_busy
+        self.quantum_s = max([LEAST_QUANTUM_S, *[QUANTUM_LOADS * slot.load_s for slot in view.slots]])
+        self.decisions: list[Decision] = []
+        self.kept: dict[int, str] = {}
+        """Free slots that are kept for a tenant."""
+        self.set_aside: set[int] = set()
+        """Free slots that are kept for an overdue job."""
+        held = {slot.index: (slot.job, slot.task) for slot in view.slots} if memory.taken else {}
+        self.taken = {at: each for at, each in memory.taken.items() if held.get(at) == (each.job, each.task)}
+        self.lanes = self._lanes()
+        passed_s = max(view.now_s - memory.at_s, 0.0)
+        used_s = {tenant: count * passed_s for tenant, count in memory.held.items()}
+        self.queue = memory.queue.charged(used_s, view.weights).entered(self._present())
+
+    def _present(self) -> set[str]:
+        """Tenants that have jobs, or slots."""
+        return {*self.jobs, *[slot.tenant for slot in self.view.slots if slot.job is not None]}
+
+    def _lanes(self) -> dict[str, Lane]:
+        """One for each tenant that has jobs; what is remembered of others is what they leave."""
+        view, found = self.view, dict[str, Lane]()
+        for tenant, lane in self.memory.lanes.items():
+            if tenant not in self.jobs:
+                none = replace(
+                    view,
+                    jobs=Jobs(),
+                    observations=lane.seen + view.observations,
+                    memory=lane.memory,
+                    changed=lane.told(view, Jobs()).changed,
+                )
+                self.rest, self.missed = self.policy.decide(none).memory, ()
+        for tenant, jobs in self.jobs.items():
+            lane = self.memory.lanes.get(tenant) or Lane(self.rest, self.missed)
+            found[tenant] = lane.told(view, jobs)
+        if found and view.observations:
+            self.missed = (*self.missed, *view.observations)[-MOST_MISSED:]
+        return found
+
+    # Playing --------------------------------------------------------------------------------------------------------
+
+    def play(self) -> Dispatch:
+        """The decision."""
+        if len(self.jobs) == 1:
+            (tenant,) = self.jobs
+            self._serve_overdue(tenant)
+            self.decisions += self._ask(tenant, self._visible(tenant) if self.set_aside or self.decisions else None)
+        elif self.jobs:
+            self._serve_all()
+        return Dispatch(tuple(self.decisions), self._after(), self._wake_s())
+
+    def _serve_all(self) -> None:
+        """Ask for tenants in turn; each that was given a slot takes its new place among those who may be given more."""
+        asked = set(self.jobs)
+        while asked:
+            tenant = min(asked, key=lambda each: (self._place(each), self.jobs[each].oldest().age))
+            if not self._serve(tenant):
+                asked.discard(tenant)
+
+    def _serve(self, tenant: str) -> bool:
+        """Give a tenant one slot at most; answers whether it was given one."""
+        if self._serve_overdue(tenant):
+            return True
+        visible = self._visible(tenant)
+        if not any(slot.job is not None for slot in visible) and not self._could_use(tenant, visible):
+            self._claim(tenant)
+            return False
+        given = False
+        for decision in self._ask(tenant, visible):
+            if not isinstance(decision, Configure):
+                self.decisions.append(decision)
+            elif not given and not self._comes_soon(decision, tenant) and self._note(decision, tenant):
+                self.decisions.append(decision)
+                given = True
+        if not given:
+            self._claim(tenant)
+        return given
+
+    def _comes_soon(self, decision: Configure, tenant: str) -> bool:
+        """Whether what is to be loaded is in a slot that another tenant's job should give back before a load would end:
+        with the board to itself the tenant would have found it free. When it is given back, this tenant is asked first.
+        """
+        slot, job = self.slots.get(decision.slot), self.jobs[tenant].get(decision.job)
+        if slot is None or job is None or not 0 <= decision.task < len(job.tasks):
+            return False
+        task = job.tasks[decision.task]
+        if needs_no_load(slot, job, task):
+            return False
+        for other in self.slots.values():
+            if other.module != task.module or not other.scrubs or other.tenant == tenant or not fits(other, task):
+                continue
+            holder = self.view.jobs.get(other.job) if other.job is not None else None
+            if holder is None or other.task is None or other.loading or not other.running:
+                continue
+            own = holder.tasks[other.task]
+            if (holder.batch - own.items_done) * own.estimate_s <= slot.loads_in_s(task.module):
+                return True
+        return False
+
+    def _could_use(self, tenant: str, visible: Iterable[SlotView]) -> bool:
+        """Whether a tenant that has no slot could be given one now: what is asked costs time, and tenants are many."""
+        free = [slot for slot in visible if slot.job is None and not slot.loading]
+        if not self.port_busy:
+            return bool(free)
+        there = {slot.module for slot in free} - {""}
+        jobs = self.jobs[tenant]
+        kinds = any(task.module in there for kind in jobs.kinds.values() for task in kind.tasks)
+        return bool(there) and (kinds or any(task.module in there for job in jobs.begun.values() for task in job.tasks))
+
+    def _claim(self, tenant: str) -> None:
+        """Keep a free slot for what a tenant would load, or take one from who was served more; else it is content."""
+        visible = self._visible(tenant)
+        tried = any(slot.job is None and not slot.loading for slot in visible)
+        if tried and (self.port_busy or self.view.reads_beside):
+            free = self._would_take(tenant, visible)
+            if free is not None:
+                self.kept[free] = tenant
+                return
+        for slot in islice(self._takeable(tenant), MOST_TRIED):
+            tried = True
+            if self._would_take(tenant, [*visible, _freed(slot)], slot.index) is not None:
+                self._take(tenant, slot)
+                return
+        if tried:
+            self.lanes[tenant] = replace(self.lanes[tenant], content=True)
+
+    def _take(self, tenant: str, slot: SlotView) -> None:
+        assert slot.job is not None
+        assert slot.task is not None
+        self.decisions.append(Preempt(slot.index))
+        self.taken[slot.index] = SlotOnItsWay(tenant, slot.job, slot.task)
+
+    # Overdue jobs -----------------------------------------------------------------------------------------------------
+
+    def _serve_overdue(self, tenant: str) -> bool:
+        """Give a slot to the oldest of a tenant's overdue jobs, if none of them has one; answers whether it was."""
+        late = [job for job in self.jobs[tenant].begun.values() if job.overdue]
+        if not late or any(slots_held(job) for job in late):
+            return False
+        job = min(late, key=lambda each: each.age)
+        visible = self._visible(tenant)
+        for decision in self._decided(tenant, visible, Jobs([job]), self.port_busy):
+            if isinstance(decision, Configure) and self._note(decision, tenant):
+                self.decisions.append(decision)
+                return True
+        free = self._would_take(tenant, visible, only=job)
+        if free is not None:
+            self.set_aside.add(free)
+            return False
+        own = [slot for slot in visible if slot.job is not None and not slot.loading and slot.task is not None]
+        if any(slot.index in self.taken for slot in own):
+            return False
+        for held in sorted(own, key=lambda each: (each.running, each.index))[:MOST_TRIED]:
+            if self._would_take(tenant, [*visible, _freed(held)], held.index, job) is not None:
+                self._take(tenant, held)
+                break
+        return False
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def _visible(self, tenant: str) -> list[SlotView]:
+        """The slots that a tenant has or may be given."""
+        return [
+            slot
+            for slot in self.slots.values()
+            if (
+                self.kept.get(slot.index, tenant) == tenant and slot.index not in self.set_aside
+                if slot.job is None
+                else slot.tenant == tenant
+            )
+        ]
+
+    def _ask(self, tenant: str, visible: list[SlotView] | None) -> tuple[Decision, ...]:
+        """Ask the policy for a tenant; what it remembers is kept."""
+        lane, view = self.lanes[tenant], self.view
+        dispatch = self.policy.decide(
+            replace(
+                view,
+                jobs=self.jobs[tenant],
+                slots=view.slots if visible is None else tuple(visible),
+                port_busy=self.port_busy,
+                observations=lane.seen,
+                memory=lane.memory,
+                changed=lane.changed,
+            )
+        )
+        self.lanes[tenant] = Lane(dispatch.memory, (), frozenset(), dispatch.wake_s, lane.content)
+        return dispatch.decisions
+
+    def _decided(
+        self, tenant: str, visible: Iterable[SlotView], jobs: Jobs, port_busy: bool, reads: bool = True
+    ) -> tuple[Decision, ...]:
+        """What the policy would say, if that were all; nothing of it is remembered."""
+        slots = {slot.index: slot for slot in visible}
+        view = replace(
+            self.view,
+            jobs=jobs,
+            slots=tuple(slots[index] for index in sorted(slots)),
+            port_busy=port_busy,
+            observations=(),
+            memory=self.lanes[tenant].memory,
+            changed=None if jobs is not self.jobs[tenant] else self.lanes[tenant].changed,
+            reads_beside=self.view.reads_beside and reads,
+        )
+        return self.policy.decide(view).decisions
+
+    def _would_take(
+        self, tenant: str, visible: Iterable[SlotView], which: int | None = None, only: JobView | None = None
+    ) -> int | None:
+        """The slot that a tenant would be given first if no load were under way and no image had to be read; or None.
+
+        Args:
+            tenant: Whose jobs.
+            visible: Slots; a later one stands for an earlier one of its index.
+            which: The slot that is asked about; None for any.
+            only: The job that is asked about; None for any.
+        """
+        jobs = self.jobs[tenant] if only is None else Jobs([only])
+        for decision in self._decided(tenant, visible, jobs, False, reads=False):
+            if isinstance(decision, Configure) and which in (None, decision.slot):
+                return decision.slot
+        return None
+
+    # The world as it becomes ------------------------------------------------------------------------------------------
+
+    def _note(self, decision: Decision, tenant: str) -> bool:
+        """Let what is decided be so for what is decided after it; answers whether it can be."""
+        if not isinstance(decision, Configure):
+            return False
+        slot, job = self.slots.get(decision.slot), self.jobs[tenant].get(decision.job)
+        if slot is None or slot.job is not None or slot.loading or job is None:
+            return False
+        if not 0 <= decision.task < len(job.tasks):
+            return False
+        task = job.tasks[decision.task]
+        resident = needs_no_load(slot, job, task)
+        if task.slot is not None or task.items_done >= job.batch or not fits(slot, task):
+            return False
+        if self.port_busy and not resident:
+            return False
+        tasks = (*job.tasks[: task.id], replace(task, slot=slot.index), *job.tasks[task.id + 1 :])
+        self.port_busy = self.port_busy or not resident
+        self.slots[slot.index] = replace(
+            slot, module=task.module, tenant=tenant, job=job.id, task=task.id, loading=True, running=False
+        )
+        self.kept.pop(slot.index, None)
+        self.jobs[tenant] = self.jobs[tenant].put(replace(job, tasks=tasks))
+        lane = self.lanes[tenant]
+        changed = None if lane.changed is None else lane.changed | {job.id}
+        self.lanes[tenant] = replace(lane, changed=changed, content=False)
+        return True
+
+    def _counts(self) -> dict[str, int]:
+        """Slots that tenants have, those on their way among them."""
+        found: dict[str, int] = {}
+        for slot in self.slots.values():
+            if slot.job is not None:
+                on_its_way = self.taken.get(slot.index)
+                tenant = slot.tenant if on_its_way is None else on_its_way.tenant
+                found[tenant] = found.get(tenant, 0) + 1
+        return found
+
+    def _place(self, tenant: str, more: int = 0) -> float:
+        """Where a tenant stands in the queue, with so many slots more than it has."""
+        count = self._counts().get(tenant, 0) + more
+        return self.queue.place(tenant, count, self.quantum_s, self.view.weights.get(tenant, 1.0))
+
+    def _takeable(self, tenant: str) -> Iterator[SlotView]:
+        """Slots of tenants that are still not behind this one when it has one of theirs; first those in which nothing
+        runs, of who was served most."""
+        mine = self._place(tenant, 1)
+        found = [
+            (slot.running, -self._place(slot.tenant), slot.index, slot)
+            for slot in self.slots.values()
+            if slot.job is not None
+            and slot.task is not None
+            and slot.tenant != tenant
+            and slot.tenant in self.jobs
+            and not slot.loading
+            and slot.index not in self.taken
+            and mine <= self._place(slot.tenant, -1)
+        ]
+        yield from (each[-1] for each in sorted(found, key=lambda each: each[:-1]))
+
+    def _after(self) -> FairMemory:
+        present = self._present()
+        wanting = [tenant for tenant, lane in self.lanes.items() if not lane.content]
+        held: dict[str, int] = {}
+        given = {each.slot: each.job for each in self.decisions if isinstance(each, Configure)}
+        for slot in self.view.slots:
+            job = self.view.jobs.get(given[slot.index]) if slot.index in given else None
+            tenant = job.tenant if job is not None else slot.tenant if slot.job is not None else None
+            if tenant is not None:
+                held[tenant] = held.get(tenant, 0) + 1
+        queue = self.queue.levelled(present, wanting)
+        return FairMemory(self.rest, queue, self.view.now_s, held, self.lanes, self.missed, self.taken)
+
+    def _wake_s(self) -> float | None:
+        """When the first of the tenants is to be asked again."""
+        return min([lane.wake_s for lane in self.lanes.values() if lane.wake_s is not None], default=None)
+
+
+def _freed(slot: SlotView) -> SlotView:
+    return replace(slot, job=None, task=None, running=False)
