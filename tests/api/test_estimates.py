@@ -33,7 +33,7 @@ async def test_a_job_that_waits_says_its_place_and_times(server: Any) -> None:
         glance = (await client.get("/v1/overview")).json()["jobs"][0]["estimate"]
     assert shown == listed == glance
     assert shown == {
-        **{"at_s": 1.0, "position": 2, "known": True},
+        **{"at_s": 1.0, "age_s": 0.0, "position": 2, "known": True},
         **{"start_p50_s": 5.0, "start_p90_s": 7.0, "end_p50_s": 8.0, "end_p90_s": 9.5},
     }
 

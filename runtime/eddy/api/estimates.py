@@ -17,7 +17,10 @@ from eddy.hypervisor.forecast.trial import JobTrial
 class ExpectedTimes(Answer):
     """When a job should start and end. Of others it tells nothing but that: only an operator's place counts them."""
 
-    at_s: float = Field(description="Board time of the estimate; a second of wall time old at most, mostly.")
+    at_s: float = Field(description="Board time of the estimate.")
+    age_s: float = Field(
+        default=0.0, description="Wall seconds since it was made; more where the board kept the engine busy meanwhile."
+    )
     position: int | None = Field(
         description="Place in its queue, from 1, among your own jobs; for an operator all. Null once started."
     )
@@ -65,6 +68,7 @@ def estimate_answer(estimate: JobEstimate | None, everyone: bool) -> ExpectedTim
     start = estimate.start
     return ExpectedTimes(
         at_s=estimate.at_s,
+        age_s=round(estimate.age_s, 1),
         position=estimate.position if everyone else estimate.own_position,
         start_p50_s=None if start is None else start.p50_s,
         start_p90_s=None if start is None else start.p90_s,

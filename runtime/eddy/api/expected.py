@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import anyio
-
 from eddy.api.context import Context
 from eddy.core.records import JobRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 
 PATIENCE_S = 0.25
-"""Wall seconds an answer waits for estimates; where the board keeps the engine longer, it goes without."""
+"""Wall seconds an answer waits for estimates; where the board keeps the engine longer, it has the last ones."""
 
 
 async def estimates_of(
@@ -33,7 +31,7 @@ async def estimates_of(
 
 
 async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook | None:
-    """What is expected of all jobs; None where nothing is under way, or it cannot be had soon.
+    """What is expected of all jobs, or was a while ago; None where nothing is under way, or nothing was ever said.
 
     Args:
         context: The server's.
@@ -41,6 +39,4 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
     """
     if not context.ready or context.hypervisor.away or not any(context.store.jobs.unfinished_by_state().values()):
         return None
-    with anyio.move_on_after(PATIENCE_S):
-        return await context.hypervisor.estimates(need)
-    return None
+    return await context.hypervisor.estimates_at_hand(need, PATIENCE_S)

@@ -7,6 +7,9 @@ from typing import Any
 
 from eddy.cli.output import seconds
 
+OLD_S = 5.0
+"""Wall seconds from which on the age of an estimate is told."""
+
 
 def estimate_line(estimate: Mapping[str, Any] | None, state: str = "queued") -> str:
     """An estimate in a line; "" where there is none. A job that runs has left the queue: only its end is ahead."""
@@ -17,7 +20,17 @@ def estimate_line(estimate: Mapping[str, Any] | None, state: str = "queued") -> 
     if estimate["start_p50_s"] is not None and waits:
         parts.append("starts " + _within(estimate, "start"))
     parts.append("ends " + _within(estimate, "end"))
-    return "; ".join(parts) + ("" if estimate["known"] else "; a rough guess until its first item has ended")
+    if not estimate["known"]:
+        parts.append("a rough guess until its first item has ended")
+    if estimate.get("age_s", 0.0) >= OLD_S:
+        parts.append(f"estimated {seconds(estimate['age_s'])} ago")
+    return "; ".join(parts)
+
+
+def estimate_sentence(estimate: Mapping[str, Any] | None) -> str:
+    """The same as a sentence about the job; "" where there is none."""
+    line = estimate_line(estimate)
+    return line and f"It {'is at ' if line.startswith('place') else ''}{line}."
 
 
 def soon(estimate: Mapping[str, Any] | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eddy.cli.expected import estimate_line
+from eddy.cli.expected import estimate_sentence
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
 from eddy.cli.output import errors_in_one_line, print_json
@@ -25,12 +25,12 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
 def lines_of(found: Mapping[str, Any], error: Mapping[str, Any] | None = None) -> list[str]:
     """An explanation for people; `error` is that of a job that failed."""
     failed = [f"It failed with {error['cause']}: {error['message']}"] if error else []
-    expected = estimate_line(found["estimate"])
+    expected = estimate_sentence(found["estimate"])
     taken = [each["words"] for each in found["preempted"]]
     return [
         f"job {found['job']} {found['state']}",
         *failed,
         *found["words"],
         *taken,
-        *([f"It {expected}."] if expected else []),
+        *([expected] if expected else []),
     ]

@@ -236,11 +236,11 @@ class DryRun(TypedDict):
     """Its start and end; null for a kernel that never ran."""
 
 
-class ExpectedTimes(TypedDict):
-    """When a job should start and end. Of others it tells nothing but that: only an operator's place counts them."""
+class _ExpectedTimes(TypedDict):
+    """What every `ExpectedTimes` has."""
 
     at_s: float
-    """Board time of the estimate; a second of wall time old at most, mostly."""
+    """Board time of the estimate."""
     position: int | None
     """Place in its queue, from 1, among your own jobs; for an operator all. Null once started."""
     start_p50_s: float | None
@@ -253,6 +253,13 @@ class ExpectedTimes(TypedDict):
     """The same for nine in ten."""
     known: bool
     """Whether items of its tasks were seen before; else it rests on what designers say."""
+
+
+class ExpectedTimes(_ExpectedTimes, total=False):
+    """When a job should start and end. Of others it tells nothing but that: only an operator's place counts them."""
+
+    age_s: float
+    """Wall seconds since it was made; more where the board kept the engine busy meanwhile."""
 
 
 class Explained(TypedDict):

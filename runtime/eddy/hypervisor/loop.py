@@ -187,6 +187,10 @@ class Hypervisor:
         await self._turning.ready.wait()
         return await self.asking.outlook(need, fresh)
 
+    async def estimates_at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
+        """The same, for who waits for it no longer than so many wall seconds: then what was said last, or None."""
+        return await self.asking.at_hand(need, patience_s) if self.ready else None
+
     async def stands(self, job: int) -> JobStanding:
         """How a job that has not ended stands: what it waits for, and what would help it."""
         await self._turning.ready.wait()

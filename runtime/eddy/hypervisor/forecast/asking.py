@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import anyio
@@ -23,6 +26,8 @@ PART = 20.0
 
 SOON_S, SOON_PART = 0.05, 5.0
 """The same where a job is asked for that came since."""
+
+_log = logging.getLogger(__name__)
 
 OnBoard = Callable[..., Awaitable[Any]]
 """Makes a call in the engine's thread."""
@@ -52,6 +57,23 @@ class Asking:
         self._last: QueueOutlook | None = None
         self._good_s = self._soon_s = 0.0
         self._lock = anyio.Lock()
+        self._looking: asyncio.Task[QueueOutlook] | None = None
+        """The look that is under way for those who do not wait for it to end."""
+
+    async def at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
+        """What is expected of all jobs, as `outlook` says it; where that takes longer, what was said last, or None.
+
+        The look goes on for who asks next: while the board keeps the engine it takes as long as it takes.
+
+        Args:
+            need: A job that should be in it, though it came just now.
+            patience_s: Wall seconds to wait at most.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self.outlook(need), name="outlook")
+            self._looking.add_done_callback(_note_failure)
+        done, _ = await asyncio.wait({self._looking}, timeout=patience_s)
+        return self._last if not done else self._looking.result()
 
     async def outlook(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
         """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
@@ -72,7 +94,7 @@ class Asking:
         queues = await self._on_board(lambda: pictures(self._engine.machine, self._engine.now_s))
         estimator = self._engine.estimates.estimator
         began_s = time.monotonic()
-        found = await anyio.to_thread.run_sync(outlook, estimator, queues)
+        found = replace(await anyio.to_thread.run_sync(outlook, estimator, queues), made_s=began_s)
         now_s = time.monotonic()
         took_s = now_s - began_s
         self._good_s = now_s + max(LEAST_S, PART * took_s)
@@ -98,3 +120,9 @@ class Asking:
         estimator = self._engine.estimates.estimator
         asked = await self._on_board(lambda: try_job(self._engine.machine, self._engine.now_s, spec))
         return await anyio.to_thread.run_sync(asked, estimator)
+
+
+def _note_failure(task: asyncio.Task[QueueOutlook]) -> None:
+    """A look that nobody waited for any more is not lost without a word."""
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        _log.debug("no outlook: %r", failure)

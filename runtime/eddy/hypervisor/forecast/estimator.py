@@ -59,6 +59,7 @@ class JobEstimate:
         start: When it starts; None once it has.
         end: When it ends.
         known: Whether items of its tasks were seen before.
+        age_s: Wall seconds since it was estimated.
     """
 
     at_s: float
@@ -67,6 +68,7 @@ class JobEstimate:
     start: Expectation | None
     end: Expectation
     known: bool
+    age_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

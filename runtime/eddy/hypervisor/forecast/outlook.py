@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from eddy.hypervisor.forecast.cores import CoresPicture
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
@@ -19,11 +20,18 @@ class QueueOutlook:
         estimator: Says what is told.
         parts: Pictures of queues, with what becomes of each.
         known: Estimates that were asked for before.
+        made_s: When the pictures were taken, by a wall clock that only goes forward.
     """
 
     estimator: Estimator
     parts: tuple[tuple[QueuePicture, QueueForecast], ...]
     known: dict[int, JobEstimate] = field(default_factory=dict)
+    made_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def age_s(self) -> float:
+        """Wall seconds since the pictures were taken."""
+        return max(time.monotonic() - self.made_s, 0.0)
 
     def of(self, job: int) -> JobEstimate | None:
         """What a job is told; None for one that is in none of the queues, or that waits for slots that are drained:
@@ -33,7 +41,7 @@ class QueueOutlook:
             for queue, made in self.parts:
                 if job in made.jobs and queue.can_end(queue.view.jobs.job(job)):
                     found = self.known[job] = self.estimator.estimates(queue, made, [job])[job]
-        return found
+        return None if found is None else replace(found, age_s=self.age_s)
 
     def part(self, job: int) -> tuple[QueuePicture, QueueForecast] | None:
         """The queue a job is in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from eddy.hypervisor.forecast.queue import QueuePicture
@@ -50,15 +51,32 @@ def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bo
     free = [slot for slot in queue.view.slots if slot.index in usable and slot.job is None]
     if preempted:
         return WaitNow("preempted", f"The policy {queue.policy.name} took its slots, and gives them to others first.")
-    if free and (queue.view.port_busy or queue.port_busy_s > 0):
-        return WaitNow("load", "A slot is free, and the configuration port is busy with another load.")
-    if free:
-        return WaitNow("slot", f"A slot is free, and the policy {queue.policy.name} keeps it for others.")
     own = made.own.get(number, 1) - 1
     jobs = "1 job" if own == 1 else f"{own} jobs"
     ahead = f"{jobs} of its tenant should start before it" if own else "no job of its tenant should start before it"
+    if free and (queue.view.port_busy or queue.port_busy_s > 0):
+        loading = [slot.index for slot in queue.view.slots if slot.loading]
+        which = f" of slot {loading[0]}" if loading else ""
+        return WaitNow("load", f"A slot is free, and the configuration port is busy with the load{which}; {ahead}.")
+    if any(task.module in slot.coming for task in wanted for slot in free):
+        return WaitNow("load", "A slot is free, and the image it is to be loaded with is being read into memory.")
+    if free:
+        return WaitNow("slot", f"{_kept(queue, made, number, {slot.index for slot in free})}; {ahead}.")
     drained = f" {_slots(len(queue.unseen))} drained or resting." if queue.unseen else ""
-    return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken; {ahead}.{drained}")
+    load = next((slot.index for slot in queue.view.slots if slot.loading and slot.index in usable), None)
+    loads = "" if load is None else f", slot {load} by a load that is under way"
+    return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken{loads}; {ahead}.{drained}")
+
+
+def _kept(queue: QueuePicture, made: QueueForecast, number: int, free: Collection[int]) -> str:
+    """Who comes before a job in slots that are free, as far as its tenant may know."""
+    following = next((each.job for each in made.given if each.slot in free), None)
+    other = None if following is None else queue.view.jobs.get(following)
+    if other is None or following == number:
+        return f"A slot is free, and the policy {queue.policy.name} keeps it for a load to come"
+    if other.tenant != queue.view.jobs.job(number).tenant:
+        return "A slot is free, and goes first to a tenant that was served less"
+    return f"A slot is free, and the policy {queue.policy.name} gives it to another job of its tenant first"
 
 
 def _fits(task: TaskView, slot: int) -> bool:

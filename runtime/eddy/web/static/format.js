@@ -70,5 +70,6 @@ export function share(name, part) {
 export function expected(estimate, what) {
   if (!estimate || estimate[`${what}_p50_s`] === null) return "-";
   const [likely, late] = ["p50", "p90"].map((level) => Math.max(estimate[`${what}_${level}_s`] - estimate.at_s, 0));
-  return element("span", { title: `half within ${duration(likely)}, nine in ten within ${duration(late)}` }, `${duration(likely)} to ${duration(late)}`);
+  const age = estimate.age_s >= 5 ? `; estimated ${duration(estimate.age_s)} ago` : "";
+  return element("span", { title: `half within ${duration(likely)}, nine in ten within ${duration(late)}${age}` }, `${duration(likely)} to ${duration(late)}`);
 }
