@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -38,7 +38,7 @@ class Watch:
 
     def __init__(self, first: Callable[[Machine], None], until: Callable[[Machine], bool]) -> None:
         self.first, self.until = first, until
-        self.spent, self._held, self._at_s = Counter[str](), Counter[str](), 0.0
+        self.spent, self._held, self._at_s = defaultdict[str, float](float), Counter[str](), 0.0
         self.begun, self.ended = False, False
 
     def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import pytest
 from cores_kit import CoresBoard, add_request, finish, manifest, tenants
@@ -156,6 +157,52 @@ def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pyt
     monkeypatch.setattr(time, "time", lambda: noon + DAY_S)
     assert store.usage.today_s(TENANT) == (0, 0)
     engine.intake.accept(request(store, salt=1))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 200])
+def test_a_burst_does_not_pass_a_budget_whole(steps: int, noon: float) -> None:
+    """What jobs are expected to use counts from their acceptance on, and until what they used is written down."""
+    store, one_s = Store(":memory:"), CHAIN.expected_slot_s(2)
+    engine = engine_over(model_board(), store)
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_jobs=200, max_slot_s=3.5 * one_s)))
+    store.tenants.put(TenantRecord("other"))
+    taken, refused = [], list[QuotaExceeded]()
+    for salt in range(100):
+        try:
+            taken.append(engine.intake.accept(request(store, batch=2, salt=salt % 3)))
+        except QuotaExceeded as failure:
+            refused.append(failure)
+        for _ in range(steps):
+            engine.step(0.001)
+    assert 1 <= len(taken) <= 4
+    assert all(each.details["retry_after_s"] > 0 for each in refused)
+    engine.intake.accept(request(store, tenant="other"))
+    while not engine.idle:
+        engine.step(1.0)
+    engine.account()
+    assert store.jobs.tally.expected_s(TENANT) == 0.0
+
+
+def test_an_array_is_taken_whole_or_not_and_what_waits_counts_after_a_restart(tmp_path: Path, noon: float) -> None:
+    path, one_s = tmp_path / "eddy.sqlite3", CHAIN.expected_slot_s(1)
+    store = Store(path)
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=2.5 * one_s)))
+    engine = engine_over(model_board(), store)
+    with pytest.raises(QuotaExceeded):
+        engine.intake.accept_array([request(store)] * 4, [None] * 4)
+    jobs = engine.intake.accept_array([request(store)] * 3, [None] * 3)
+    with pytest.raises(QuotaExceeded, match="jobs under way"):
+        engine.intake.accept(request(store))
+    store.close()
+    store = Store(path)
+    engine = engine_over(model_board(), store)
+    assert store.jobs.tally.expected_s(TENANT) == pytest.approx(3 * one_s)
+    for job in jobs:
+        engine.intake.cancel(TENANT, job.id)
+    engine.step(0.0)
+    assert store.jobs.tally.expected_s(TENANT) <= one_s, "at most one of them had a slot"
+    engine.intake.accept(request(store))
+    store.close()
 
 
 def test_accounts_of_today_are_known_after_a_restart(tmp_path: object, noon: float) -> None:

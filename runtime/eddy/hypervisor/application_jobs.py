@@ -44,7 +44,7 @@ class ApplicationWork:
 
     def submission(self) -> Submission:
         """The request is all there is to keep."""
-        return Submission(self.request)
+        return Submission(self.request, slot_s=self.application.expected_slot_s(self.request.batch))
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `pipeline` pool; every item leaves outputs, where the application has any."""

@@ -160,6 +160,9 @@ class Engine:
         self._holding.resume(job.spec for job in self.machine.jobs.values())
         for number in self.machine.jobs:
             self._overdue.watch(number)
+        arriving = [message.job for message in found.inputs if isinstance(message, m.Arrive)]
+        for spec in [*(job.spec for job in self.machine.jobs.values()), *arriving]:
+            self.store.jobs.tally.expect(spec.id, spec.expected_slot_s)
         self._run(self._let_in(found.inputs))
 
     @property

@@ -131,6 +131,11 @@ class JobSpec:
             asked=record.asked,
         )
 
+    @property
+    def expected_slot_s(self) -> float:
+        """Slot-seconds it is expected to use, as its submission had it; 0 where nothing is known."""
+        return self.application.expected_slot_s(self.batch) if self.kind == APPLICATION else 0.0
+
     def leaves_outputs(self, item: int) -> bool:
         """Whether an item leaves outputs that are to be stored."""
         last = item == self.batch - 1

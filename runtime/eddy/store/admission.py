@@ -27,8 +27,13 @@ class AdmissionChecks:
     def __init__(self, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], usage: Usage) -> None:
         self._numbers, self._jobs, self._quota, self._usage = numbers, jobs, quota, usage
 
-    def check(self, request: JobRequest, more: int) -> tuple[Predecessor, ...]:
-        """Check a request that comes after so many others of its tenant that are kept with it.
+    def check(self, request: JobRequest, more: int, more_s: float = 0.0) -> tuple[Predecessor, ...]:
+        """Check a request that comes after others of its tenant that are kept with it.
+
+        Args:
+            request: It.
+            more: How many others.
+            more_s: Slot-seconds expected of them.
 
         Returns:
             What it waits for.
@@ -37,11 +42,12 @@ class AdmissionChecks:
             InvalidRequest: A job or array it is to wait for is not there.
             QuotaExceeded: The tenant may not have so many jobs.
         """
-        self.check_quota(request.tenant, more)
+        self.check_quota(request.tenant, more, more_s)
         return self.predecessors(request)
 
-    def check_quota(self, tenant: str, more: int) -> None:
-        """Check that a tenant may have one job more than so many that are added with it.
+    def check_quota(self, tenant: str, more: int, more_s: float = 0.0) -> None:
+        """Check that a tenant may have one job more than so many that are added with it, of which so many slot-seconds
+        are expected.
 
         Raises:
             QuotaExceeded: It may not.
@@ -54,7 +60,16 @@ class AdmissionChecks:
                 limit=limit,
                 asked=used + 1,
             )
-        self._usage.check(tenant, quota)
+        self.check_budget(tenant, more_s)
+
+    def check_budget(self, tenant: str, more_s: float) -> None:
+        """Check that what a tenant used today, and what is expected of its jobs under way and of others that are added
+        with one more, leaves something of its budget.
+
+        Raises:
+            QuotaExceeded: It leaves nothing.
+        """
+        self._usage.check(tenant, self._quota(tenant), lambda: self._jobs.tally.expected_s(tenant) + more_s)
 
     def predecessors(self, request: JobRequest) -> tuple[Predecessor, ...]:
         """What a job of its own waits for, jobs told from arrays. All of it is there, so there are no circles.

@@ -80,6 +80,8 @@ class Arrays:
                 asked = dataclasses.replace(record.asked, array=ArrayPlace(array, index, size))
                 text = dump_request(submission.request)
                 group.added.append((dataclasses.replace(record, asked=asked), text, kept))
+            expected_s = [kept.slot_s for _, _, kept in group.added]
+            self._submissions.checks.check_budget(request.tenant, sum(expected_s[:-1]))
             if request.idempotency_key:
                 group.keys.append((request.tenant, request.idempotency_key, _body(submissions), array + 1))
             self._submissions.insert(db, group)

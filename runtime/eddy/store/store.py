@@ -102,6 +102,7 @@ class Store:
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
         self.jobs = JobTable(db, self.numbers)
+        self.usage.on_written = self.jobs.tally.written
         self.events = Events(db, self.jobs)
         self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
         self.arrays = Arrays(db, self.numbers, self.submissions)

@@ -21,6 +21,7 @@ class Submission:
         computed: Whether the board computes what it asks for.
         blobs: Hashes of the tenant's blobs that it needs, looked for again as it is kept; of kinds that take time to
             make ready.
+        slot_s: Slot-seconds it is expected to use, by its application's estimates; 0 where nothing is known.
     """
 
     request: JobRequest
@@ -31,3 +32,4 @@ class Submission:
     program: str = ""
     computed: bool = True
     blobs: tuple[str, ...] = ()
+    slot_s: float = 0.0

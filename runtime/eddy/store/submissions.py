@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -45,6 +45,7 @@ class Group:
         added: New jobs: record, request as text, submission.
         keys: Rows of idempotency keys.
         tenants: New jobs by tenant.
+        expected_s: Slot-seconds expected of them, by tenant.
     """
 
     at_s: float
@@ -53,6 +54,7 @@ class Group:
     added: list[tuple[JobRecord, str, Submission]]
     keys: list[tuple[str, str, str, int]]
     tenants: Counter[str] = field(default_factory=Counter)
+    expected_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
 class Submissions:
@@ -137,15 +139,16 @@ class Submissions:
             JobEvent(0, record.id, record.tenant, group.at_s, JobEventKind.SUBMITTED) for record, _, _ in group.added
         ]
         insert(db, INSERT_EVENTS, [event_values(event) for event in events])
-        self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
+        self._db.after_commit(lambda: self._count((record, kept) for record, _, kept in group.added))
 
     def next_id(self) -> int:
         """Id of the next job that is added."""
         return self.jobs.last_id() + 1
 
-    def _count(self, records: Iterable[JobRecord]) -> None:
-        for record in records:
+    def _count(self, added: Iterable[tuple[JobRecord, Submission]]) -> None:
+        for record, kept in added:
             self.jobs.accepted(record)
+            self.jobs.tally.expect(record.id, kept.slot_s)
 
     def _decide(self, submission: Submission, group: Group, check: Check) -> Outcome:
         """Add one to the group, unless it is there already or is refused; nothing is written yet."""
@@ -156,13 +159,14 @@ class Submissions:
             body = text_hash(text) if request.idempotency_key else ""
             if key in group.known:
                 return self.keys.same(request, body, *group.known[key]), False
-            after = self.checks.check(request, group.tenants[request.tenant])
+            after = self.checks.check(request, group.tenants[request.tenant], group.expected_s[request.tenant])
             kept = check(submission)
         except Exception as refusal:
             return refusal
         record = new_record(kept, group, after)
         group.number += 1
         group.tenants[request.tenant] += 1
+        group.expected_s[request.tenant] += kept.slot_s
         group.added.append((record, text, kept))
         if request.idempotency_key:
             group.known[key] = body, record

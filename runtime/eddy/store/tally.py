@@ -7,6 +7,8 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from eddy.core.jobs import JobState
+
 
 class Tally:
     """Jobs that have not ended, by tenant and by state; and how many have ended, by tenant.
@@ -21,6 +23,10 @@ class Tally:
         self._jobs: dict[int, tuple[str, str]] = {}
         self._tenants: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
+        self._expected_s: dict[int, float] = {}
+        """By job: slot-seconds it is expected to use."""
+        self._unwritten_s: dict[str, float] = {}
+        """By tenant: what was expected of jobs that ended since use was written down last."""
         for job, tenant, state in jobs:
             self.note(job, tenant, state)
 
@@ -32,8 +38,15 @@ class Tally:
         self._states[state] += 1
 
     def drop(self, job: int) -> None:
-        """A job has ended; nothing where it had before."""
-        self._ended.update(filter(None, [self._forget(job)]))
+        """A job has ended; nothing where it had before. What it used may not be written down yet."""
+        _, state = self._jobs.get(job, ("", ""))
+        tenant = self._forget(job)
+        expected_s = self._expected_s.pop(job, 0.0)
+        if not tenant:
+            return
+        self._ended[tenant] += 1
+        if expected_s and state != JobState.QUEUED.value:
+            self._unwritten_s[tenant] = self._unwritten_s.get(tenant, 0.0) + expected_s
 
     def purged(self, tenant: str, jobs: int) -> None:
         """So many jobs of a tenant that had ended are gone."""
@@ -44,6 +57,21 @@ class Tally:
     def ended(self) -> dict[str, int]:
         """How many jobs have ended and are kept, by tenant; those that have none are left out."""
         return dict(self._ended)
+
+    def expect(self, job: int, slot_s: float) -> None:
+        """A job that has not ended is expected to use so many slot-seconds."""
+        if slot_s > 0 and job in self._jobs:
+            self._expected_s[job] = slot_s
+
+    def written(self) -> None:
+        """What jobs used that have ended is written down."""
+        self._unwritten_s.clear()
+
+    def expected_s(self, tenant: str) -> float:
+        """Slot-seconds expected of a tenant's jobs, as far as what they used may not be written down yet."""
+        known = list(self._expected_s.items())
+        under_way_s = sum(each_s for job, each_s in known if self._jobs.get(job, ("",))[0] == tenant)
+        return under_way_s + self._unwritten_s.get(tenant, 0.0)
 
     def _forget(self, job: int) -> str:
         """Take a job out; answers whose it was, "" where it was not there."""

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from eddy.core.errors import QuotaExceeded
@@ -23,6 +23,8 @@ ACCOUNTED_SLOTS, ACCOUNTED_BEFORE = "accounted_slots", "accounted_before_ns"
 _BOARD = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
 """Those that `BoardAccount` has, in its order."""
 DAY_S = 86400
+SOON_S = 1
+"""Seconds after which it is worth asking again where jobs that are under way stand in the way."""
 BOUNDS = (("slot", "max_slot_s", "slots"), ("core", "max_core_s", "GPU cores"))
 
 
@@ -96,10 +98,14 @@ class Usage:
 
     Args:
         db: Where they are kept.
+
+    Attributes:
+        on_written: Called when something was added.
     """
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self.on_written: Callable[[], None] = lambda: None
         self._latest = _Day()
         self._additions = 0
         self._lock = threading.Lock()
@@ -178,6 +184,8 @@ class Usage:
                     latest.spent[tenant, unit] += spent_ns
             self._latest = latest
             self._additions += 1
+        if rows:
+            self.on_written()
 
     def report(
         self, tenant: str | None, first: str = "", last: str = "9999"
@@ -222,16 +230,29 @@ class Usage:
                 self._latest = found
         return found
 
-    def check(self, tenant: str, quota: Quota) -> None:
-        """Check that a tenant has not used up what it may in a day.
+    def check(self, tenant: str, quota: Quota, expected_s: Callable[[], float] = lambda: 0.0) -> None:
+        """Check that a tenant has not used up what it may in a day, nor will with what it has under way.
+
+        Args:
+            tenant: Who.
+            quota: Its bounds.
+            expected_s: Slot-seconds that its jobs under way are expected to use; asked where slots are bounded.
 
         Raises:
-            QuotaExceeded: It has; `details` says when the next day begins.
+            QuotaExceeded: It has; `details` says when to come again: when the next day begins, or soon where that is
+                only expected.
         """
         bounds = {"max_slot_s": quota.max_slot_s, "max_core_s": quota.max_core_s}
         for unit, name, what in BOUNDS:
             limit = bounds[name]
             used_s = self._today().spent[tenant, unit] / 1e9 if limit is not None else 0.0
+            ahead_s = expected_s() if limit is not None and unit == "slot" else 0.0
+            if limit is not None and used_s < limit <= used_s + ahead_s:
+                message = (
+                    f"tenant {tenant} had {used_s:.6g} s of {what} today, its jobs under way should take"
+                    f" {ahead_s:.6g} s more, and it may have {limit:g}: wait for jobs to end"
+                )
+                raise QuotaExceeded(message, limit=limit, asked=used_s + ahead_s, retry_after_s=SOON_S)
             if limit is not None and used_s >= limit:
                 left_s = DAY_S - int(time.time()) % DAY_S
                 message = f"tenant {tenant} had {used_s:.6g} s of {what} today and may have {limit:g}: wait for the day"
