@@ -289,8 +289,9 @@ def test_two_pools_keep_every_promise_when_things_go_wrong(scenario: Scenario) -
 @pytest.mark.parametrize("memory", [False, True])
 def test_neither_pool_keeps_the_configuration_port_from_the_other(memory: bool) -> None:
     apps = [Application(f"app{i}", (TaskSpec(0, "t", MODULES[i], (), 1e-3, 1.0),), ()) for i in range(2)]
-    jobs = [JobSpec(i, TENANTS[i % 2], apps[i % 2], 1, 1, 0.0, None, memory) for i in range(12)]
-    jobs += [kernel_job(12 + i, TENANTS[i % 2], 1, 0.0, "m2", memory) for i in range(4)]
+    # Each is another tenant's: none finds its module.
+    jobs = [JobSpec(i, f"t{i}", apps[i % 2], 1, 1, 0.0, None, memory) for i in range(12)]
+    jobs += [kernel_job(12 + i, f"t{12 + i}", 1, 0.0, "m2", memory) for i in range(4)]
     scenario = Scenario(
         jobs=tuple(jobs),
         slots=1,
