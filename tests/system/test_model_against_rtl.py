@@ -22,8 +22,8 @@ from system.live_rig import CATALOGUE, Arrival, Calibration, Live, measure, pred
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
 ALONE = POLICIES["exclusive"](pipelined=False)
-"""One application at a time, one task after another."""
-JOBS = (Arrival(0.0, photograph("ada", 1, 0, 3)), Arrival(0.0, digits("grace", 3, 0, 2)))
+"""One application of a tenant at a time, one task after another."""
+JOBS = (Arrival(0.0, photograph("ada", 1, 0, 3)), Arrival(0.0, digits("ada", 3, 0, 2)))
 
 
 @pytest.fixture(scope="module")
