@@ -68,7 +68,7 @@ async def served(start: Callable[..., Server], max_jobs: int = 1000) -> AsyncIte
     """A server and its port; the input of `GOOD` is there."""
     server = start()
     ada = server.store.tenants.get("ada")
-    server.store.tenants.put(replace(ada, quota=Quota(max_jobs=max_jobs, max_blob_bytes=1000)))
+    server.store.tenants.put(replace(ada, quota=Quota(max_jobs=max_jobs, max_blob_bytes=1000, max_priority=9)))
     await server.put(bytes(range(6)))
     async with listening(server) as port:
         yield server, port
