@@ -56,6 +56,8 @@ app add {here}/bitstreams/applications/chain.yaml
 tenant add grace
 tenant set grace --weight 2
 tenant list
+tenant remove grace --cancel
+purge --days 30
 key add -> key={id}
 key list
 key rotate {key} -> key={id}
