@@ -115,6 +115,8 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.audit.note(at.sign, "operator", "k1", "undrain-slot", {"slot": 1})
         with store._db.transaction() as db:
             db.execute("INSERT INTO program VALUES (4, '{}')")
+            db.execute("INSERT INTO removed VALUES ('alan', 1.5, 2.5)")
+            db.execute("INSERT INTO purged_to VALUES ('alan', 0)")
             db.execute(f"INSERT INTO label VALUES ('{TENANT}', 'series', 'moon', 1, 2)")
         at.close()
     assert examine_folder(path / "eddy.sqlite3", path / "secret") == []

@@ -90,5 +90,5 @@ def test_a_damaged_numbering_is_said(tmp_path: Path) -> None:
     Store(path).close()
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE meta SET value = '{}' WHERE key = 'numbering'")
-    with pytest.raises(StorageDamaged, match="numbering of jobs in the data base is damaged"):
+    with pytest.raises(StorageDamaged, match="no numbering of jobs that can be read"):
         Store(path)

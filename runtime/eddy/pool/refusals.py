@@ -74,13 +74,13 @@ class PoolRefused(EddyError):
 
 def refusal(said: BaseException) -> PoolRefused:
     """Say what the servers said."""
-    why = getattr(said, "description", None) or repr(said)
-    return PoolRefused(f"The pool's servers refuse this: {why}.", cause=getattr(said, "err_code", None))
+    why, cause = (said.description, said.err_code) if isinstance(said, APIError) else (None, None)
+    return PoolRefused(f"The pool's servers refuse this: {why or repr(said)}.", cause=cause)
 
 
 def is_without_stream(said: BaseException) -> bool:
     """Whether the servers said that a stream, or a bucket, is not there: nothing of what it kept can be known."""
-    return isinstance(said, NotFoundError) and getattr(said, "err_code", None) == NO_STREAM
+    return isinstance(said, NotFoundError) and said.err_code == NO_STREAM
 
 
 class PoolStreams(JetStreamContext):

@@ -101,7 +101,12 @@ class Events:
     def _reached(self, tenant: str | None) -> int:
         """The latest entry of a tenant, or of anyone, that was removed; 0 for none."""
         row = self._db.row("SELECT seq FROM purged_to WHERE tenant = ?", ALL if tenant is None else tenant)
-        return 0 if row is None else int(row["seq"])
+        if row is None:
+            return 0
+        if type(row["seq"]) is not int:  # how much was removed is not known: whoever followed begins again
+            self._db.damage.note(RecordKind.EVENT, f"removed of {tenant}", f"seq is {row['seq']!r:.40}")
+            return self.last()
+        return int(row["seq"])
 
     def last(self) -> int:
         """The number of the latest entry there ever was; 0 for none."""

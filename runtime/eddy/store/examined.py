@@ -29,7 +29,7 @@ from eddy.store.rows import RECORD, load_event, load_request, load_snapshot, par
 from eddy.store.schema import MIGRATIONS
 from eddy.store.secret import keyed_hash
 from eddy.store.snapshot import FILES_SINCE, Named, named_files
-from eddy.store.tenants import tenant_of
+from eddy.store.tenants import removed_of, tenant_of
 from eddy.store.typed import finite
 from eddy.store.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 
@@ -60,7 +60,7 @@ def _job(row: Row) -> None:
     load_request(row["request"])
     parsed(row["snapshot"])
     _typed(row, submitted_us=int, application=str)
-    _typed(row, ended_us=(int, type(None)), array=(int, type(None)))
+    _typed(row, ended_us=(int, type(None)), closed_us=(int, type(None)), array=(int, type(None)))
 
 
 def _typed(row: Row, **columns: type | tuple[type, ...]) -> None:
@@ -106,12 +106,19 @@ def _value(row: Row) -> None:
 
 TABLES: Mapping[str, Table] = {
     "job": Table(
-        f"{RECORD}, request, snapshot, submitted_us, application, ended_us, array FROM job",
+        f"{RECORD}, request, snapshot, submitted_us, application, ended_us, closed_us, array FROM job",
         lambda row, told: f"job {told(row['id'])}",
         legible("a job")(_job),
     ),
     "event": Table("* FROM event", lambda row, _: f"event {row['seq']}", load_event),
     "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", tenant_of),
+    "removed": Table("* FROM removed", lambda row, _: f"removed tenant {row['tenant']}", removed_of),
+    "purged": Table("* FROM purged", lambda row, told: f"purged job {told(row['job'])}", lambda row: None),
+    "purged_to": Table(
+        "* FROM purged_to",
+        lambda row, _: f"the end of what was removed of tenant {row['tenant']}",
+        legible("an end of what was removed")(lambda row: _typed(row, tenant=str, seq=int)),
+    ),
     "api_key": Table("* FROM api_key", lambda row, _: f"key {row['id']}", key_of),
     "idempotency": Table(
         "idempotency.*, job.id AS named FROM idempotency LEFT JOIN job ON job.id = idempotency.job",

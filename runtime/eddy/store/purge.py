@@ -149,7 +149,7 @@ class Purge:
             unit = [job]
         else:
             rows = self._db.rows("SELECT id, closed_us FROM job WHERE array = ?", array)
-            if any(row["closed_us"] is None or row["closed_us"] > before_us for row in rows):
+            if any(type(row["closed_us"]) is not int or row["closed_us"] > before_us for row in rows):
                 return []
             unit = [row["id"] for row in rows]
         if everything:

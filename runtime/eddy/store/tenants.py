@@ -15,7 +15,7 @@ from eddy.store.database import Database
 from eddy.store.faults import legible
 from eddy.store.keys import Keys, first_key, revoked, write_keys
 from eddy.store.rows import parsed
-from eddy.store.typed import flag, well_typed
+from eddy.store.typed import finite, flag, well_typed
 
 
 class Tenants:
@@ -35,7 +35,8 @@ class Tenants:
         rows = db.rows("SELECT * FROM tenant")
         self._tenants_known = Known(db.damage.legible(RecordKind.TENANT, rows, _name, tenant_of))
         self.damaged = {_name(row) for row in rows} - set(self._tenants_known.by_name)
-        self._removed = {row["tenant"]: row["gone_unix_s"] for row in db.rows("SELECT * FROM removed")}
+        removed = db.rows("SELECT * FROM removed")
+        self._removed = dict(db.damage.legible(RecordKind.TENANT, removed, lambda row: row["tenant"], removed_of))
         """By name of a tenant that is being removed, or was: when it was gone; None while something of it is there."""
 
     def put(self, tenant: TenantRecord) -> None:
@@ -207,3 +208,16 @@ def _bounds(quota: Quota) -> dict[str, float | int | None]:
         "max_slot_s": quota.max_slot_s,
         "max_core_s": quota.max_core_s,
     }
+
+
+@legible("a removed tenant's row")
+def removed_of(row: sqlite3.Row) -> tuple[str, float | None]:
+    """The name of a tenant that is being removed, or was, and when it was gone, from its row.
+
+    Raises:
+        RecordDamaged: It is not what was written.
+    """
+    finite(row["asked_unix_s"])
+    if not isinstance(row["tenant"], str):
+        raise TypeError(f"tenant is {row['tenant']!r:.40}")
+    return row["tenant"], None if row["gone_unix_s"] is None else finite(row["gone_unix_s"])
