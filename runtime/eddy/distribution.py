@@ -17,7 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
             "starlette",
             "structlog",
         ),
-        *("textual", "uvicorn"),
+        *("httptools", "textual", "uvicorn"),
     ),
     "board": ("pynq",),
     "kernels": ("ziglang",),

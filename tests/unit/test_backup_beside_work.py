@@ -46,6 +46,7 @@ class Working(threading.Thread):
 
     def _work(self) -> None:
         serving = Serving(self._path)
+        serving.store.audit.begin(serving.hasher.hash)
         while not self.enough.is_set():
             number = len(self.taken)
             batch, salt = number % 3 + 1, number % 7

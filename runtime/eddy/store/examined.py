@@ -113,7 +113,6 @@ TABLES: Mapping[str, Table] = {
     "event": Table("* FROM event", lambda row, _: f"event {row['seq']}", load_event),
     "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", tenant_of),
     "removed": Table("* FROM removed", lambda row, _: f"removed tenant {row['tenant']}", removed_of),
-    "purged": Table("* FROM purged", lambda row, told: f"purged job {told(row['job'])}", lambda row: None),
     "purged_to": Table(
         "* FROM purged_to",
         lambda row, _: f"the end of what was removed of tenant {row['tenant']}",

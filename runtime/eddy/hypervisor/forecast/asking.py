@@ -69,11 +69,12 @@ class Asking:
             need: A job that should be in it, though it came just now.
             patience_s: Wall seconds to wait at most.
         """
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self.outlook(need), name="outlook")
-            self._looking.add_done_callback(_note_failure)
-        done, _ = await asyncio.wait({self._looking}, timeout=patience_s)
-        return self._last if not done else self._looking.result()
+        looking = self._looking
+        if looking is None or looking.done():
+            looking = self._looking = asyncio.create_task(self.outlook(need), name="outlook")
+            looking.add_done_callback(_note_failure)
+        done, _ = await asyncio.wait({looking}, timeout=patience_s)
+        return looking.result() if done else self._last  # another may look again meanwhile
 
     async def outlook(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
         """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
