@@ -142,7 +142,7 @@ class Tenants:
         db.execute("UPDATE tenant SET key_hash = '', attributes = '{}' WHERE id = ?", (tenant,))
         self._keys.drop_all(db, tenant)
         self._db.after_commit(lambda: self._tenants_known.put(record))
-        self._db.after_commit(lambda: self._removed.setdefault(tenant, None))
+        self._db.after_commit(lambda: self._removed.update({tenant: self._removed.get(tenant)}))
 
     def gone(self, db: sqlite3.Connection, tenant: str) -> None:
         """Nothing of a tenant is left but its name, in a transaction."""
