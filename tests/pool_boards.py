@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from eddy.pool.asking import AskingBoard
+from eddy.pool.blob_writer import PIECES_OF
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.ending import ended
@@ -21,6 +22,7 @@ from eddy.pool.naming import numbers_of
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import PoolJob
 from eddy.pool.rounds import WeightRounds
+from eddy.pool.streams import STORE
 from eddy.pool.table import PoolJobs
 from nats.aio.client import Client as Nats
 from pool_kit import WAIT_S
@@ -90,3 +92,22 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
         for name in ("b1", "b2"):
             server.admission.admit(name)
         asyncio.run(asyncio.wait_for(go(), 600))
+
+
+def on_two_links(folder: Path, what: Callable[[Link, Link], Awaitable[None]]) -> None:
+    """Do something with the links of two heads."""
+
+    async def go() -> None:
+        async with (
+            opened(str(server.admission.head_file), "one", WAIT_S) as one,
+            opened(str(server.admission.head_file), "two", WAIT_S) as two,
+        ):
+            await what(one, two)
+
+    with unhurried(), NatsServer(folder).running() as server:
+        asyncio.run(asyncio.wait_for(go(), 2 * WAIT_S))
+
+
+async def pieces_in(link: Link) -> dict[str, int]:
+    """How many pieces each object has, by their subject."""
+    return (await link.js.stream_info(STORE, subjects_filter=f"{PIECES_OF}>")).state.subjects or {}

@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import threading
 import time
 import tracemalloc
@@ -37,7 +36,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.serving import Head
 from eddy.pool.streams import STORE, WRITTEN
 from eddy.pool.table import PoolJobs
-from pool_boards import SHA, Boards, unhurried, with_boards
+from pool_boards import SHA, Boards, on_two_links, pieces_in, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner
 
@@ -252,96 +251,6 @@ def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> N
 
 
 # Beneath HTTP ---------------------------------------------------------------------------------------------------------
-
-
-def on_a_server(folder: Path, what: Callable[[Link, Link], Awaitable[None]]) -> None:
-    """Do something with the links of two heads."""
-
-    async def go() -> None:
-        async with (
-            opened(str(server.admission.head_file), "one", WAIT_S) as one,
-            opened(str(server.admission.head_file), "two", WAIT_S) as two,
-        ):
-            await what(one, two)
-
-    with unhurried(), NatsServer(folder).running() as server:
-        asyncio.run(asyncio.wait_for(go(), 2 * WAIT_S))
-
-
-async def pieces_in(link: Link) -> dict[str, int]:
-    return (await link.js.stream_info(STORE, subjects_filter=f"{PIECES_OF}>")).state.subjects or {}
-
-
-def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
-    async def check(one: Link, two: Link) -> None:
-        data = os.urandom(3 * PIECE_BYTES + 7)
-        name = hashlib.sha256(data).hexdigest()
-        heads = [PoolBlobs(link) for link in (one, two)]
-        await asyncio.gather(*(heads[n % 2].put("ada", data, reference=str(n % 3 or OWNER)) for n in range(12)))
-        for link, blobs in zip((one, two), heads, strict=True):
-            account = await link.accounts.of("ada")
-            await account.caught_up()
-            assert account.total == len(data) + 3 * REFERENCE_BYTES
-            assert (await blobs.fetch("ada", name)).data == data
-        kept = await found(one, f"ada/{name}")
-        assert kept is not None
-        assert await pieces_in(one) == {f"{PIECES_OF}{kept[0].nuid}": 4}
-        assert (await heads[0].size("grace", name)) is None
-
-    on_a_server(tmp_path, check)
-
-
-def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(tmp_path: Path) -> None:
-    """Two heads store and release the same blobs at random, all at once."""
-
-    async def check(one: Link, two: Link) -> None:
-        chance, heads = random.Random(9), [PoolBlobs(link) for link in (one, two)]
-        contents = [bytes([n]) * (PIECE_BYTES + n) for n in range(2)]
-        names = [hashlib.sha256(data).hexdigest() for data in contents]
-
-        async def act(head: int, which: int, reference: str, stores: bool) -> None:
-            await asyncio.sleep(chance.random() / 50)
-            if stores:
-                await heads[head].put("ada", contents[which], reference=reference)
-            else:
-                await heads[head].release("ada", names[which], reference)
-
-        for _ in range(12):
-            await asyncio.gather(
-                *(act(n % 2, n // 2 % 2, str(n % 3 or OWNER), chance.random() < 0.5) for n in range(12))
-            )
-            account = await one.accounts.of("ada")
-            await account.caught_up()
-            for which, name in enumerate(names):
-                there = await found(two, f"ada/{name}")
-                assert (there is not None) == (name in account.blobs)
-                if there is not None:
-                    assert (await heads[1].fetch("ada", name)).data == contents[which]
-
-    on_a_server(tmp_path, check)
-
-
-def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> None:
-    """Another head writes it between two looks of the head that is about to take it away."""
-
-    async def check(one: Link, two: Link) -> None:
-        data = os.urandom(1000)
-        name, heads = hashlib.sha256(data).hexdigest(), [PoolBlobs(link) for link in (one, two)]
-        await heads[0].put("ada", data)
-
-        async def meanwhile(link: Link, stored: str) -> Any:
-            if link is one and not seen:
-                seen.append(stored)
-                await heads[1].put("ada", data, reference="7")
-            return await found(link, stored)
-
-        seen: list[str] = []
-        with patch("eddy.pool.blobs.found", meanwhile):
-            assert await heads[0].release("ada", name, OWNER)
-        assert seen
-        assert (await heads[0].fetch("ada", name)).data == data
-
-    on_a_server(tmp_path, check)
 
 
 def test_what_a_killed_head_left_behind_is_taken_away_and_what_is_whole_is_its_tenants(tmp_path: Path) -> None:
@@ -634,7 +543,7 @@ def test_what_boards_and_tenants_write_alike_is_verified(tmp_path: Path) -> None
         await account.caught_up()
         assert (account.total, len(await pieces_in(one))) == (cost(5), 1)
 
-    on_a_server(tmp_path, check)
+    on_two_links(tmp_path, check)
 
 
 def test_numbers_of_accounts_are_read_again_where_servers_were_away(tmp_path: Path) -> None:

@@ -108,7 +108,9 @@ def test_a_head_out_of_quorum_says_that_it_cannot_know_and_never_no(tmp_path: Pa
             # Of what is nowhere no more is known there than of what the others have taken meanwhile.
             asked = ["jobs/1", "jobs/1/explain", "arrays/1", f"blobs/{'0' * 64}", f"blobs/{sha}", "jobs", "blobs"]
             watching = beside.submit(watched, here, asked)
-            job = there.post("/v1/jobs", json=BODY).json()["id"]
+            taken = there.post("/v1/jobs", json=BODY)
+            assert taken.status_code == 202, taken.text
+            job = taken.json()["id"]
             asked += [f"jobs/{job}", f"jobs/{job}/explain", f"jobs/{job}/outputs/coefficients"]
             asked.append(f"arrays/{there.post('/v1/arrays', json={'job': BODY, 'each': [{}, {}]}).json()['id']}")
             assert there.put(f"/v1/blobs/{sha}", content=data).status_code == 201

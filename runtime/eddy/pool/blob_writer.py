@@ -18,7 +18,7 @@ from eddy.pool.byte_accounts import WRONG_LAST_SEQUENCE
 from eddy.pool.link import Link
 from eddy.pool.reading import confirmed_stream
 from eddy.pool.record_json import NO_SENSE, parsed
-from eddy.pool.refusals import UNDONE
+from eddy.pool.refusals import UNDONE, code_of
 from eddy.pool.streams import STORE
 
 PIECE_BYTES = OBJ_DEFAULT_CHUNK_SIZE
@@ -87,7 +87,7 @@ class BlobWriter:
         try:
             await self._publish(meta_of(self._name), data, headers)
         except APIError as refused:
-            if refused.err_code in WRONG_LAST_SEQUENCE:
+            if code_of(refused) in WRONG_LAST_SEQUENCE:
                 return False
             raise
         return True

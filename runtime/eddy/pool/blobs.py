@@ -221,7 +221,7 @@ class PoolBlobs:
             return await self.size(tenant, sha256) is not None
         if (size := await self.size(tenant, sha256)) is None:
             return False
-        _, revision = await account.announce(sha256, reference, size, coming=False)
+        _, revision = await account.announce(sha256, reference, size)
         if not account.shared(sha256, reference) and await found(self._link, f"{tenant}/{sha256}") is None:
             await account.withdraw(sha256, reference, revision)
             return False

@@ -18,6 +18,7 @@ from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, StreamConfig
 from nats.js.errors import BadRequestError, NotFoundError, ServerError
 
+from eddy.pool.refusals import code_of
 from eddy.pool.streams import EVENTS, STORE, WRITTEN
 
 TRIED_BYTES = tuple(eighths << power - 3 for power in range(50, 23, -1) for eighths in (8, 7, 6, 5))
@@ -108,7 +109,7 @@ async def _free_bytes(js: JetStreamContext, replicas: int) -> int:
             try:
                 await js.add_stream(config)
             except (BadRequestError, ServerError) as refused:
-                if refused.err_code != NAME_IN_USE:
+                if code_of(refused) != NAME_IN_USE:
                     break
                 await _another_tried(js)
                 if await _bound(js) > 0:

@@ -1,10 +1,11 @@
 """Who keeps which bytes, and how many: one entry for each reference to a blob, in a bucket of its own.
 
 A blob is there for as long as somebody refers to it: its tenant, who stored it, or a job, whose output it is. It counts
-once, whoever refers to it. A head that is about to take bytes *announces* them first, as the entry of the reference
-they will have, and counts all that was announced before: entries of a bucket have one order, which all heads see. So
-heads that are asked at once take no more together than one would, without waiting for each other, and nothing that was
-announced later is counted against what was first.
+once, whoever refers to it. A head that is about to take bytes *announces* them first, under a name that is its alone,
+and counts all that was announced before: entries of a bucket have one order, which all heads see. So heads that are
+asked at once take no more together than one would, without waiting for each other, and nothing that was announced later
+is counted against what was first. What was announced keeps the blob, too: whoever gives up a reference at that moment,
+the same one even, leaves it there.
 
 A head follows the entries of the tenants it deals with, and of no others.
 """
@@ -30,6 +31,7 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.pool.ending import ended
 from eddy.pool.reading import confirmed, watched
+from eddy.pool.refusals import UNDONE, code_of
 from eddy.pool.troubles import Troubles
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
@@ -185,7 +187,7 @@ class TenantBytes:
             if self._revision < revision and (self.over or time.monotonic() > deadline):
                 raise asyncio.TimeoutError("what the servers keep of a tenant's bytes is not heard here")
 
-    async def announce(self, sha: str, reference: str, size_bytes: int, coming: bool) -> tuple[int, int]:
+    async def announce(self, sha: str, reference: str, size_bytes: int, coming: bool = False) -> tuple[int, int]:
         """Write an entry; answers what the tenant keeps with it and all that was announced before, and its revision.
 
         Raises:
@@ -210,7 +212,7 @@ class TenantBytes:
         try:
             ack = await self._js.publish(f"$KV.{BUCKET}.{self._entry(sha, reference)}", b"", headers=headers)
         except APIError as refused:
-            if refused.err_code not in WRONG_LAST_SEQUENCE:
+            if code_of(refused) not in WRONG_LAST_SEQUENCE:
                 raise
             return False
         await self._reached(int(ack.seq))
@@ -226,7 +228,8 @@ class TenantBytes:
         try:
             yield reservation
         finally:
-            with anyio.CancelScope(shield=True):
+            # What cannot be taken back now is by whoever sweeps; what was kept is there all the same.
+            with anyio.CancelScope(shield=True), contextlib.suppress(*UNDONE):
                 await reservation.close()
 
 
@@ -242,10 +245,8 @@ class Reservation:
 
     def __init__(self, account: TenantBytes, sha: str, reference: str, most_bytes: int) -> None:
         self._account, self._sha, self._reference, self._most_bytes = account, sha, reference, most_bytes
-        self._before = account.blobs.get(sha, {}).get(reference)
-        if self._before is not None and self._before.coming:
-            self._before = None  # of a head that was killed, or another try at this moment: what comes now counts
-        self._revision, self._kept, self.size_bytes = 0, False, 0
+        self._mark = f"coming-{secrets.token_hex(8)}"
+        self._announced, self.size_bytes = False, 0
 
     async def grow(self, size_bytes: int) -> None:
         """See that there is room for so many, in all.
@@ -254,25 +255,25 @@ class Reservation:
             StorageQuotaExceeded: There is not.
         """
         account, more = self._account, size_bytes - self.size_bytes
-        known = self._sha in account.blobs and not self._revision
-        if not known and account.total + more > self._most_bytes:  # nothing is written for what is refused in any case
+        of_blob = account.blobs.get(self._sha, {})
+        if not of_blob and account.total + more > self._most_bytes:  # nothing is written for that
             raise over_quota(self._most_bytes, account.total, more)
-        total, self._revision = await account.announce(self._sha, self._reference, size_bytes, coming=True)
+        self._announced = True  # whether it is heard or not
+        total, _ = await account.announce(self._sha, self._mark, size_bytes, coming=True)
+        if self._reference in of_blob:
+            total -= REFERENCE_BYTES  # what comes takes its place
         self.size_bytes = size_bytes
         if total > self._most_bytes:
             raise over_quota(self._most_bytes, total - size_bytes, size_bytes)
 
     async def keep(self, size_bytes: int) -> None:
         """They are there, so many. Not before, as others rely on what is said to be there."""
-        self._kept = True
-        await self._account.announce(self._sha, self._reference, size_bytes, coming=False)
+        await self._account.announce(self._sha, self._reference, size_bytes)
 
     async def close(self) -> None:
         """Count what was kept, and what was there before, alone."""
-        if self._kept or not self._revision:
-            return
-        if await self._account.withdraw(self._sha, self._reference, self._revision) and self._before is not None:
-            await self._account.announce(self._sha, self._reference, self._before.size_bytes, self._before.coming)
+        if self._announced:
+            await self._account.withdraw(self._sha, self._mark)
 
 
 class ByteAccounts:

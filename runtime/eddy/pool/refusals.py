@@ -74,13 +74,18 @@ class PoolRefused(EddyError):
 
 def refusal(said: BaseException) -> PoolRefused:
     """Say what the servers said."""
-    why, cause = (said.description, said.err_code) if isinstance(said, APIError) else (None, None)
-    return PoolRefused(f"The pool's servers refuse this: {why or repr(said)}.", cause=cause)
+    why = getattr(said, "description", None) or repr(said)
+    return PoolRefused(f"The pool's servers refuse this: {why}.", cause=code_of(said))
+
+
+def code_of(said: BaseException) -> int | None:
+    """JetStream's code of an error; None where it has none. The client's own errors of keys lack the attribute."""
+    return getattr(said, "err_code", None)
 
 
 def is_without_stream(said: BaseException) -> bool:
     """Whether the servers said that a stream, or a bucket, is not there: nothing of what it kept can be known."""
-    return isinstance(said, NotFoundError) and said.err_code == NO_STREAM
+    return isinstance(said, NotFoundError) and code_of(said) == NO_STREAM
 
 
 class PoolStreams(JetStreamContext):
@@ -127,7 +132,7 @@ class PoolStreams(JetStreamContext):
         try:
             return await super().publish(subject, *args, **kwargs)
         except APIError as refused:
-            if refused.err_code in FULL:
+            if code_of(refused) in FULL:
                 message = "The pool's store is full: delete blobs, or outputs of jobs, or give its servers more room."
                 raise StorageFull(message) from refused
             raise
