@@ -237,16 +237,7 @@ def calls_of_a_step(name: str, waiting: int, memory: bool) -> float:
 
 
 @pytest.mark.parametrize("memory", [False, True])
-@pytest.mark.parametrize(
-    "name",
-    [
-        # Of several tenants it deals all jobs again whenever one is asked for.
-        pytest.param(
-            name, marks=[pytest.mark.xfail(reason="its cost grows with the backlog")] * (name == "round_robin")
-        )
-        for name in sorted(POLICIES)
-    ],
-)
+@pytest.mark.parametrize("name", sorted(POLICIES))
 def test_a_step_with_forty_times_the_backlog_looks_at_hardly_more(name: str, memory: bool) -> None:
     few, many = (calls_of_a_step(name, waiting, memory) for waiting in (100, 4000))
     assert many < 2 * few, f"{few:.0f} calls with 100 jobs waiting, {many:.0f} with 4000"

@@ -131,12 +131,16 @@ def test_round_robin_deals_in_turns_and_serves_by_priority() -> None:
     assert gone.decisions == (Configure(1, 0, 1),)
 
 
-def test_round_robin_deals_again_what_was_not_given_and_what_waited_for_a_slot_that_rests() -> None:
+def test_round_robin_deals_again_what_was_not_given_and_serves_what_waits_for_a_slot_that_rests() -> None:
     policy, job = RoundRobin(), chain(0)
     first = policy.decide(view([job], [slot(0), slot(1)], policy.initial()))
     again = policy.decide(replace(view([job], [slot(0), slot(1)], first.memory), changed=frozenset()))
     assert again.decisions == first.decisions
     busy = policy.decide(view([job, chain(1)], [slot(0), slot(1)], policy.initial(), busy=True))
     assert busy.memory.by_slot == {0: ((0, 0),), 1: ((1, 0),)}
-    rests = policy.decide(replace(view([job, chain(1)], [slot(1)], busy.memory, busy=True), changed=frozenset()))
-    assert rests.memory.by_slot == {1: ((1, 0), (0, 0))}
+    nothing = frozenset[int]()
+    rests = policy.decide(replace(view([job, chain(1)], [slot(1)], busy.memory), changed=nothing))
+    assert rests.decisions == (Configure(0, 0, 1),), "it was dealt first"
+    assert rests.memory.by_slot == {0: (), 1: ((1, 0),)}
+    back = policy.decide(replace(view([job, chain(1)], [slot(0), slot(1)], rests.memory), changed=nothing))
+    assert back.memory.by_slot == {0: (), 1: ((1, 0),)}

@@ -23,20 +23,18 @@ def test_each_lever_alone_and_together(tmp_path: Path, monkeypatch) -> None:  # 
     assert mean_s["all"] < 0.8 * mean_s["none"]
 
 
-def test_modules_of_the_demo_are_loaded_once_or_for_a_tenant_whose_turn_it_is() -> None:
-    """Six of one application and three of the other, or two and one, and the cluster; else again for each tenant. The
-    two tenants of one application run beside each other, each in slots of its own."""
+def test_every_module_of_the_demo_is_loaded_once() -> None:
+    """Six of one application and three of the other, or two and one, and the cluster; else again for each tenant. With
+    more modules than slots, three are loaded again in another tenant's turn."""
     loads = {name: demo.figures(setting).loads for name, setting in ONCE.items()}
     assert loads == {
         "none": 25,
-        "scrub": 17,
+        **dict.fromkeys(("scrub", "scrub, ICAP", "scrub, ICAP at 200 MHz"), 13),
         "fusion": 9,
         **dict.fromkeys(("ICAP", "ICAP at 200 MHz"), 25),
-        "scrub, fusion": 6,
-        "scrub, ICAP": 18,
-        "scrub, ICAP at 200 MHz": 16,
+        "scrub, fusion": 4,
         **dict.fromkeys(("fusion, ICAP", "fusion, ICAP at 200 MHz"), 9),
-        **dict.fromkeys(("all", "all, ICAP at 200 MHz"), 6),
+        **dict.fromkeys(("all", "all, ICAP at 200 MHz"), 4),
     }
 
 
@@ -57,8 +55,9 @@ def test_a_faster_port_and_smaller_images_shorten_loads_alike() -> None:
     assert fast.loads == demo.figures(every).loads
 
 
-def test_jobs_that_come_again_load_less() -> None:
-    """Tenants take turns, so a module is loaded again where another tenant had its slot meanwhile."""
+def test_jobs_that_come_again_load_nothing() -> None:
+    """So that the port is idle for longer than it works, and slots compute more than ten times what they did."""
     none, often = demo.figures(run.DEMO["none"]), demo.figures(run.DEMO["all, the jobs ten times"])
-    assert often.loads < 7 * demo.figures(run.DEMO["all"]).loads
-    assert often.compute > 5 * none.compute
+    assert often.loads == demo.figures(run.DEMO["all"]).loads
+    assert often.port < 0.5
+    assert often.compute > 10 * none.compute

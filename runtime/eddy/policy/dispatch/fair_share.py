@@ -7,8 +7,10 @@ remembers for each tenant; who comes new begins with what it remembered when it 
 - A tenant is asked again after each slot it was given, in its new place: slots go round.
 - What the least served could use is not given to others: where its next load must wait for the configuration port, or
   for its image, the slot it would take is kept for it meanwhile. Of what nobody before them can use, others are given.
-- A load that takes longer than another tenant's job should need for the last items in a slot with that module is not
-  made: the slot is waited for.
+- A free slot goes first to whoever finds the module in it, unless that tenant is a quantum ahead of the least served:
+  else each turn would load again what another's turn had loaded over.
+- A load is not made for a module that another tenant's slot has, if that should be given back within a quantum: the
+  slot is waited for.
 - A slot is taken, after the item under way, from who was served more: if after that it is still not behind. Whether
   the less served would use it is known before: the policy is pure, so it is asked as if the slot were free.
 - Of a tenant's jobs, one that is overdue goes before its others, one at a time: none waits for ever, whatever the rank.
@@ -37,10 +39,13 @@ from eddy.policy.dispatch.view import (
     Observation,
     Preempt,
     SlotView,
+    TaskView,
 )
 
 QUANTUM_LOADS = 2.0
-"""Loads whose time a slot is held at least before it goes to another tenant, where both want it all the time."""
+"""Loads whose time is a quantum: a slot is held as long at least before it goes to another tenant, where both want it
+all the time, and a module that another has is waited for as long at most, as is the least served for who finds its
+module in a free slot."""
 LEAST_QUANTUM_S = 1e-3
 """The same where loads take no time."""
 MOST_MISSED = 256
@@ -74,6 +79,12 @@ class Lane:
         same = fresh is not None and not any(jobs.get(number) is not None for number in fresh)
         wake_s = self.wake_s if self.wake_s is not None and self.wake_s > view.now_s else None
         return Lane(self.memory, self.seen + view.observations, changed, wake_s, self.content and same)
+
+    def looking_at(self, jobs: Jobs, given: Iterable[int]) -> Lane:
+        """With those of the jobs that were given slots to be looked at again: they may be refused them, for want of
+        memory say, and are as they were then, which is another than they were shown as."""
+        mine = [number for number in given if jobs.get(number) is not None]
+        return self if self.changed is None or not mine else replace(self, changed=self.changed.union(mine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +220,36 @@ class _Turn:
 
     def _serve_all(self) -> None:
         """Ask for tenants in turn; each that was given a slot takes its new place among those who may be given more."""
+        self._serve_loaded()
         asked = set(self.jobs)
         while asked:
             tenant = min(asked, key=lambda each: (self._place(each), self.jobs[each].oldest().age))
             if not self._serve(tenant):
                 asked.discard(tenant)
+
+    def _serve_loaded(self) -> None:
+        """Give free slots to tenants that find their modules in them, in turn, within a quantum of the least served."""
+        asked = set(self.jobs)
+        last = min(self._place(each) for each in asked) + self.quantum_s
+        while asked:
+            tenant = min(asked, key=lambda each: (self._place(each), self.jobs[each].oldest().age))
+            if self._place(tenant) > last:
+                return
+            visible = self._visible(tenant)
+            free = [slot for slot in visible if slot.job is None and not slot.loading]
+            if not self._finds_loaded(tenant, free) or not self._given_loaded(tenant, visible):
+                asked.discard(tenant)
+
+    def _given_loaded(self, tenant: str, visible: list[SlotView]) -> bool:
+        """Give a tenant what its policy would give first, if that needs no load; answers whether it does not."""
+        for decision in self._decided(tenant, visible, self.jobs[tenant], self.port_busy):
+            if isinstance(decision, Configure):
+                meant = self._meant(decision, tenant)
+                if meant is None or not needs_no_load(*meant) or not self._note(decision, tenant):
+                    return False
+                self.decisions.append(decision)
+                return True
+        return False
 
     def _serve(self, tenant: str) -> bool:
         """Give a tenant one slot at most; answers whether it was given one."""
@@ -235,23 +271,23 @@ class _Turn:
         return given
 
     def _comes_soon(self, decision: Configure, tenant: str) -> bool:
-        """Whether what is to be loaded is in a slot that another tenant's job should give back before a load would end:
-        with the board to itself the tenant would have found it free. When it is given back, this tenant is asked first.
+        """Whether what is to be loaded is in a slot, or on its way there, that another tenant's job should give back
+        within a quantum: with the board to itself the tenant would have found it free, or soon. When it is given back,
+        who finds it there is asked first.
         """
-        slot, job = self.slots.get(decision.slot), self.jobs[tenant].get(decision.job)
-        if slot is None or job is None or not 0 <= decision.task < len(job.tasks):
+        meant = self._meant(decision, tenant)
+        if meant is None or needs_no_load(*meant):
             return False
-        task = job.tasks[decision.task]
-        if needs_no_load(slot, job, task):
-            return False
+        slot, _, task = meant
         for other in self.slots.values():
             if other.module != task.module or not other.scrubs or other.tenant == tenant or not fits(other, task):
                 continue
             holder = self.view.jobs.get(other.job) if other.job is not None else None
-            if holder is None or other.task is None or other.loading or not other.running:
+            if holder is None or other.task is None:
                 continue
-            own = holder.tasks[other.task]
-            if (holder.batch - own.items_done) * own.estimate_s <= slot.loads_in_s(task.module):
+            own, load_s = holder.tasks[other.task], slot.loads_in_s(task.module)
+            waits_s = (holder.batch - own.items_done) * own.estimate_s + (load_s if other.loading else 0.0)
+            if waits_s <= QUANTUM_LOADS * load_s:
                 return True
         return False
 
@@ -260,6 +296,10 @@ class _Turn:
         free = [slot for slot in visible if slot.job is None and not slot.loading]
         if not self.port_busy:
             return bool(free)
+        return self._finds_loaded(tenant, free)
+
+    def _finds_loaded(self, tenant: str, free: Iterable[SlotView]) -> bool:
+        """Whether a free slot has a module that a tenant's jobs want."""
         there = {slot.module for slot in free} - {""}
         jobs = self.jobs[tenant]
         kinds = any(task.module in there for kind in jobs.kinds.values() for task in kind.tasks)
@@ -381,16 +421,19 @@ class _Turn:
 
     # The world as it becomes ------------------------------------------------------------------------------------------
 
-    def _note(self, decision: Decision, tenant: str) -> bool:
-        """Let what is decided be so for what is decided after it; answers whether it can be."""
-        if not isinstance(decision, Configure):
-            return False
+    def _meant(self, decision: Configure, tenant: str) -> tuple[SlotView, JobView, TaskView] | None:
+        """Slot, job and task of a decision; None where a policy names what is not there."""
         slot, job = self.slots.get(decision.slot), self.jobs[tenant].get(decision.job)
-        if slot is None or slot.job is not None or slot.loading or job is None:
+        if slot is None or job is None or not 0 <= decision.task < len(job.tasks):
+            return None
+        return slot, job, job.tasks[decision.task]
+
+    def _note(self, decision: Configure, tenant: str) -> bool:
+        """Let what is decided be so for what is decided after it; answers whether it can be."""
+        meant = self._meant(decision, tenant)
+        if meant is None or meant[0].job is not None or meant[0].loading:
             return False
-        if not 0 <= decision.task < len(job.tasks):
-            return False
-        task = job.tasks[decision.task]
+        slot, job, task = meant
         resident = needs_no_load(slot, job, task)
         if task.slot is not None or task.items_done >= job.batch or not fits(slot, task):
             return False
@@ -445,13 +488,14 @@ class _Turn:
         wanting = [tenant for tenant, lane in self.lanes.items() if not lane.content]
         held: dict[str, int] = {}
         given = {each.slot: each.job for each in self.decisions if isinstance(each, Configure)}
+        lanes = {tenant: lane.looking_at(self.jobs[tenant], given.values()) for tenant, lane in self.lanes.items()}
         for slot in self.view.slots:
             job = self.view.jobs.get(given[slot.index]) if slot.index in given else None
             tenant = job.tenant if job is not None else slot.tenant if slot.job is not None else None
             if tenant is not None:
                 held[tenant] = held.get(tenant, 0) + 1
         queue = self.queue.levelled(present, wanting)
-        return FairMemory(self.rest, queue, self.view.now_s, held, self.lanes, self.missed, self.taken)
+        return FairMemory(self.rest, queue, self.view.now_s, held, lanes, self.missed, self.taken)
 
     def _wake_s(self) -> float | None:
         """When the first of the tenants is to be asked again."""

@@ -24,7 +24,8 @@ class Queues:
     """What waits where.
 
     Attributes:
-        lines: Slot index to its queue: what has the highest priority first, then what was dealt first.
+        lines: Index of every slot seen so far to its queue: what has the highest priority first, then what was dealt
+            first.
         of: Job id to its tasks that were dealt, each with its slot and its place there.
         dealt: How many were dealt so far.
         next_job: Id of the job whose turn it is to be dealt first: the one after the last dealt.
@@ -63,13 +64,15 @@ class RoundRobin:
         """Deal what became placeable; then give the lowest free slot with a queue its first entry.
 
         Within a queue: higher priority first, then the order dealt. Of equally short queues the lowest slot's is taken.
-        Where no slot can be served, those are given back in which tasks would wait for ever; see `going_on`.
+        What waits in the queue of a slot that is out of sight, as it rests or is another tenant's, any slot may serve
+        that it fits, as if it waited there. Where no slot can be served, those are given back in which tasks would wait
+        for ever; see `going_on`.
         """
         queues = _bring_up_to_date(view, self.pipelined)
-        slot = None if view.port_busy else _served(queues, view)
-        if slot is None:
+        served = None if view.port_busy else _served(queues, view)
+        if served is None:
             return Dispatch(or_go_on(view, (), self.pipelined), queues)
-        job, task = queues.lines[slot].first()
+        slot, (job, task) = served
         # A task that is not given its slot after all, for want of memory say, is dealt again.
         hands = Hands(queues)
         hands.take(job, [task])
@@ -99,8 +102,7 @@ class Hands:
         left = dict(self.of_job(number))
         for task in tasks:
             slot, place = left.pop(task)
-            if slot in self.lines:
-                self.lines[slot] = self.lines[slot].drop(place)
+            self.lines[slot] = self.lines[slot].drop(place)
         self.of = self.of.put(number, left) if left else self.of.drop(number)
 
     def put(self, job: JobView, task: TaskView, slot: int) -> None:
@@ -112,20 +114,18 @@ class Hands:
 
 
 def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
-    """Forget what waits no more, and deal what became placeable."""
+    """Forget what waits no more, and deal what became placeable; all again where a slot is new."""
     memory: Queues = view.memory
-    hands, slots = Hands(memory), [slot.index for slot in view.slots]
-    everyone = view.changed is None or memory.lines.keys() != set(slots)
+    hands, slots = Hands(memory), {*memory.lines, *[slot.index for slot in view.slots]}
+    new = memory.lines.keys() != slots
+    everyone = new or view.changed is None
     changed = frozenset(hands.of).union(job.id for job in view.jobs) if everyone else view.changed or frozenset()
-    back = bool(memory.lines) and not memory.lines.keys() >= set(slots)
-    if back:
-        # All is dealt again: what waits in the queue of a slot whose task waits for it would never get its turn.
-        hands.of = Sorted()
-    hands.lines = {slot: _EMPTY if back else memory.lines.get(slot, _EMPTY) for slot in slots}
+    if new:
+        hands.of, hands.lines = Sorted(), dict.fromkeys(sorted(slots), _EMPTY)  # so that it has its part
     to_deal: dict[int, list[TaskView]] = {}
     for number in sorted(changed | memory.again):
         job, waiting = view.jobs.get(number), hands.of_job(number)
-        gone = [task for task, (slot, _) in waiting.items() if not _waits(job, task) or slot not in hands.lines]
+        gone = [task for task in waiting if not _waits(job, task)]
         if gone:
             hands.take(number, gone)
         found = tasks_to_place(job, pipelined) if job is not None else ()
@@ -180,7 +180,20 @@ def _place(shortest: list[tuple[int, int]], allowed: tuple[int, ...] | None) -> 
     return min((i for i, (_, slot) in enumerate(shortest) if slot in allowed), key=shortest.__getitem__, default=None)
 
 
-def _served(queues: Queues, view: DispatchView) -> int | None:
-    """The lowest slot that is free and has a queue, or None."""
-    free = (slot.index for slot in view.slots if slot.job is None and not slot.loading)
-    return next((slot for slot in free if len(queues.lines[slot])), None)
+def _served(queues: Queues, view: DispatchView) -> tuple[int, Entry] | None:
+    """The lowest slot that is free and has something to serve, and what it serves; or None."""
+    seen = {slot.index for slot in view.slots}
+    elsewhere = [line for slot, line in queues.lines.items() if slot not in seen and len(line)]
+    for slot in view.slots:
+        if slot.job is None and not slot.loading:
+            lines = [queues.lines[slot.index], *elsewhere]
+            firsts = [next((item for item in line.items() if _fits(view, item[1], slot.index)), None) for line in lines]
+            if found := [item for item in firsts if item is not None]:
+                return slot.index, min(found)[1]
+    return None
+
+
+def _fits(view: DispatchView, entry: Entry, slot: int) -> bool:
+    job, task = entry
+    allowed = view.jobs.job(job).tasks[task].slots
+    return allowed is None or slot in allowed

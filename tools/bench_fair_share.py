@@ -1,0 +1,69 @@
+"""What weighted fair queueing between tenants costs in mean response, on [004]'s workload with measured latencies.
+
+Each sequence is played twice: under `FairShare` around the policy, as live, and under the policy alone, whose rank then
+goes over the jobs of all tenants. Events are dealt to the tenants in turn; modules stay in slots and are scrubbed
+between tenants. Fresh sequences of every kind of arrivals, of the draws of `eddy.studies.judge`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from unittest.mock import patch
+
+from eddy.hypervisor.virtual import run_virtual
+from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.studies.judge.sequences import ARRIVALS, DRAWS, drawn, workload
+from eddy.studies.nimblock.run import BoardSetting, board_of, jobs_of, latencies_of, responses_s
+
+FIRST_SEED = 5000
+TENANTS = (1, 2, 4)
+SETTING = BoardSetting(blocking=False, reuse=True, scrub=True)
+
+
+def mean_response_s(policy: DispatchPolicy, tenants: int, arrivals: str, seed: int, draw: str) -> float:
+    """The mean response of a sequence whose events are of so many tenants in turn."""
+    study, events = workload(), drawn(arrivals, seed, draw)
+    jobs = [dataclasses.replace(job, tenant=f"t{job.id % tenants}") for job in jobs_of(study, events)]
+    load_s = {slot: time.storage_s + time.port_s for slot, time in SETTING.load_times(study).items()}
+    board = board_of(study, SETTING, latencies_of(study, SETTING))
+    result = run_virtual(board, policy, jobs, load_s=load_s, residency=SETTING.residency)
+    found = responses_s(result, events)
+    return sum(found) / len(found)
+
+
+def costs(name: str, sequences: int, draw: str) -> dict[str, float]:
+    """Mean response with fair queueing over that without, by number of tenants."""
+
+    def alone(policy: DispatchPolicy) -> DispatchPolicy:
+        return policy
+
+    def total_s(tenants: int) -> float:
+        seeds = range(FIRST_SEED, FIRST_SEED + sequences)
+        return sum(mean_response_s(POLICIES[name](), tenants, kind, seed, draw) for kind in ARRIVALS for seed in seeds)
+
+    fair_s = {tenants: total_s(tenants) for tenants in TENANTS}
+    with patch("eddy.hypervisor.machine.FairShare", alone):
+        return {str(tenants): fair_s[tenants] / total_s(tenants) for tenants in TENANTS}
+
+
+def main() -> None:
+    """Print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", default="eddy", choices=sorted(POLICIES))
+    parser.add_argument("--sequences", type=int, default=4, metavar="N", help="of each kind of arrivals and draw (4)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    found = {draw: costs(options.policy, options.sequences, draw) for draw in DRAWS}
+    if options.json:
+        print(json.dumps({"policy": options.policy, "sequences": options.sequences, "cost": found}))
+        return
+    print(f"mean response with fair queueing over that without, under {options.policy}, by tenants")
+    for draw, by_tenants in found.items():
+        print(f"  {draw:10}" + "".join(f"  {count}: {ratio:.3f}" for count, ratio in by_tenants.items()))
+
+
+if __name__ == "__main__":
+    main()
