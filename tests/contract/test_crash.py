@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
+from unittest.mock import patch
 
 import pytest
 from contract.boardd_process import Start, processes
@@ -354,6 +355,27 @@ def test_two_boardds_never_own_one_socket_even_before_they_listen(tmp_path: Path
         serve("rtl", path)
     first.release()
     assert not path.exists()
+
+
+def test_a_socket_is_there_once_it_is_served(tmp_path: Path) -> None:
+    """Models are built before, for minutes: whoever waits for the socket is not told too soon."""
+    path, bound = tmp_path / "s", list[str]()
+
+    def opened(*_: object, **__: object) -> object:
+        raise InvalidRequest("no board")
+
+    def bind(address: Path) -> socket.socket:
+        bound.append(address.name)
+        return listen(address)
+
+    with (
+        patch("eddy.board.boardd.open_board", opened),
+        patch("eddy.board.boardd.listen", bind),
+        pytest.raises(InvalidRequest, match="no board"),
+    ):
+        serve("rtl", path)
+    assert bound, "that it can be bound is tried before"
+    assert (path.name in bound, [*tmp_path.glob("*s")]) == (False, [])
 
 
 def test_values_outside_the_port_are_not_taken() -> None:

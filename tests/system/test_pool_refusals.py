@@ -142,8 +142,11 @@ def test_a_stream_that_passes_things_on_is_made_again_and_nobody_starts_again(po
     async def delete(link: Link) -> None:
         assert await link.js.delete_stream(stream)
 
-    at_the_servers(pool, delete)
     client = pool.client(head, pool.keys["ada"])
+    first = photograph("ada", 3, 5, 6).submit(client).wait(timeout_s=WAIT_S)
+    at_the_servers(pool, delete)
+    with tenant_of(pool) as ada:  # at once: what is made again is waited for
+        assert "event: end" in ada.get(f"/v1/jobs/{first.id}/events").text
     for number in range(3):
         photograph("ada", 3, number, number + 1).submit(client).wait(timeout_s=WAIT_S)
     with tenant_of(pool) as ada:

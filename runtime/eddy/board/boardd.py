@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy import signals
-from eddy.board.boardd_server import SOCKET_MODE
+from eddy.board.boardd_server import SOCKET_MODE, ensure_unused
 from eddy.board.boardd_server import Boardd as Boardd
 from eddy.board.boardd_server import listen as listen
 from eddy.board.factory import open_board
@@ -81,8 +81,11 @@ def _serve(
         held = Hold(socket_path.with_name(socket_path.name + ".lock"), f"the socket {socket_path}")
         ending.callback(held.release)
         held.note()
-        listen(socket_path).close()
-        socket_path.unlink(missing_ok=True)
+        ensure_unused(socket_path)
+        # Under another name, as long as its own: whoever waits for the socket waits until it is served.
+        trial = socket_path.with_name("~" + socket_path.name[1:])
+        listen(trial).close()
+        trial.unlink()
         journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
         with signals.interruptible():
             opened = open_board(

@@ -219,13 +219,12 @@ class Boardd:
             self._client = None
 
 
-def listen(path: Path) -> socket.socket:
-    """A listening socket that owner and group may open.
+def ensure_unused(path: Path) -> None:
+    """See that nobody listens at a socket; one of a boardd that died is removed.
 
     Raises:
         Conflict: Another boardd listens there.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         probe.connect(str(path))
@@ -238,6 +237,16 @@ def listen(path: Path) -> socket.socket:
         raise Conflict(f"another boardd listens at {path}; end it first, or name another socket", field="socket")
     finally:
         probe.close()
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening socket that owner and group may open.
+
+    Raises:
+        Conflict: Another boardd listens there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ensure_unused(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o777 & ~SOCKET_MODE)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.reading import FORGET_S, confirmed_stream
 from eddy.pool.record_json import NO_SENSE, parsed
 from eddy.pool.records import FINAL, PoolJob
-from eddy.pool.refusals import UNDONE
+from eddy.pool.refusals import UNDONE, is_without_stream
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
 from eddy.store.events import unknown_event
@@ -33,6 +34,8 @@ _log = structlog.get_logger("eddy.pool")
 router = APIRouter(prefix="/v1", tags=["jobs"])
 LOOK_S = 0.5
 """Wall seconds without an event after which no more come, of a job that has ended or of those that are there."""
+MADE_AGAIN_S = 10.0
+"""Wall seconds in which a stream that somebody deleted should be there again."""
 SILENT_S = 15.0
 """Wall seconds of silence after which a comment is sent."""
 
@@ -128,6 +131,8 @@ def _feed(parts: HeadParts, told: AsyncGenerator[str, None]) -> Response:
                 yield BEGIN
                 while (text := await _unless((over, ending), told)) is not None:
                     yield text
+            except UNDONE as failure:  # without the event that ends it: whoever follows asks again
+                _log.warning("a stream of events is broken off", error=repr(failure))
             finally:
                 ending.cancel()
                 with anyio.CancelScope(shield=True):  # a client that leaves leaves nothing behind at the servers
@@ -226,10 +231,16 @@ class _Events:
 
 @contextlib.asynccontextmanager
 async def _subscribed(parts: HeadParts, subject: str, after: int) -> AsyncIterator[_Events]:
-    config = _from(after)
-    events = _Events(
-        parts, await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=config)
-    )  # fmt: skip
+    js, deadline_s = parts.link.js, time.monotonic() + MADE_AGAIN_S
+    while True:
+        try:
+            subscription = await js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=_from(after))
+            break
+        except NatsNotFound as said:
+            if not is_without_stream(said) or time.monotonic() > deadline_s:
+                raise
+        await asyncio.sleep(LOOK_S)
+    events = _Events(parts, subscription)
     try:
         yield events
     finally:
