@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import pytest
 from eddy.board.model import SHELL, LoadTime, ModelBoard
@@ -19,6 +20,7 @@ from eddy.hypervisor.overdue import OVERDUE_S, OverdueJobs
 from eddy.hypervisor.slot import Phase
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.fair_share import MOST_MISSED, FairMemory
 
 LOAD_S = 8e-3
 
@@ -30,7 +32,12 @@ def chain(name: str, *items_s: float) -> Application:
 
 SHORT, OTHER, LONG = chain("short", *[1e-3] * 3), chain("other", *[1e-3] * 3), chain("long", 0.3, 0.3)
 STEADY, BULKY = chain("steady", 0.03, 0.03), chain("bulky", 0.03, 0.03)
-ITEMS_S = {task.module: task.estimate_s for app in (SHORT, OTHER, LONG, STEADY, BULKY) for task in app.tasks}
+ONE, TWO, THREE = chain("one", 5e-3), chain("two", 5e-3), chain("three", 0.02)
+HELD = Application(
+    "held", (TaskSpec(0, "t0", "slow", (), 5.0, 100.0), TaskSpec(1, "t1", "one0", (), 5e-3, 100.0)), ((0, 1),), (), 1000
+)
+APPS = (SHORT, OTHER, LONG, STEADY, BULKY, ONE, TWO, THREE, HELD)
+ITEMS_S = {task.module: task.estimate_s for app in APPS for task in app.tasks}
 
 
 class Watch:
@@ -65,11 +72,17 @@ def run(
     weights: Mapping[str, float] | None = None,
     first: Callable[[Machine], None] = nothing,
     until: Callable[[Machine], bool] = lambda _: True,
+    fits: Mapping[str, Sequence[int]] | None = None,
+    scrubs: bool = False,
+    watch: Watch | None = None,
 ) -> tuple[VirtualRun, Watch]:
+    """Play jobs; `fits` says which slots alone modules have images for, `scrubs` whether modules stay for others."""
     described = tuple(SlotDescription(index, f"slot{index}", Pool.PIPELINE, 1, 1e8) for index in range(slots))
     board = BoardDescription("model", "test", SHELL, 1e8, described, 1 << 30, 1e9, False)
     times = {index: LoadTime(0.0, LOAD_S) for index in range(slots)}
-    images, watch = model_images(board, ITEMS_S), Watch(first, until)
+    watch = watch or Watch(first, until)
+    every = model_images(board, ITEMS_S, ITEMS_S if scrubs else ())
+    images = [image for image in every if image.slot in (fits or {}).get(image.module, range(slots))]
     model = ModelBoard(board, images, lambda module, _: ITEMS_S[module], load_times=times, real_memory=False)
     load_s = dict.fromkeys(times, LOAD_S)
     found = run_virtual(model, POLICIES[policy](pipelined=True), jobs, load_s=load_s, watch=watch, weights=weights)
@@ -174,7 +187,7 @@ def test_an_overdue_job_is_next_whatever_its_priority(policy: str) -> None:
             if now_s > 0.05 and not self.begun and isinstance(inputs, list) and 1 in machine.jobs:
                 assert machine.jobs[1].started_s is None, "the others come first, else the test shows nothing"
                 self.begun = True
-                inputs.append(m.Overdue(1))
+                cast(list[m.Input], inputs).append(m.Overdue(1))
 
     described = tuple(SlotDescription(index, f"slot{index}", Pool.PIPELINE, 1, 1e8) for index in range(2))
     board = BoardDescription("model", "test", SHELL, 1e8, described, 1 << 30, 1e9, False)
@@ -203,3 +216,64 @@ def test_a_job_is_overdue_after_a_minute_without_a_slot_by_the_wall_clock() -> N
     made.step(0.0, [m.Overdue(2)])
     assert made.view().jobs.job(2).overdue
     assert overdue.late(made.jobs) == []
+
+
+class Telling(Watch):
+    """Says after a while that job 1 is overdue."""
+
+    def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:
+        if now_s > 0.012 and not self.begun:
+            self.begun = True
+            cast(list[m.Input], inputs).append(m.Overdue(1))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_overdue_job_is_next_though_a_flood_of_its_tenant_finds_its_module_and_others_are_there(policy: str) -> None:
+    flood = [JobSpec(2 + number, "a", ONE, 1, 9, 1e-4 * number) for number in range(200)]
+    jobs = [JobSpec(1, "a", TWO, 1, 1, 0.011), *flood, JobSpec(5000, "b", THREE, 100, 1, 0.0)]
+    found, _ = run(policy, jobs, 2, watch=Telling(nothing, lambda _: True))
+    begun_s = next(entry.at_s for entry in found.log if entry.job == 1 and entry.what is JobEventKind.CONFIGURE)
+    if policy == "exclusive":
+        assert begun_s < 0.1, "once the job of its tenant ends that is at work"
+    else:
+        assert begun_s < 0.03
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_who_fits_one_slot_alone_is_not_held_back_by_who_has_it(policy: str) -> None:
+    """Another tenant has the slots that it could take and cannot use."""
+    jobs = [JobSpec(number, "c", THREE, 40, 1, 0.0) for number in range(1, 21)]
+    jobs += [JobSpec(100 + number, "b", TWO, 100, 1, 0.0) for number in range(5)] + [JobSpec(1000, "a", ONE, 1, 1, 0.5)]
+    found, _ = run(policy, jobs, 3, fits={"three0": [0, 2], "two0": [1], "one0": [1]})
+    assert slowest_s(found, "a") < 0.1
+
+
+@pytest.mark.parametrize("weights", [{}, {"h": 3.0}])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_module_in_anothers_slot_is_waited_for_and_not_for_long(policy: str, weights: Mapping[str, float]) -> None:
+    """What its last items should take says nothing of when they begin: they wait for an item of 5 s. A slot is free."""
+    jobs = [JobSpec(1, "h", HELD, 3, 1, 0.0), JobSpec(2, "s", ONE, 1, 1, 6.5)]
+    found, _ = run(policy, jobs, 4, weights, scrubs=True)
+    assert slowest_s(found, "s") < 2 * LOAD_S + LOAD_S + 2 * 5e-3
+    soon = [JobSpec(1, "h", ONE, 100, 1, 0.0), JobSpec(2, "s", ONE, 1, 1, LOAD_S + 0.495)]
+    loads = [entry for entry in run(policy, soon, 4, scrubs=True)[0].log if entry.what is JobEventKind.CONFIGURED]
+    assert [(entry.job, entry.detail) for entry in loads] == [(1, ""), (2, "scrub")], "it is given back in 5 ms"
+
+
+class Memories(Watch):
+    """Sees how much is remembered for who is not asked."""
+
+    most = 0
+
+    def after(self, machine: Machine, outcome: m.StepResult) -> None:
+        memory = machine.state.pools[Pool.PIPELINE].memory
+        assert isinstance(memory, FairMemory)
+        self.most = max([self.most, *[len(lane.seen) for lane in memory.lanes.values()]])
+
+
+def test_what_is_remembered_for_who_waits_long_is_bounded() -> None:
+    jobs = [JobSpec(1, "a", SHORT, 1000, 1, 0.0), JobSpec(2, "c", HELD, 1, 1, 0.0), JobSpec(3, "b", TWO, 1, 1, 0.05)]
+    fits = {"slow": [1], "one0": [1], "two0": [1], **{f"short{number}": [0] for number in range(3)}}
+    _, watch = run("fcfs", jobs, 2, fits=fits, watch=Memories(nothing, lambda _: True))
+    assert isinstance(watch, Memories)
+    assert 0 < watch.most <= MOST_MISSED

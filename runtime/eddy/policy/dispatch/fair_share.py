@@ -13,6 +13,7 @@ remembers for each tenant; who comes new begins with what it remembered when it 
   slot is waited for.
 - A slot is taken, after the item under way, from who was served more: if after that it is still not behind. Whether
   the less served would use it is known before: the policy is pure, so it is asked as if the slot were free.
+- Who waits so, with a slot free, waits for a quantum at most, whatever was expected of the other's job.
 - Of a tenant's jobs, one that is overdue goes before its others, one at a time: none waits for ever, whatever the rank.
 
 With one tenant, the policy decides as if nothing of this were there.
@@ -20,9 +21,10 @@ With one tenant, the policy decides as if nothing of this were there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
 from eddy.policy.dispatch.choice import fits, needs_no_load
@@ -49,7 +51,7 @@ module in a free slot."""
 LEAST_QUANTUM_S = 1e-3
 """The same where loads take no time."""
 MOST_MISSED = 256
-"""Items that ended, of which who comes new is told; the latest."""
+"""Items that ended, of which who comes new is told, or was not asked for long; the latest."""
 MOST_TRIED = 4
 """Slots of others of which it is tried whether a tenant would use them, at a decision."""
 
@@ -64,6 +66,7 @@ class Lane:
         changed: Jobs that changed since, and maybe others; None where all must be looked at.
         wake_s: When the policy wants to be asked again.
         content: Whether it wanted no slot more when it was asked last, and nothing about it changed since.
+        awaits_s: Since when it waits for a module that another tenant's slot has, instead of a load; None: it does not.
     """
 
     memory: Any
@@ -71,6 +74,7 @@ class Lane:
     changed: frozenset[int] | None = None
     wake_s: float | None = None
     content: bool = False
+    awaits_s: float | None = None
 
     def told(self, view: DispatchView, jobs: Jobs) -> Lane:
         """After what happened since the last decision."""
@@ -78,7 +82,8 @@ class Lane:
         changed = None if known is None or fresh is None else known | fresh
         same = fresh is not None and not any(jobs.get(number) is not None for number in fresh)
         wake_s = self.wake_s if self.wake_s is not None and self.wake_s > view.now_s else None
-        return Lane(self.memory, self.seen + view.observations, changed, wake_s, self.content and same)
+        seen = (self.seen + view.observations)[-MOST_MISSED:]
+        return Lane(self.memory, seen, changed, wake_s, self.content and same, self.awaits_s)
 
     def looking_at(self, jobs: Jobs, given: Iterable[int]) -> Lane:
         """With those of the jobs that were given slots to be looked at again: they may be refused them, for want of
@@ -171,12 +176,14 @@ class _Turn:
         self.port_busy = view.port_busy
         self.quantum_s = max([LEAST_QUANTUM_S, *[QUANTUM_LOADS * slot.load_s for slot in view.slots]])
         self.decisions: list[Decision] = []
+        self.order: _Order | None = None
         self.kept: dict[int, str] = {}
         """Free slots that are kept for a tenant."""
         self.set_aside: set[int] = set()
         """Free slots that are kept for an overdue job."""
         held = {slot.index: (slot.job, slot.task) for slot in view.slots} if memory.taken else {}
         self.taken = {at: each for at, each in memory.taken.items() if held.get(at) == (each.job, each.task)}
+        self.counts = self._counts()
         self.lanes = self._lanes()
         passed_s = max(view.now_s - memory.at_s, 0.0)
         used_s = {tenant: count * passed_s for tenant, count in memory.held.items()}
@@ -191,18 +198,13 @@ class _Turn:
         view, found = self.view, dict[str, Lane]()
         for tenant, lane in self.memory.lanes.items():
             if tenant not in self.jobs:
-                none = replace(
-                    view,
-                    jobs=Jobs(),
-                    observations=lane.seen + view.observations,
-                    memory=lane.memory,
-                    changed=lane.told(view, Jobs()).changed,
-                )
+                changed = lane.told(view, Jobs()).changed
+                none = replace(view, jobs=Jobs(), observations=lane.seen, memory=lane.memory, changed=changed)
                 self.rest, self.missed = self.policy.decide(none).memory, ()
         for tenant, jobs in self.jobs.items():
             lane = self.memory.lanes.get(tenant) or Lane(self.rest, self.missed)
             found[tenant] = lane.told(view, jobs)
-        if found and view.observations:
+        if view.observations:
             self.missed = (*self.missed, *view.observations)[-MOST_MISSED:]
         return found
 
@@ -221,24 +223,22 @@ class _Turn:
     def _serve_all(self) -> None:
         """Ask for tenants in turn; each that was given a slot takes its new place among those who may be given more."""
         self._serve_loaded()
-        asked = set(self.jobs)
-        while asked:
-            tenant = min(asked, key=lambda each: (self._place(each), self.jobs[each].oldest().age))
+        self.order = _Order(self.jobs, self._place)
+        while (tenant := self.order.next()) is not None:
             if not self._serve(tenant):
-                asked.discard(tenant)
+                self.order.leave(tenant)
 
     def _serve_loaded(self) -> None:
-        """Give free slots to tenants that find their modules in them, in turn, within a quantum of the least served."""
-        asked = set(self.jobs)
-        last = min(self._place(each) for each in asked) + self.quantum_s
-        while asked:
-            tenant = min(asked, key=lambda each: (self._place(each), self.jobs[each].oldest().age))
-            if self._place(tenant) > last:
-                return
+        """Give free slots to tenants that find their modules in them, in turn, within a quantum of the least served.
+        Not to one of whose jobs another is overdue."""
+        last = min(self._place(each) for each in self.jobs) + self.quantum_s
+        order = _Order(self.jobs, self._place)
+        while (tenant := order.next()) is not None and self._place(tenant) <= last:
             visible = self._visible(tenant)
             free = [slot for slot in visible if slot.job is None and not slot.loading]
-            if not self._finds_loaded(tenant, free) or not self._given_loaded(tenant, visible):
-                asked.discard(tenant)
+            finds = self._finds_loaded(tenant, free) and self._overdue(tenant) is None
+            if not finds or not self._given_loaded(tenant, visible):
+                order.leave(tenant)
 
     def _given_loaded(self, tenant: str, visible: list[SlotView]) -> bool:
         """Give a tenant what its policy would give first, if that needs no load; answers whether it does not."""
@@ -259,24 +259,40 @@ class _Turn:
         if not any(slot.job is not None for slot in visible) and not self._could_use(tenant, visible):
             self._claim(tenant)
             return False
-        given = False
+        given = awaits = False
         for decision in self._ask(tenant, visible):
             if not isinstance(decision, Configure):
                 self.decisions.append(decision)
-            elif not given and not self._comes_soon(decision, tenant) and self._note(decision, tenant):
+            elif given:
+                pass  # in its next place
+            elif self._comes_soon(decision, tenant):
+                awaits = True
+            elif self._note(decision, tenant):
                 self.decisions.append(decision)
                 given = True
-        if not given:
-            self._claim(tenant)
-        return given
+        if given:
+            return True
+        self._await(tenant, awaits)
+        self._claim(tenant)
+        return False
+
+    def _await(self, tenant: str, awaits: bool) -> None:
+        """Remember since when a tenant waits for another's slot: no longer than a quantum, whatever was expected."""
+        lane = self.lanes[tenant]
+        since_s = (self.view.now_s if lane.awaits_s is None else lane.awaits_s) if awaits else None
+        self.lanes[tenant] = replace(lane, awaits_s=since_s)
 
     def _comes_soon(self, decision: Configure, tenant: str) -> bool:
         """Whether what is to be loaded is in a slot, or on its way there, that another tenant's job should give back
         within a quantum: with the board to itself the tenant would have found it free, or soon. When it is given back,
         who finds it there is asked first.
         """
-        meant = self._meant(decision, tenant)
-        if meant is None or needs_no_load(*meant):
+        meant, since_s = self._meant(decision, tenant), self.lanes[tenant].awaits_s
+        if (
+            meant is None
+            or needs_no_load(*meant)
+            or (since_s is not None and self._until_s(since_s) <= self.view.now_s)
+        ):
             return False
         slot, _, task = meant
         for other in self.slots.values():
@@ -290,6 +306,10 @@ class _Turn:
             if waits_s <= QUANTUM_LOADS * load_s:
                 return True
         return False
+
+    def _until_s(self, since_s: float) -> float:
+        """Until when a tenant waits for another's slot that does so since then."""
+        return since_s + self.quantum_s
 
     def _could_use(self, tenant: str, visible: Iterable[SlotView]) -> bool:
         """Whether a tenant that has no slot could be given one now: what is asked costs time, and tenants are many."""
@@ -314,28 +334,42 @@ class _Turn:
             if free is not None:
                 self.kept[free] = tenant
                 return
-        for slot in islice(self._takeable(tenant), MOST_TRIED):
-            tried = True
+        takeable = list(self._takeable(tenant))
+        for slot in takeable[:MOST_TRIED]:
             if self._would_take(tenant, [*visible, _freed(slot)], slot.index) is not None:
                 self._take(tenant, slot)
                 return
-        if tried:
+        if len(takeable) > MOST_TRIED:  # slots may be few that it fits
+            found = self._would_take(tenant, [*visible, *[_freed(slot) for slot in takeable]])
+            wanted = [slot for slot in takeable if slot.index == found]
+            if wanted:
+                self._take(tenant, wanted[0])
+                return
+        if (tried or takeable) and not self._wants_any(tenant, visible):
             self.lanes[tenant] = replace(self.lanes[tenant], content=True)
+
+    def _wants_any(self, tenant: str, visible: Iterable[SlotView]) -> bool:
+        """Whether a tenant would use one slot more, whoever has it now and whether or not it may be taken."""
+        others = [_freed(slot) for slot in self.slots.values() if slot.job is not None and slot.tenant != tenant]
+        return self._would_take(tenant, [*visible, *[replace(slot, loading=False) for slot in others]]) is not None
 
     def _take(self, tenant: str, slot: SlotView) -> None:
         assert slot.job is not None
         assert slot.task is not None
         self.decisions.append(Preempt(slot.index))
         self.taken[slot.index] = SlotOnItsWay(tenant, slot.job, slot.task)
+        self.counts[slot.tenant] -= 1
+        self.counts[tenant] += 1
+        if self.order is not None:
+            self.order.moved(slot.tenant)
 
     # Overdue jobs -----------------------------------------------------------------------------------------------------
 
     def _serve_overdue(self, tenant: str) -> bool:
         """Give a slot to the oldest of a tenant's overdue jobs, if none of them has one; answers whether it was."""
-        late = [job for job in self.jobs[tenant].begun.values() if job.overdue]
-        if not late or any(slots_held(job) for job in late):
+        job = self._overdue(tenant)
+        if job is None:
             return False
-        job = min(late, key=lambda each: each.age)
         visible = self._visible(tenant)
         for decision in self._decided(tenant, visible, Jobs([job]), self.port_busy):
             if isinstance(decision, Configure) and self._note(decision, tenant):
@@ -353,6 +387,11 @@ class _Turn:
                 self._take(tenant, held)
                 break
         return False
+
+    def _overdue(self, tenant: str) -> JobView | None:
+        """The oldest of a tenant's overdue jobs, if none of them has a slot."""
+        late = [job for job in self.jobs[tenant].begun.values() if job.overdue]
+        return None if any(slots_held(job) for job in late) else min(late, key=lambda each: each.age, default=None)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -382,7 +421,7 @@ class _Turn:
                 changed=lane.changed,
             )
         )
-        self.lanes[tenant] = Lane(dispatch.memory, (), frozenset(), dispatch.wake_s, lane.content)
+        self.lanes[tenant] = replace(lane, memory=dispatch.memory, seen=(), changed=frozenset(), wake_s=dispatch.wake_s)
         return dispatch.decisions
 
     def _decided(
@@ -445,26 +484,26 @@ class _Turn:
             slot, module=task.module, tenant=tenant, job=job.id, task=task.id, loading=True, running=False
         )
         self.kept.pop(slot.index, None)
+        self.counts[tenant] += 1
         self.jobs[tenant] = self.jobs[tenant].put(replace(job, tasks=tasks))
         lane = self.lanes[tenant]
         changed = None if lane.changed is None else lane.changed | {job.id}
-        self.lanes[tenant] = replace(lane, changed=changed, content=False)
+        self.lanes[tenant] = replace(lane, changed=changed, content=False, awaits_s=None)
         return True
 
-    def _counts(self) -> dict[str, int]:
+    def _counts(self) -> defaultdict[str, int]:
         """Slots that tenants have, those on their way among them."""
-        found: dict[str, int] = {}
+        found = defaultdict[str, int](int)
         for slot in self.slots.values():
             if slot.job is not None:
                 on_its_way = self.taken.get(slot.index)
                 tenant = slot.tenant if on_its_way is None else on_its_way.tenant
-                found[tenant] = found.get(tenant, 0) + 1
+                found[tenant] += 1
         return found
 
     def _place(self, tenant: str, more: int = 0) -> float:
         """Where a tenant stands in the queue, with so many slots more than it has."""
-        count = self._counts().get(tenant, 0) + more
-        return self.queue.place(tenant, count, self.quantum_s, self.view.weights.get(tenant, 1.0))
+        return self.queue.place(tenant, self.counts[tenant] + more, self.quantum_s, self.view.weights.get(tenant, 1.0))
 
     def _takeable(self, tenant: str) -> Iterator[SlotView]:
         """Slots of tenants that are still not behind this one when it has one of theirs; first those in which nothing
@@ -499,7 +538,47 @@ class _Turn:
 
     def _wake_s(self) -> float | None:
         """When the first of the tenants is to be asked again."""
-        return min([lane.wake_s for lane in self.lanes.values() if lane.wake_s is not None], default=None)
+        asked = [lane.wake_s for lane in self.lanes.values() if lane.wake_s is not None]
+        since = [lane.awaits_s for lane in self.lanes.values() if lane.awaits_s is not None]
+        waited = [until_s for until_s in map(self._until_s, since) if until_s > self.view.now_s]
+        return min([*asked, *waited], default=None)
+
+
+class _Order:
+    """Tenants in turn: who is least served is next, of those alike whose oldest job came first.
+
+    Args:
+        jobs: By tenant.
+        place: Where a tenant stands now.
+    """
+
+    def __init__(self, jobs: Mapping[str, Jobs], place: Callable[[str], float]) -> None:
+        self._place, self._left = place, set(jobs)
+        self._ages = {tenant: each.oldest().age for tenant, each in jobs.items()}
+        self._heap = [(place(tenant), self._ages[tenant], tenant) for tenant in jobs]
+        heapify(self._heap)
+
+    def next(self) -> str | None:
+        """Whose turn it is; None when all have left."""
+        while self._heap:
+            place, age, tenant = self._heap[0]
+            now = self._place(tenant)
+            if tenant not in self._left:
+                heappop(self._heap)
+            elif now != place:  # it was given a slot
+                heapreplace(self._heap, (now, age, tenant))
+            else:
+                return tenant
+        return None
+
+    def leave(self, tenant: str) -> None:
+        """A tenant has no more turns."""
+        self._left.discard(tenant)
+
+    def moved(self, tenant: str) -> None:
+        """A tenant lost a slot: it stands before where it stood."""
+        if tenant in self._left:
+            heappush(self._heap, (self._place(tenant), self._ages[tenant], tenant))
 
 
 def _freed(slot: SlotView) -> SlotView:
