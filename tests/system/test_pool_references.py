@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,9 +44,34 @@ def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
     on_two_links(tmp_path, check)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(tmp_path: Path, seed: int) -> None:
-    """Two heads store, refer to and release the same blobs at random, all at once, and break off what they store."""
+@contextlib.contextmanager
+def pausing(chance: random.Random) -> Iterator[None]:
+    """Heads take their time between the steps in which blobs come and go."""
+
+    def paused(real: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def late(*given: Any, **more: Any) -> Any:
+            if chance.random() < 0.5:
+                await asyncio.sleep(chance.random() / 50)
+            return await real(*given, **more)
+
+        return late
+
+    account = byte_accounts.TenantBytes
+    steps: list[tuple[Any, str]] = [(unreferenced, each) for each in ("found", "removed", "staying", "take_away")]
+    steps += [(account, each) for each in ("exactly", "announce", "withdraw")]
+    with contextlib.ExitStack() as patches:
+        for of, step in steps:
+            patches.enter_context(patch.object(of, step, paused(getattr(of, step))))
+        yield
+
+
+@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(
+    tmp_path: Path, seed: int, kills: bool
+) -> None:
+    """Two heads store, refer to and release the same blobs at random, all at once, and break off what they store. Where
+    they are killed, that holds after a sweep."""
 
     async def check(one: Link, two: Link) -> None:
         chance, heads = random.Random(seed), [PoolBlobs(link) for link in (one, two)]
@@ -74,9 +99,21 @@ def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(tmp_pat
                         breaks_off(data),
                     )
 
-        for _ in range(15):
+        for _ in range(8):
             acts = chance.choices(["stores", "refers", "releases", "breaks off"], [2, 4, 5, 2], k=12)
-            await asyncio.gather(*(act(n % 2, n // 2 % 2, str(n % 3 or OWNER), what) for n, what in enumerate(acts)))
+            with pausing(chance):
+                acting = [
+                    asyncio.ensure_future(act(n % 2, n // 2 % 2, str(n % 3 or OWNER), what))
+                    for n, what in enumerate(acts)
+                ]
+                if kills:
+                    await asyncio.sleep(chance.random() / 5)
+                    for each in acting:
+                        each.cancel()
+                await asyncio.gather(*acting, return_exceptions=kills)
+            if kills:
+                with patch.object(output_collector, "SETTLED_S", -10.0):
+                    await collector(one).sweep()
             there = await at_rest(one, two)
             for name, data in zip(names, contents, strict=True):
                 assert there.get(name, len(data)) == len(data)
@@ -96,7 +133,7 @@ async def at_rest(*links: Link) -> dict[str, int]:
     for link in links:
         account = await link.accounts.of("ada")
         await account.caught_up()
-        assert {*account.blobs} == {*objects}
+        assert {*account.blobs} == {*objects}, account.blobs
         assert all(not each.coming for references in account.blobs.values() for each in references.values())
         references = sum(len(each) for each in account.blobs.values())
         assert account.total == sum(info["size"] for info in objects.values()) + REFERENCE_BYTES * references

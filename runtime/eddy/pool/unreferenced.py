@@ -11,7 +11,7 @@ back. Whoever is about to refer to a blob announces that it is on its way, and l
 - Where the entry is there, nobody knows whether M has been. It has not, if somebody refers to the object at P or
   before, or began to keep it before the entry, without a gap: that was there at M otherwise, or would have seen the
   entry. Then the entry is taken back, and without it its author removes nothing. If nobody does, the object may go at
-  any time: whoever would refer to it removes it, and then takes the entry back. Its author finds nothing more up to P.
+  any time, and whoever would refer to it does not, and takes it away in turn, which takes such entries along.
 - What is written anew is at a place after P, and nobody takes it away.
 
 Whoever takes back the last entry for which a blob stayed takes the blob away. A head that is killed leaves an entry
@@ -36,7 +36,11 @@ async def take_away(link: Link, tenant: str, sha256: str) -> None:
     """Remove a blob, unless somebody refers to it, or it is on its way."""
     name, account = f"{tenant}/{sha256}", await link.accounts.of(tenant)
     with account.held():
-        while not keepers(account.blobs.get(sha256, {})) and (known := await found(link, name)) is not None:
+        while not keepers(account.blobs.get(sha256, {})):
+            goings = _goings(account, sha256)
+            if (known := await found(link, name)) is None:
+                await _outdated(account, sha256, goings)
+                return
             mark = await account.announce_going(sha256, known[1])
             told: Mapping[str, Reference] = {}
             try:
@@ -50,25 +54,34 @@ async def take_away(link: Link, tenant: str, sha256: str) -> None:
             if mark in told:
                 # Where this is cut short, it may be done later all the same: the mark stays until the object is gone.
                 await removed(link, name, *known)
-                await account.withdraw(sha256, mark)
+                gone = {each: going for each, going in told.items() if (going.going or 0) <= known[1]}
+                await _outdated(account, sha256, gone)
                 return
 
 
 async def staying(link: Link, account: TenantBytes, sha256: str) -> tuple[ObjectInfo, int] | None:
-    """What is kept of a blob, for whoever has announced that it is on its way: nobody takes it away then.
-
-    None where it is not there, or nobody refers to it and it may go at this moment; then it has gone.
-    """
+    """What is kept of a blob, for whoever has announced that it is on its way: nobody takes it away then. None where it
+    is not there, or may go at this moment, as nobody refers to it."""
     name = f"{account.tenant}/{sha256}"
     await confirmed_stream(link.js, STORE)
+    goings = _goings(account, sha256)
     known = await found(link, name)
-    goings = {mark: each for mark, each in account.blobs.get(sha256, {}).items() if each.going is not None}
-    for mark, going in goings.items():
-        found_before = known is not None and known[1] <= (going.going or 0)
-        if known and found_before and not _is_stopped(going, await account.exactly(sha256)):
-            await removed(link, name, *known)
-        await account.withdraw(sha256, mark, going.revision)
+    for going in goings.values():
+        is_found_before = known is not None and known[1] <= (going.going or 0)
+        if is_found_before and not _is_stopped(going, await account.exactly(sha256)):
+            return None
+    await _outdated(account, sha256, goings)
     return await found(link, name) if goings else known
+
+
+def _goings(account: TenantBytes, sha256: str) -> dict[str, Reference]:
+    return {mark: each for mark, each in account.blobs.get(sha256, {}).items() if each.going is not None}
+
+
+async def _outdated(account: TenantBytes, sha256: str, goings: Mapping[str, Reference]) -> None:
+    """Take entries back by which a blob was to go: it has gone, or does not."""
+    for mark, going in goings.items():
+        await account.withdraw(sha256, mark, going.revision)
 
 
 def _is_stopped(going: Reference, told: Mapping[str, Reference]) -> bool:
