@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import json
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from eddy.pool.blob_writer import PIECE_BYTES, PIECES_OF, found
+from eddy.pool import byte_accounts, output_collector, unreferenced
+from eddy.pool.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, found, removed
 from eddy.pool.blobs import Incoming, PoolBlobs
 from eddy.pool.byte_accounts import OWNER, REFERENCE_BYTES, Reservation
 from eddy.pool.link import Link
+from eddy.pool.output_collector import OutputCollector, last_of_each
+from eddy.pool.streams import STORE
 from pool_boards import on_two_links, pieces_in
 
 
@@ -38,34 +44,101 @@ def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
     on_two_links(tmp_path, check)
 
 
-def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(tmp_path: Path) -> None:
-    """Two heads store and release the same blobs at random, all at once."""
+@contextlib.contextmanager
+def pausing(chance: random.Random) -> Iterator[None]:
+    """Heads take their time between the steps in which blobs come and go."""
+
+    def paused(real: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def late(*given: Any, **more: Any) -> Any:
+            if chance.random() < 0.5:
+                await asyncio.sleep(chance.random() / 50)
+            return await real(*given, **more)
+
+        return late
+
+    account = byte_accounts.TenantBytes
+    steps: list[tuple[Any, str]] = [(unreferenced, each) for each in ("found", "removed", "staying", "take_away")]
+    steps += [(account, each) for each in ("exactly", "announce", "withdraw")]
+    with contextlib.ExitStack() as patches:
+        for of, step in steps:
+            patches.enter_context(patch.object(of, step, paused(getattr(of, step))))
+        yield
+
+
+@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(
+    tmp_path: Path, seed: int, kills: bool
+) -> None:
+    """Two heads store, refer to and release the same blobs at random, all at once, and break off what they store. Where
+    they are killed, that holds after a sweep."""
 
     async def check(one: Link, two: Link) -> None:
-        chance, heads = random.Random(9), [PoolBlobs(link) for link in (one, two)]
+        chance, heads = random.Random(seed), [PoolBlobs(link) for link in (one, two)]
         contents = [bytes([n]) * (PIECE_BYTES + n) for n in range(2)]
         names = [hashlib.sha256(data).hexdigest() for data in contents]
 
-        async def act(head: int, which: int, reference: str, stores: bool) -> None:
+        async def breaks_off(data: bytes) -> AsyncIterator[bytes]:
+            yield data[: chance.randrange(1, len(data))]
             await asyncio.sleep(chance.random() / 50)
-            if stores:
-                await heads[head].put("ada", contents[which], reference=reference)
-            else:
-                await heads[head].release("ada", names[which], reference)
+            raise ConnectionError
 
-        for _ in range(12):
-            await asyncio.gather(
-                *(act(n % 2, n // 2 % 2, str(n % 3 or OWNER), chance.random() < 0.5) for n in range(12))
-            )
-            account = await one.accounts.of("ada")
-            await account.caught_up()
-            for which, name in enumerate(names):
-                there = await found(two, f"ada/{name}")
-                assert (there is not None) == (name in account.blobs)
-                if there is not None:
-                    assert (await heads[1].fetch("ada", name)).data == contents[which]
+        async def act(head: int, which: int, reference: str, what: str) -> None:
+            await asyncio.sleep(chance.random() / 50)
+            if what == "stores":
+                await heads[head].put("ada", contents[which], reference=reference)
+            elif what == "refers":
+                await heads[head].refer("ada", names[which], reference)
+            elif what == "releases":
+                await heads[head].release("ada", names[which], reference)
+            else:
+                data = contents[which]
+                with contextlib.suppress(ConnectionError):
+                    await heads[head].store(
+                        Incoming("ada", names[which], reference, chance.choice([len(data), None]), 1 << 40),
+                        breaks_off(data),
+                    )
+
+        for _ in range(8):
+            acts = chance.choices(["stores", "refers", "releases", "breaks off"], [2, 4, 5, 2], k=12)
+            with pausing(chance):
+                acting = [
+                    asyncio.ensure_future(act(n % 2, n // 2 % 2, str(n % 3 or OWNER), what))
+                    for n, what in enumerate(acts)
+                ]
+                if kills:
+                    await asyncio.sleep(chance.random() / 5)
+                    for each in acting:
+                        each.cancel()
+                await asyncio.gather(*acting, return_exceptions=kills)
+            if kills:
+                with patch.object(output_collector, "SETTLED_S", -10.0):
+                    await collector(one).sweep()
+            there = await at_rest(one, two)
+            for name, data in zip(names, contents, strict=True):
+                assert there.get(name, len(data)) == len(data)
+                if name in there:
+                    assert (await heads[1].fetch("ada", name)).data == data
 
     on_two_links(tmp_path, check)
+
+
+async def at_rest(*links: Link) -> dict[str, int]:
+    """What ada's blobs have, once it is seen that all that is there is referred to, and counts, and nothing else."""
+    objects = {}
+    async with contextlib.aclosing(last_of_each(links[0].js, f"{META_OF}>")) as metas:
+        async for message in metas:
+            info = json.loads(message.data)
+            objects[info["name"].removeprefix("ada/")] = info
+    for link in links:
+        account = await link.accounts.of("ada")
+        await account.caught_up()
+        assert {*account.blobs} == {*objects}, account.blobs
+        assert all(not each.coming for references in account.blobs.values() for each in references.values())
+        references = sum(len(each) for each in account.blobs.values())
+        assert account.total == sum(info["size"] for info in objects.values()) + REFERENCE_BYTES * references
+        assert await pieces_in(link) == {f"{PIECES_OF}{info['nuid']}": info["chunks"] for info in objects.values()}
+    return {sha: int(info["size"]) for sha, info in objects.items()}
 
 
 def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> None:
@@ -83,7 +156,7 @@ def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> N
             return await found(link, stored)
 
         seen: list[str] = []
-        with patch("eddy.pool.blobs.found", meanwhile):
+        with patch("eddy.pool.unreferenced.found", meanwhile):
             assert await heads[0].release("ada", name, OWNER)
         assert seen
         assert (await heads[0].fetch("ada", name)).data == data
@@ -148,5 +221,242 @@ def test_what_is_not_kept_leaves_the_reference_of_before(tmp_path: Path) -> None
         assert (await PoolBlobs(two).fetch("ada", name)).data == data
         await account.caught_up()
         assert account.total == most
+
+    on_two_links(tmp_path, check)
+
+
+DATA = os.urandom(1000)
+NAME = hashlib.sha256(DATA).hexdigest()
+MOST = len(DATA) + 3 * REFERENCE_BYTES
+
+
+class Slow:
+    """DATA as a client sends it that waits after its first bytes, and then goes on or goes away."""
+
+    def __init__(self) -> None:
+        self.began, self._may_end = asyncio.Event(), asyncio.Event()
+        self._breaks_off = False
+
+    def end(self, breaks_off: bool = False) -> None:
+        """Let it end."""
+        self._breaks_off = breaks_off
+        self._may_end.set()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """What it sends."""
+        yield DATA[:10]
+        self.began.set()
+        await self._may_end.wait()
+        if self._breaks_off:
+            raise ConnectionError
+        yield DATA[10:]
+
+
+def incoming(reference: str = OWNER) -> Incoming:
+    return Incoming("ada", NAME, reference, len(DATA), MOST)
+
+
+def collector(link: Link, records: Callable[[int], Any] | None = None) -> OutputCollector:
+    """One whose mirror knows of the jobs that have records, and of none that needs a blob."""
+    index = SimpleNamespace(ended=lambda numbers: [n for n in numbers if records is not None])
+    mirror = SimpleNamespace(index=index, inputs=SimpleNamespace(needs=lambda *_: False))
+    lead: Any = SimpleNamespace(mirror=mirror)
+    collecting = OutputCollector(link, lead, PoolBlobs(link))
+    if records is not None:
+        table: Any = SimpleNamespace(job=records)
+        collecting._table = table
+    return collecting
+
+
+@pytest.mark.parametrize("step", ["announce_going", "exactly", "removed"])
+def test_who_refers_to_a_blob_that_goes_stops_that_or_knows(tmp_path: Path, step: str) -> None:
+    """Before it is said to go, before the last look, and after it."""
+
+    async def check(one: Link, two: Link) -> None:
+        heads, said = [PoolBlobs(link) for link in (one, two)], list[bool]()
+        await heads[0].put("ada", DATA)
+        of = unreferenced if step == "removed" else byte_accounts.TenantBytes
+        real = getattr(of, step)
+
+        async def late(*given: Any) -> Any:
+            if not said:
+                said.append(True)
+                said[0] = await heads[1].refer("ada", NAME, "7")
+            return await real(*given)
+
+        with patch.object(of, step, late):
+            assert await heads[0].release("ada", NAME, OWNER)
+        assert said == [step == "announce_going"]
+        assert await at_rest(one, two) == ({NAME: len(DATA)} if said[0] else {})
+
+    on_two_links(tmp_path, check)
+
+
+@pytest.mark.parametrize("referred_to", [False, True])
+@pytest.mark.parametrize("act", ["refer", "store", "sweep"])
+def test_what_a_head_leaves_that_is_killed_as_it_takes_a_blob_away_is_harmless(
+    tmp_path: Path, act: str, referred_to: bool
+) -> None:
+    async def check(one: Link, two: Link) -> None:
+        blobs, account = PoolBlobs(one), await two.accounts.of("ada")
+        await blobs.put("ada", DATA)
+        if referred_to:
+            await blobs.put("ada", DATA, reference="2")
+        kept = await found(one, f"ada/{NAME}")
+        assert kept is not None
+        await account.caught_up()
+        await account.announce_going(NAME, kept[1])
+        await account.withdraw(NAME, OWNER)
+        if act == "refer":
+            assert await blobs.refer("ada", NAME, "7") == referred_to
+        elif act == "store":
+            await blobs.put("ada", DATA, reference="7")
+            await blobs.tend("ada", NAME)
+        else:
+            await collector(one).sweep()
+        assert await at_rest(one, two) == ({NAME: len(DATA)} if referred_to or act == "store" else {})
+        # It was not killed after all, and had looked: what it takes away now is nobody's.
+        if not referred_to:
+            await removed(two, f"ada/{NAME}", *kept)
+            await at_rest(one, two)
+
+    on_two_links(tmp_path, check)
+
+
+def test_a_blob_deleted_while_another_sender_breaks_off_goes_with_it(tmp_path: Path) -> None:
+    async def check(one: Link, two: Link) -> None:
+        slow, heads = Slow(), [PoolBlobs(link) for link in (one, two)]
+        storing = asyncio.ensure_future(heads[0].store(incoming(), slow.chunks()))
+        await slow.began.wait()
+        await heads[1].put("ada", DATA)
+        assert await heads[1].release("ada", NAME, OWNER)
+        slow.end(breaks_off=True)
+        with pytest.raises(ConnectionError):
+            await storing
+        assert await at_rest(one, two) == {}
+
+    on_two_links(tmp_path, check)
+
+
+def test_a_blob_deleted_before_its_sender_is_answered_does_not_come_back(tmp_path: Path) -> None:
+    async def check(one: Link, two: Link) -> None:
+        heads, close = [PoolBlobs(link) for link in (one, two)], Reservation.close
+
+        async def late(reservation: Reservation) -> None:
+            assert await heads[1].release("ada", NAME, OWNER)
+            await close(reservation)
+
+        with patch.object(Reservation, "close", late):
+            await heads[0].put("ada", DATA)
+        assert await at_rest(one, two) == {}
+
+    on_two_links(tmp_path, check)
+
+
+def test_a_blob_put_again_after_another_head_deleted_it_is_its_tenants(tmp_path: Path) -> None:
+    """Though this head has not heard of that yet, and a job refers to it."""
+
+    async def check(one: Link, two: Link) -> None:
+        heads = [PoolBlobs(link) for link in (one, two)]
+        for reference in (OWNER, "7"):
+            await heads[0].put("ada", DATA, reference=reference)
+        account = await one.accounts.of("ada")
+        take, held_back = account._take, list[Any]()
+        with patch.object(account, "_take", held_back.append):
+            assert await heads[1].release("ada", NAME, OWNER)
+            while not held_back:
+                await asyncio.sleep(0.01)
+            putting = asyncio.ensure_future(heads[0].put("ada", DATA))
+            await asyncio.sleep(0.1)
+        for entry in held_back:
+            take(entry)
+        await putting
+        assert account.refers(NAME, OWNER)
+        assert await at_rest(one, two) == {NAME: len(DATA)}
+
+    on_two_links(tmp_path, check)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_on_its_way_for_long_is_nobodys_only_once_nothing_comes(tmp_path: Path, shared: bool) -> None:
+    """Whether it is written, or read though it is there."""
+
+    async def check(one: Link, two: Link) -> None:
+        blobs, account = PoolBlobs(one), await two.accounts.of("ada")
+        if shared:
+            await blobs.put("ada", DATA, reference="7")
+
+        async def slowly() -> AsyncIterator[bytes]:
+            for n in range(20):
+                yield DATA[50 * n : 50 * n + 50]
+                await asyncio.sleep(0.2)
+            await collector(two).sweep()
+            await account.caught_up()
+            assert any(each.coming for each in account.blobs[NAME].values())
+
+        with patch.object(byte_accounts, "SETTLED_S", 2.0), patch.object(output_collector, "SETTLED_S", 2.0):
+            await blobs.store(incoming(), slowly())
+            assert await at_rest(one, two) == {NAME: len(DATA)}
+            slow = Slow()
+            storing = asyncio.ensure_future(blobs.store(incoming("8"), slow.chunks()))
+            await slow.began.wait()
+            await asyncio.sleep(2.5)
+            await collector(two).sweep()
+            slow.end()
+            with pytest.raises(asyncio.TimeoutError):
+                await storing
+        assert await at_rest(one, two) == {NAME: len(DATA)}
+
+    on_two_links(tmp_path, check)
+
+
+def test_a_head_follows_a_tenant_for_as_long_as_it_is_at_work_for_it(tmp_path: Path) -> None:
+    async def check(one: Link, two: Link) -> None:
+        slow, blobs = Slow(), PoolBlobs(one)
+        with patch.object(byte_accounts, "MOST_FOLLOWED", 2):
+            storing = asyncio.ensure_future(blobs.store(incoming(), slow.chunks()))
+            await slow.began.wait()
+            await asyncio.gather(*(blobs.put(tenant, b"x") for tenant in "bcdefgh"))
+            slow.end()
+            assert await storing == (len(DATA), True)
+            await blobs.put("i", b"x")
+            assert len(one.accounts._accounts) == 2
+        account = await two.accounts.of("ada")
+        await account.caught_up()
+        assert account.refers(NAME, OWNER)
+
+    on_two_links(tmp_path, check)
+
+
+def test_a_sweep_takes_away_what_a_late_board_wrote_and_what_is_lost_and_leaves_what_just_came(tmp_path: Path) -> None:
+    async def check(one: Link, two: Link) -> None:
+        blobs = PoolBlobs(one)
+        output, late, lost = [await blobs.put("ada", each, reference="7") for each in (b"output", b"late", b"lost")]
+        kept = await found(one, f"ada/{lost}")
+        assert kept is not None
+        await one.js.purge_stream(STORE, subject=f"{PIECES_OF}{kept[0].nuid}")
+        account = await one.accounts.of("ada")
+        await account.withdraw(lost, "7")
+        await one.js.purge_stream(byte_accounts.STREAM, subject=f"$KV.{byte_accounts.BUCKET}.ada.{lost}.>")
+
+        async def job(number: int) -> Any:
+            return SimpleNamespace(id=number, tenant="ada", output_blobs=frozenset([output]))
+
+        given_up = await blobs.put("ada", b"given up, by a head that was killed before it took it away")
+        await account.withdraw(given_up, OWNER)
+        found_before, put = output_collector.last_of_each, list[str]()
+
+        async def beside(*given: Any, **more: Any) -> AsyncIterator[Any]:
+            if not put:
+                put.append(await PoolBlobs(two).put("ada", DATA))
+            async with contextlib.aclosing(found_before(*given, **more)) as messages:
+                async for message in messages:
+                    yield message
+
+        with patch.object(output_collector, "last_of_each", beside):
+            await collector(one, job).sweep()
+        assert await at_rest(one, two) == {output: 6, NAME: len(DATA)}
+        assert [*account.blobs[output]] == ["7"]
+        assert late not in account.blobs
 
     on_two_links(tmp_path, check)

@@ -14,11 +14,12 @@ from nats.js.api import ObjectInfo, ObjectMetaOptions
 from nats.js.errors import APIError, NotFoundError
 from nats.js.object_store import OBJ_DEFAULT_CHUNK_SIZE
 
+from eddy.core.errors import StorageFull
 from eddy.pool.byte_accounts import WRONG_LAST_SEQUENCE
 from eddy.pool.link import Link
 from eddy.pool.reading import confirmed_stream
 from eddy.pool.record_json import NO_SENSE, parsed
-from eddy.pool.refusals import UNDONE, code_of
+from eddy.pool.refusals import AWAY, UNDONE, code_of
 from eddy.pool.streams import STORE
 
 PIECE_BYTES = OBJ_DEFAULT_CHUNK_SIZE
@@ -49,6 +50,7 @@ class BlobWriter:
     def __init__(self, link: Link, name: str) -> None:
         self._link, self._name, self._nuid = link, name, secrets.token_hex(11)
         self._chunks = self._size_bytes = 0
+        self._may_be_named = False
 
     async def write(self, piece: bytes) -> None:
         """Append a piece of `PIECE_BYTES`, or the last.
@@ -84,17 +86,23 @@ class BlobWriter:
     async def _published(self, data: bytes, place: int) -> bool:
         """Name what was written, in place of what is there at a place in the stream; false where that is another."""
         headers = {"Nats-Rollup": "sub", "Nats-Expected-Last-Subject-Sequence": str(place)}
+        self._may_be_named = True
         try:
             await self._publish(meta_of(self._name), data, headers)
+        except StorageFull:
+            self._may_be_named = False
+            raise
         except APIError as refused:
+            self._may_be_named = isinstance(refused, AWAY)
             if code_of(refused) in WRONG_LAST_SEQUENCE:
                 return False
             raise
         return True
 
     async def drop(self) -> None:
-        """Take away what was written, also where whoever wrote it is cancelled."""
-        if self._chunks:
+        """Take away what was written, also where whoever wrote it is cancelled. What may be named, in place of a blob
+        that others have, stays: nobody knows, where a call is cut short."""
+        if self._chunks and not self._may_be_named:
             with anyio.CancelScope(shield=True), contextlib.suppress(*UNDONE):
                 await self._link.js.purge_stream(STORE, subject=f"{PIECES_OF}{self._nuid}")
 

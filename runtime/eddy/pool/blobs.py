@@ -7,8 +7,8 @@ import hashlib
 import io
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -17,12 +17,13 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo
 
 from eddy.core.errors import EddyError, NotFound, StorageQuotaExceeded
-from eddy.pool.blob_writer import PIECES_OF, BlobWriter, found, in_pieces, removed
+from eddy.pool.blob_writer import PIECES_OF, BlobWriter, found, in_pieces
 from eddy.pool.byte_accounts import OWNER, Reservation, TenantBytes
 from eddy.pool.link import Link
 from eddy.pool.pace import TokenBucket
 from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import STORE, WRITTEN
+from eddy.pool.unreferenced import staying, take_away
 
 PIECES = 4
 """Pieces that a fetch asks for at once."""
@@ -165,19 +166,42 @@ class PoolBlobs:
         """
         tenant, sha = incoming.tenant, incoming.sha256
         account = await self._link.accounts.of(tenant)
-        if account.refers(sha, incoming.reference) and await self.is_right(tenant, sha):
-            return await _read_through(chunks, sha), False
-        async with account.reserved(sha, incoming.reference, incoming.most_bytes) as reservation:
-            first = incoming.declared_bytes
-            await reservation.grow(STEP_BYTES if first is None else first)
-            # Once this is announced, whoever else refers to it no more leaves it there.
-            if shared := account.shared(sha, incoming.reference) and await self.is_right(tenant, sha):
-                size = await _read_through(chunks, sha)
-            else:
-                size = await self._written(incoming, chunks, account, reservation)
-            await reservation.keep(size)
+        with account.held():
+            if account.refers(sha, incoming.reference):
+                await account.caught_up()  # another head may have been told that it is to go
+                if account.refers(sha, incoming.reference) and await self.is_right(tenant, sha):
+                    return await _read_through(chunks, sha), False
+            async with self._reserved(account, sha, incoming.reference, incoming.most_bytes) as reservation:
+                first = incoming.declared_bytes
+                await reservation.grow(STEP_BYTES if first is None else first)
+                coming = reservation.renewing(chunks)
+                # Once this is announced, whoever else refers to it no more leaves it there.
+                if shared := await self._has(account, incoming):
+                    size = await _read_through(coming, sha)
+                else:
+                    size = await self._written(incoming, coming, account, reservation)
+                await reservation.keep(size)
         self._saw(tenant, sha)
         return size, not shared
+
+    @asynccontextmanager
+    async def _reserved(
+        self, account: TenantBytes, sha: str, reference: str, most_bytes: int
+    ) -> AsyncIterator[Reservation]:
+        """Take bytes inside the block; a blob that nobody refers to after it goes."""
+        try:
+            async with account.reserved(sha, reference, most_bytes) as reservation:
+                yield reservation
+        finally:
+            with anyio.CancelScope(shield=True), suppress(*UNDONE):
+                await take_away(self._link, account.tenant, sha)
+
+    async def _has(self, account: TenantBytes, incoming: Incoming) -> bool:
+        """Whether a blob that is announced to come is there, for somebody else, and stays."""
+        sha = incoming.sha256
+        if not account.shared(sha, incoming.reference) or await staying(self._link, account, sha) is None:
+            return False
+        return await self.is_right(account.tenant, sha)
 
     async def _written(
         self, incoming: Incoming, chunks: AsyncIterable[bytes], account: TenantBytes, reservation: Reservation
@@ -195,7 +219,7 @@ class PoolBlobs:
                     await writer.write(piece)
             _check(digest.hexdigest(), sha)
             async with self._writing.setdefault((tenant, sha), asyncio.Lock()):  # two at once would be kept twice
-                if not (account.shared(sha, incoming.reference) and await self.is_right(tenant, sha)):
+                if not await self._has(account, incoming):
                     await writer.keep(digest.digest())
                     kept = True
         finally:
@@ -215,35 +239,46 @@ class PoolBlobs:
         return True
 
     async def refer(self, tenant: str, sha256: str, reference: str) -> bool:
-        """Have somebody refer to a blob; false where it is not there."""
+        """Have somebody refer to a blob; false where it is not there, or nobody referred to it and it has just gone.
+
+        What others gave up is known here where the account of the tenant has caught up.
+        """
         account = await self._link.accounts.of(tenant)
         if account.refers(sha256, reference):
             return await self.size(tenant, sha256) is not None
-        if (size := await self.size(tenant, sha256)) is None:
+        if await found(self._link, f"{tenant}/{sha256}") is None:
             return False
-        _, revision = await account.announce(sha256, reference, size)
-        if not account.shared(sha256, reference) and await found(self._link, f"{tenant}/{sha256}") is None:
-            await account.withdraw(sha256, reference, revision)
-            return False
+        with account.held():
+            async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
+                await reservation.grow(account.size(sha256) or 0)
+                known = await staying(self._link, account, sha256)
+                if known is None or not await is_whole(self._link, known[0]):
+                    return False
+                await reservation.keep(int(known[0].size or 0))
+        self._saw(tenant, sha256)
         return True
 
     async def release(self, tenant: str, sha256: str, reference: str) -> bool:
         """Have somebody refer to a blob no more; one that nobody refers to goes. False where it was not referred to.
 
-        A blob that is written again at this moment stays: whoever writes it has announced that before, and it is
-        taken away as it was when nobody had.
+        A blob that is written again at this moment stays (`eddy.pool.unreferenced`).
         """
         account = await self._link.accounts.of(tenant)
-        await account.caught_up()
-        if reference not in account.blobs.get(sha256, {}):
-            return False
-        await account.withdraw(sha256, reference)
-        name = f"{tenant}/{sha256}"
-        if sha256 not in account.blobs and (known := await found(self._link, name)) is not None:
+        with account.held():
             await account.caught_up()
-            if sha256 not in account.blobs:
-                await removed(self._link, name, *known)
+            if reference not in account.blobs.get(sha256, {}):
+                return False
+            await account.withdraw(sha256, reference)
+            await take_away(self._link, tenant, sha256)
         return True
+
+    async def tend(self, tenant: str, sha256: str) -> None:
+        """End what a head that was killed had begun with a blob, and take it away where nobody refers to it."""
+        account = await self._link.accounts.of(tenant)
+        with account.held():
+            async with self._reserved(account, sha256, OWNER, MOST_BYTES) as reservation:
+                await reservation.grow(0)
+                await staying(self._link, account, sha256)
 
     async def fetch(self, tenant: str, sha256: str) -> Fetched:
         """The bytes of a blob.

@@ -89,9 +89,9 @@ class JobIndex:
         """Jobs of an array, by number."""
         return [int(row["id"]) for row in self._db.execute("SELECT id FROM job WHERE array = ? ORDER BY id", (array,))]
 
-    def without_outputs(self, numbers: Iterable[int]) -> list[int]:
-        """Of these jobs, those that have ended without success."""
-        query = "SELECT id FROM job WHERE id = ? AND final = 1 AND state != 'succeeded'"
+    def ended(self, numbers: Iterable[int]) -> list[int]:
+        """Of these jobs, those that have ended."""
+        query = "SELECT id FROM job WHERE id = ? AND final = 1"
         return [number for number in numbers if self._db.execute(query, (number,)).fetchone() is not None]
 
     def unfinished(self, tenant: str, array: int) -> list[int]:

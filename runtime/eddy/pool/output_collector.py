@@ -9,19 +9,22 @@ import datetime
 import json
 import re
 import time
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
 
 import structlog
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError
+from nats.js.kv import KeyValue
 
 from eddy.api.bodies_base import SHA256
 from eddy.core.errors import EddyError
-from eddy.pool.blob_writer import META_OF, PIECES_OF, found
+from eddy.pool.blob_writer import META_OF, PIECES_OF
 from eddy.pool.blobs import PoolBlobs
-from eddy.pool.byte_accounts import OWNER
+from eddy.pool.byte_accounts import GOING, OWNER, SETTLED_S
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
 from eddy.pool.mirror import Mirror
@@ -33,8 +36,6 @@ from eddy.pool.table import PoolJobs
 
 LOOK_S = 1.0
 """Wall seconds between two looks at jobs that have ended."""
-SETTLED_S = 3600.0
-"""Wall seconds after which what is on its way is nobody's any more: a client sends more often than that."""
 SWEEP_FIRST_S, SWEEP_S = 60.0, 86_400.0
 """Wall seconds after which a head that leads looks at all there is, and until it does so again."""
 PATIENCE_S = 10.0
@@ -89,72 +90,105 @@ class OutputCollector:
     async def tidy(self, job: PoolJob) -> None:
         """Remove what a job that has ended refers to, but its outputs."""
         account = await self._link.accounts.of(job.tenant)
+        await account.caught_up()  # what another head wrote before it heard that the job has ended
         left = account.of_jobs.get(str(job.id), set()) - job.output_blobs
         await let_go(self._blobs, self._lead.mirror, job.tenant, str(job.id), left)
 
     async def sweep(self) -> None:
-        """Look at all there is. What is whole and nobody refers to is its tenant's again; pieces that nothing names go,
-        and so does what was on its way and never came."""
-        known, coming = await self._references()
-        named, adopted = set[str](), list[tuple[str, str]]()
+        """Look at all there is. What is whole, and nobody ever referred to, is its tenant's; what nobody refers to any
+        more goes, and so do pieces that nothing names and what was on its way and never came."""
+        told, named = await self._entries(), set[str]()
         async with contextlib.aclosing(last_of_each(self._link.js, f"{META_OF}>")) as metas:
             async for message in metas:
                 info = _meta(message)
                 named.add(str(info.get("nuid")))
                 tenant, _, sha = str(info.get("name")).partition("/")
-                if not info.get("deleted") and _SHA.fullmatch(sha) and (tenant, sha) not in known:
-                    account = await self._link.accounts.of(tenant)
-                    await account.caught_up()  # it may have come since
-                    if sha not in account.blobs and await self._blobs.refer(tenant, sha, OWNER):
-                        adopted.append((tenant, sha))
+                if not info.get("deleted") and _SHA.fullmatch(sha) and not told.references.get((tenant, sha)):
+                    await self._adopt_or_remove(tenant, sha, (tenant, sha) in told.references)
         old = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=SETTLED_S)
         async with contextlib.aclosing(last_of_each(self._link.js, f"{PIECES_OF}>", headers_only=True)) as pieces:
             async for message in pieces:
                 nuid = message.subject.removeprefix(PIECES_OF)
                 if nuid not in named and message.metadata.timestamp < old:
                     await self._link.js.purge_stream(STORE, subject=message.subject)
-        for (tenant, sha, reference), (revision, at) in coming.items():
+        for (tenant, sha, reference), (revision, at) in told.coming.items():
             if at is not None and at < old:
                 await (await self._link.accounts.of(tenant)).withdraw(sha, reference, revision)
-        await self._of_jobs_that_ended(known)
-        await asyncio.sleep(LOOK_S)
-        for tenant, sha in adopted:  # one may have been about to go, as nobody referred to it
-            if await found(self._link, f"{tenant}/{sha}") is None:
-                await (await self._link.accounts.of(tenant)).withdraw(sha, OWNER)
+                await self._blobs.tend(tenant, sha)
+        for tenant, sha in told.going:
+            await self._blobs.tend(tenant, sha)
+        await self._of_jobs_that_ended(told)
 
-    async def _references(
-        self,
-    ) -> tuple[dict[tuple[str, str], set[str]], dict[tuple[str, str, str], tuple[int, datetime.datetime | None]]]:
-        """All there are, by tenant and blob, and those of blobs on their way: revision and date of each."""
-        known: dict[tuple[str, str], set[str]] = {}
-        coming: dict[tuple[str, str, str], tuple[int, datetime.datetime | None]] = {}
-        async with contextlib.aclosing(entries(self._link.accounts.bucket)) as told:
-            async for entry in told:
+    async def _adopt_or_remove(self, tenant: str, sha: str, was_referred_to: bool) -> None:
+        """A blob of which no reference was found is its tenant's, unless somebody gave it up, or pieces of it are lost.
+
+        Entries by which references were given up are there for an hour: a blob that was to go, and did not, is found by
+        its own entry after that.
+        """
+        account = await self._link.accounts.of(tenant)
+        await account.caught_up()  # it may have come since
+        if sha in account.blobs:
+            return
+        if was_referred_to or not await self._blobs.refer(tenant, sha, OWNER):
+            await self._blobs.tend(tenant, sha)
+
+    async def _entries(self) -> _Entries:
+        told = _Entries()
+        async with contextlib.aclosing(entries(self._link.accounts.bucket)) as all_there_are:
+            async for entry in all_there_are:
                 if entry is None:
                     break
-                tenant, _, rest = entry.key.partition(".")
-                sha, _, reference = rest.partition(".")
-                coming.pop((tenant, sha, reference), None)
-                if entry.operation is not None:
-                    known.get((tenant, sha), set()).discard(reference)
-                    continue
-                known.setdefault((tenant, sha), set()).add(reference)
-                if b'"coming"' in (entry.value or b""):
-                    created = entry.created if isinstance(entry.created, datetime.datetime) else None
-                    coming[tenant, sha, reference] = int(entry.revision or 0), created
-        return {blob: references for blob, references in known.items() if references}, coming
+                told.take(entry)
+        return told
 
-    async def _of_jobs_that_ended(self, known: dict[tuple[str, str], set[str]]) -> None:
-        """Of jobs that failed or were cancelled while nobody led."""
-        mirror = self._lead.mirror
-        numbers = {int(reference) for references in known.values() for reference in references if reference.isdecimal()}
-        for number in mirror.index.without_outputs(numbers):
+    async def _of_jobs_that_ended(self, told: _Entries) -> None:
+        """Of jobs that ended while nobody led, or whose boards were late."""
+        of_jobs: defaultdict[int, set[str]] = defaultdict(set)
+        for (_, sha), references in told.references.items():
+            for reference in references:
+                if reference.isdecimal():
+                    of_jobs[int(reference)].add(sha)
+        for number in self._lead.mirror.index.ended(of_jobs):
             with contextlib.suppress(EddyError):
-                await self.tidy(await self._table.job(number))
+                if not of_jobs[number] <= (job := await self._table.job(number)).output_blobs:
+                    await self.tidy(job)
+
+
+@dataclass
+class _Entries:
+    """Who refers to what.
+
+    Attributes:
+        references: By tenant and blob; none, where all were given up lately.
+        coming: Of blobs on their way: revision and date of each.
+        going: Blobs that are about to be taken away.
+    """
+
+    references: defaultdict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    coming: dict[tuple[str, str, str], tuple[int, datetime.datetime | None]] = field(default_factory=dict)
+    going: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, entry: KeyValue.Entry) -> None:
+        """An entry is there, or was there and was taken back."""
+        tenant, _, rest = entry.key.partition(".")
+        sha, _, reference = rest.partition(".")
+        references = self.references[tenant, sha]
+        references.discard(reference)
+        self.coming.pop((tenant, sha, reference), None)
+        if entry.operation is not None:
+            return
+        if reference.startswith(GOING):
+            self.going.add((tenant, sha))
+            return
+        references.add(reference)
+        if b'"coming"' in (entry.value or b""):
+            created = entry.created if isinstance(entry.created, datetime.datetime) else None
+            self.coming[tenant, sha, reference] = int(entry.revision or 0), created
 
 
 async def let_go(blobs: PoolBlobs, mirror: Mirror, tenant: str, reference: str, shas: Iterable[str]) -> None:
-    """Have a job refer to blobs no more. What another job needs, as its input, is the tenant's then."""
+    """Have a job refer to blobs no more. What another job needs, as its input, is the tenant's then. All of the
+    tenant's entries are known here."""
     for sha in sorted(shas):
         if mirror.inputs.needs(tenant, sha):
             await blobs.refer(tenant, sha, OWNER)

@@ -81,5 +81,5 @@ async def _remove_bytes(parts: HeadParts, name: str) -> None:
     account = await parts.link.accounts.of(name)
     await account.caught_up()
     for sha, references in list(account.blobs.items()):
-        for reference in list(references):
+        for reference in [each for each in references if account.refers(sha, each)]:
             await parts.blobs.release(name, sha, reference)
