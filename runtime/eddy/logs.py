@@ -62,8 +62,8 @@ class Outlet(io.RawIOBase):
         self.patience_s: float | None = None
         self.lost = 0
         self._unsaid, self._why, self._torn = 0, "", False
-        self._writing = threading.RLock()
-        """Lines of several threads must not run into each other."""
+        self.writing = threading.RLock()
+        """Held for all of what is written at once: lines of several threads must not run into each other."""
 
     def fileno(self) -> int:
         """The descriptor."""
@@ -80,7 +80,7 @@ class Outlet(io.RawIOBase):
     def write(self, data: Any) -> int:
         """Write all of some bytes, or drop what is not taken of them; answers how many there were."""
         whole = bytes(data)
-        with self._writing:
+        with self.writing:
             left = memoryview(whole)
             try:
                 self._begin()
@@ -124,6 +124,31 @@ class Outlet(io.RawIOBase):
         self._why = error.strerror or str(error)
 
 
+class OutletText(io.TextIOWrapper):
+    """Text that goes to an outlet. Each write comes out whole, however long it is: `TextIOWrapper` alone gives it on in
+    parts, and those of several threads mix.
+
+    Args:
+        outlet: Where to.
+        encoding: Of the text.
+    """
+
+    def __init__(self, outlet: Outlet, encoding: str) -> None:
+        self._writing = outlet.writing
+        buffered = io.BufferedWriter(outlet, _BUFFER_BYTES)
+        super().__init__(buffered, encoding, "backslashreplace", line_buffering=True)
+
+    def write(self, text: str) -> int:
+        """Write a text; answers how many characters it has."""
+        with self._writing:
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Give on what is kept."""
+        with self._writing:
+            super().flush()
+
+
 def _ready(descriptor: int, wait_s: float | None) -> bool:
     """Whether something can be written, or an error be had, within so many wall seconds."""
     poll = select.poll()
@@ -135,6 +160,8 @@ _guards: dict[int, tuple[Outlet, TextIO]] = {}
 """What is written through, by descriptor."""
 _lost_elsewhere = 0
 """Records that could not be written to a stream that somebody has put in the place of standard error."""
+_writing_elsewhere = threading.RLock()
+"""Held by who writes to such a stream."""
 
 
 def open_streams() -> None:
@@ -191,9 +218,7 @@ def _guarded(stream: TextIO | None, descriptor: int) -> TextIO:
             with contextlib.suppress(OSError):
                 stream.flush()
         outlet, encoding = Outlet(descriptor, says=descriptor == _ERROR), "utf-8" if stream is None else stream.encoding
-        buffered = io.BufferedWriter(outlet, _BUFFER_BYTES)
-        wrapped = io.TextIOWrapper(buffered, encoding, "backslashreplace", line_buffering=True)
-        _guards[descriptor] = outlet, wrapped
+        _guards[descriptor] = outlet, OutletText(outlet, encoding)
     return _guards[descriptor][1]
 
 
@@ -250,10 +275,16 @@ def write(values: Mapping[str, Any]) -> None:
 
 
 def write_rendered(text: str) -> None:
-    """Write a line to standard error, as that is when something is said. It raises nothing."""
+    """Write a line to standard error, as that is when something is said. It raises nothing.
+
+    It is one write, with its end: `print` writes that for itself, and the line of another thread comes between.
+    """
     global _lost_elsewhere
+    stream = sys.stderr
     try:
-        print(text, file=sys.stderr, flush=True)
+        with contextlib.nullcontext() if isinstance(stream, OutletText) else _writing_elsewhere:
+            stream.write(f"{text}\n")
+            stream.flush()
     except (OSError, ValueError):
         _lost_elsewhere += 1
 

@@ -66,6 +66,9 @@ async def _answers(server: Any, headers: dict[str, str]) -> list[Any]:
         for body in bodies:
             sent = {"Content-Type": "application/json", **headers}
             found.append((body, await client.post("/v1/jobs?dry_run=true", content=body, headers=sent)))
+        for kind in ("", "text/plain", "application/x-www-form-urlencoded", "application/problem+json"):
+            sent = {"Content-Type": kind, **headers}
+            found.append((kind, await client.post("/v1/jobs?dry_run=true", content=BODY, headers=sent)))
         found.append(("method", await client.put("/v1/jobs", content=BODY, headers=headers)))
         found.append(("schema", await client.get("/openapi.json")))
     return [
@@ -83,4 +86,4 @@ async def test_it_answers_as_a_route_of_fastapi(
     monkeypatch.setattr(jobs, "FrequentRoute", JsonRoute)
     assert planned == await _answers(start(), headers)
     found = {status for _, status, _, _ in planned}
-    assert found == ({200, 202, 400, 405, 422, 429} if not headers else {200, 400, 401, 405, 422})
+    assert found == ({200, 202, 400, 405, 415, 422, 429} if not headers else {200, 400, 401, 405, 415, 422})

@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from eddy.api import log_lines
 def opened(descriptor: int) -> tuple[logs.Outlet, io.TextIOWrapper]:
     outlet = logs.Outlet(descriptor, says=True)
     outlet.patience_s = 0.01
-    return outlet, io.TextIOWrapper(io.BufferedWriter(outlet), "utf-8", "backslashreplace", line_buffering=True)
+    return outlet, logs.OutletText(outlet, "utf-8")
 
 
 @pytest.fixture
@@ -227,3 +228,36 @@ def test_records_are_counted_where_another_stream_is_in_the_place_of_ours(
     logging.getLogger("x").info("two")
     structlog.reset_defaults()
     assert logs.lost_lines() == before + 2
+
+
+MANY_THREADS = """
+import sys, threading
+from eddy import logs
+logs.open_streams()
+logs.guard_server()
+if len(sys.argv) > 1:
+    sys.stderr = open(2, "w", closefd=False)
+LENGTHS = (1, 30, 9000, 70_000)
+
+def write(name):
+    for number in range(60):
+        text = str(number) + name * LENGTHS[number % 4]
+        logs.write_rendered(f"<{text}\\n{text}\\n{text}>")
+
+threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+sys.setswitchinterval(1e-5)
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""
+
+
+@pytest.mark.parametrize("elsewhere", [[], ["elsewhere"]])
+def test_records_of_several_threads_are_whole(tmp_path: Path, elsewhere: list[str]) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        subprocess.run([sys.executable, "-c", MANY_THREADS, *elsewhere], check=True, stderr=log)
+    whole = (tmp_path / "log").read_text()
+    found = re.findall(r"<(\d+)([a-d])\2*\n\1\2+\n\1\2+>\n", whole)
+    assert re.sub(r"<(\d+)([a-d])\2*\n\1\2+\n\1\2+>\n", "", whole) == ""
+    assert len(set(found)) == len(found) == 240

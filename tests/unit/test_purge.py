@@ -169,6 +169,9 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
     for number in went[:-1]:
         with pytest.raises(UnknownCursor, match="some after it were removed"):
             store.events.check_known("ada", None, number, number)
+        with pytest.raises(UnknownCursor, match="some after it were removed"):
+            store.events.check_known(None, None, number, number)
+    store.events.check_known(None, None, seen, seen)
     for event in later:
         store.events.check_known("ada", None, event.seq, event.seq)
     theirs_seen = store.events.of("grace", None)[0].seq

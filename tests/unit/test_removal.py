@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sqlite3
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.jobs import JobState
 from eddy.core.tenants import TenantRecord
 from eddy.store import Store
+from eddy.store.database import Database
 from purge_kit import (
     DATABASE,
     KEEP_NAME,
@@ -20,6 +22,7 @@ from purge_kit import (
     furnish,
     ids,
     killed_at,
+    left_of,
     rows_with,
     secret_of,
     settle,
@@ -150,3 +153,98 @@ def test_a_process_that_ends_anywhere_leaves_the_rest_to_the_next(
             assert {table for table, _ in rows_with(path, "adelheid")} == set(KEEP_NAME)
             assert files_with(path.parent, "adelheid") == set()
     assert moment > 20, "there were as many moments"
+
+
+def test_a_job_that_ends_while_others_of_its_rows_go_is_not_left(path: Path) -> None:
+    store = Store(path)
+    store.tenants.put(TenantRecord("ada", "hash"))
+    record = submit(store, "ada")
+    for number in range(60):
+        data = f"blob {number}".encode()
+        store.blobs.put("ada", hashlib.sha256(data).hexdigest(), data)
+    assert store.removal.begin("ada", cancel=True) == [record.id]
+    for step, _ in enumerate(store.removal.steps("ada")):
+        if step == 1:  # its jobs were looked at, its blobs go
+            end(store, record, JobState.CANCELLED, out=b"secret", ago_s=0.0)
+    assert store.tenants.leaving() == ("ada",), "a job of it is there"
+    assert settle(store, "ada")
+    assert left_of(path, record.id) == set()
+    assert {table for table, _ in rows_with(path, "ada")} == {"removed"}
+
+
+@pytest.mark.parametrize("late", ["event", "held", "label", "idempotency", "purged_to", "epoch", "lags", "partial"])
+def test_what_comes_late_keeps_a_tenant_from_being_gone(path: Path, monkeypatch: pytest.MonkeyPatch, late: str) -> None:
+    store = Store(path)
+    furnish(store, "adelheid")
+    other = furnish(store, "grace")[0]
+    finished(store, "adelheid")
+    emptied = Database.empty_log
+
+    def come(db: Database) -> bool:
+        monkeypatch.undo()
+        if late == "partial":
+            (path.parent / "blobs/incoming").mkdir(exist_ok=True)
+            (path.parent / f"blobs/incoming/adelheid.{'0' * 64}.part").touch()
+        else:
+            with db.transaction() as transaction:
+                statement, *more = LATE[late]
+                transaction.execute(statement, [other if value == "job" else value for value in more])
+        return emptied(db)
+
+    monkeypatch.setattr(Database, "empty_log", come)
+    store.removal.begin("adelheid", cancel=True)
+    assert not settle(store, "adelheid")
+    assert settle(store, "adelheid")
+    assert rows_with(path, "adelheid") == set(KEEP_NAME.items())
+    assert files_with(path.parent, "adelheid") == set()
+
+
+LATE: dict[str, tuple[str, ...]] = {
+    "event": ("INSERT INTO event (job, tenant, at_s, what) VALUES (?, ?, 1.0, 'log')", "job", "adelheid"),
+    "held": ("INSERT OR REPLACE INTO held VALUES (?, ?, 1)", "job", "adelheid"),
+    "label": ("INSERT INTO label VALUES (?, 'a', 'b', 1, ?)", "adelheid", "job"),
+    "idempotency": ("INSERT INTO idempotency (tenant, key, body, job) VALUES (?, 'k', 'b', ?)", "adelheid", "job"),
+    "purged_to": ("INSERT INTO purged_to VALUES (?, 1)", "adelheid"),
+    "epoch": ("INSERT INTO epoch VALUES (99, ?)", '{"tenants":["adelheid"]}'),
+    "lags": ("INSERT INTO meta VALUES ('core_lags', ?)", '{"0":{"adelheid":1.0}}'),
+}
+"""What may be written of a tenant by who was let in before."""
+
+
+def test_outputs_whose_job_went_in_another_process_go_before_the_tenant_is_gone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(Store(path)) as store:
+        furnish(store, "adelheid")
+        finished(store, "adelheid")
+        store.removal.begin("adelheid")
+        next(store.removal.steps("adelheid"))
+    with contextlib.closing(Store(path)) as store:  # nobody sweeps
+        assert settle(store, "adelheid")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM result").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM purged").fetchone() == (0,)
+    assert files_with(path.parent, "adelheid") == set()
+
+
+@pytest.mark.parametrize("value", [None, "never"])
+def test_a_job_whose_row_does_not_say_when_it_ended_goes_too(path: Path, value: str | None) -> None:
+    store = Store(path)
+    furnish(store, "adelheid")
+    finished(store, "adelheid")
+    job = ids(store, "adelheid")[0]
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE job SET closed_us = ? WHERE id = ?", (value, job))
+        db.commit()
+    store.removal.begin("adelheid")
+    assert settle(store, "adelheid")
+    assert left_of(path, job) == set()
+
+
+def test_an_upload_that_begins_after_the_removal_leaves_no_file(path: Path) -> None:
+    store = Store(path)
+    store.tenants.put(TenantRecord("ada", "hash"))
+    store.removal.begin("ada")
+    with pytest.raises(Unauthorized), store.partials.adding("ada", "0" * 64, 0):
+        pass
+    assert files_with(path.parent, "ada") == set()

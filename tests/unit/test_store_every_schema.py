@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -80,3 +81,30 @@ def test_the_audit_log_of_an_upgraded_folder_is_whole(
         assert (done.exit_code, json.loads(done.stdout)["problems"]) == (0, []), done.output
         facts = {"from_schema": version, "to_schema": len(MIGRATIONS), "without_head": True}
         assert made == [("upgrade-data-folder", facts)]
+
+
+TIMES = '{"ended_unix_s":1e15,"ended_s":1e15,"submitted_unix_s":1e15,"application":"a"}'
+DAMAGED = {
+    "far": TIMES,
+    "long ago": TIMES.replace("1e15", "-1e15"),
+    "never": TIMES.replace("1e15", "1e400"),
+    "deep": "[" * 100_000,
+    "no text": "\xff",
+}
+
+
+@pytest.mark.parametrize("record", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_does_not_end_a_migration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    path = tmp_path / "eddy.sqlite3"
+    at(path, 2, monkeypatch)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE job SET record = CAST(? AS TEXT) WHERE id = 1", (record.encode("latin-1"),))
+        db.commit()
+    with closing(Store(path)) as store:
+        assert sum(store.jobs.tally.ended().values()) == 3
+        assert 2 in [job.id for job in store.jobs.page(None)]
+    with closing(sqlite3.connect(path)) as db:
+        ((closed_us,),) = db.execute("SELECT closed_us FROM job WHERE id = 1").fetchall()
+    assert abs(closed_us / 1e6 - time.time()) < 600, "as if it had ended now"

@@ -11,7 +11,7 @@ import structlog
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
-from eddy.api import openapi, problems
+from eddy.api import frequent, openapi, problems
 from eddy.api.clock_watch import JumpWatch, watch_clock
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
@@ -124,10 +124,8 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(Figures(context))
     problems.install(app)
-    frequent, *others = routers(context.kinds)
-    app.router.routes[:0] = (
-        frequent.routes
-    )  # the application's own: one that is included is searched twice for a request
+    most_asked, *others = routers(context.kinds)
+    frequent.install(app, most_asked)
     for router in others:
         app.include_router(router)
     dashboard.install(app)

@@ -79,8 +79,7 @@ class Purging:
         context = self._context
         if context.hypervisor.price is not None:
             context.hypervisor.price.history.forget(tenant)
-        jobs = context.store.jobs.tally
-        for job in jobs.oldest(tenant, jobs.of(tenant)):
+        for job in await anyio.to_thread.run_sync(context.store.jobs.unfinished_of, tenant):
             with anyio.move_on_after(CANCEL_S):
                 try:
                     await context.hypervisor.cancel(tenant, job)

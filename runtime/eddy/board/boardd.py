@@ -9,11 +9,10 @@ cause `BOARD_RESTARTED`.
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eddy import signals
+from eddy import logs, signals
 from eddy.board.boardd_server import SOCKET_MODE, ensure_unused
 from eddy.board.boardd_server import Boardd as Boardd
 from eddy.board.boardd_server import listen as listen
@@ -133,4 +132,4 @@ def _alone_in(notary: Path, beside: Path) -> Iterator[None]:
 
 
 def _to_stderr(message: str) -> None:
-    print(f"eddy: {message}", file=sys.stderr, flush=True)
+    logs.write_rendered(f"eddy: {message}")  # whole: several connections say something at once

@@ -38,6 +38,8 @@ CREATE INDEX label_of_anybody ON label (name, value, submitted_us, job)
 """
 _STEP = 500
 """Jobs whose records are read at once."""
+_MOST_S = 1e10
+"""A time beyond that is a damaged one; some do not even fit a column."""
 
 
 def jobs_in_order(db: sqlite3.Connection, _: Path) -> None:
@@ -51,7 +53,7 @@ def jobs_in_order(db: sqlite3.Connection, _: Path) -> None:
     last = 0
     while True:
         rows = db.execute(
-            "SELECT id, record, final FROM job WHERE id > ? ORDER BY id LIMIT ?", (last, _STEP)
+            "SELECT id, CAST(record AS BLOB), final FROM job WHERE id > ? ORDER BY id LIMIT ?", (last, _STEP)
         ).fetchall()
         if not rows:
             break
@@ -62,15 +64,22 @@ def jobs_in_order(db: sqlite3.Connection, _: Path) -> None:
         db.execute(statement)
 
 
-def _of_record(text: object, final: bool) -> tuple[int, str, int | None]:
-    """Submission, application and end from a record as text; of one that cannot be read, nothing."""
+def _of_record(text: Any, final: bool) -> tuple[int, str, int | None]:
+    """Submission, application and end from a record as it is kept; of one that cannot be read, nothing."""
     try:
-        body: dict[str, Any] = json.loads(str(text))
+        body: dict[str, Any] = json.loads(text)
         ended_us = _microseconds(float(body.get("ended_s") or 0.0)) if final else None
         return _microseconds(float(body["submitted_unix_s"])), str(body["application"]), ended_us
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return 0, "", 0 if final else None
 
 
 def _microseconds(seconds: float) -> int:
+    """Whole microseconds.
+
+    Raises:
+        OverflowError: They are those of no job.
+    """
+    if abs(seconds) > _MOST_S:
+        raise OverflowError(seconds)
     return round(seconds * 1e6)

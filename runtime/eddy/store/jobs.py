@@ -157,6 +157,11 @@ class JobTable:
         rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
         return tuple(self.legible(rows))
 
+    def unfinished_of(self, tenant: str) -> list[int]:
+        """Ids of a tenant's jobs that have not ended, oldest first, as their rows say it."""
+        rows = self._db.rows("SELECT id FROM job WHERE tenant = ? AND final = 0 ORDER BY id", tenant)
+        return [row["id"] for row in rows]
+
     def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
         """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
         return self.tally.by_tenant()

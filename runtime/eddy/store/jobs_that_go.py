@@ -30,6 +30,8 @@ ALTER TABLE new_result RENAME TO result
 _INDEX = "CREATE INDEX job_by_tenant_and_close ON job (tenant, closed_us, id) WHERE closed_us IS NOT NULL"
 _STEP = 500
 """Jobs whose records are read at once."""
+_MOST_UNIX_S = 1e10
+"""An end after the year 2286 is a damaged one; some do not even fit a column."""
 
 
 def jobs_that_go(db: sqlite3.Connection, _: Path) -> None:
@@ -56,6 +58,7 @@ def jobs_that_go(db: sqlite3.Connection, _: Path) -> None:
 def _closed_us(record: bytes, now_us: int) -> int:
     """When a job ended by wall time, as its record says; where it does not, it counts as if it had ended now."""
     try:
-        return round(float(json.loads(record)["ended_unix_s"]) * 1e6)
-    except (ValueError, KeyError, TypeError, OverflowError):
+        ended_s = float(json.loads(record)["ended_unix_s"])
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return now_us
+    return round(ended_s * 1e6) if 0 <= ended_s <= _MOST_UNIX_S else now_us

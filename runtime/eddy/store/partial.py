@@ -102,6 +102,7 @@ class Partials:
         Raises:
             Conflict: Something else is there; `details` has `offset`. Or somebody adds to it at this moment.
             QuotaExceeded: The tenant has as many partial blobs as it may.
+            Unauthorized: It has been removed; the request came before.
         """
         path = self._partial_path(tenant, sha256)
         with self._alone(path):
@@ -174,6 +175,10 @@ class Partials:
                 with self._alone(path):
                     self._forget(tenant, path)
 
+    def any_of(self, tenant: str) -> bool:
+        """Whether anything is being uploaded of a tenant."""
+        return any(whose == tenant for whose, _, _ in self._partials())
+
     def sweep(self) -> list[Path]:
         """Give up what nothing was added to for long; answers which."""
         gone = []
@@ -186,6 +191,7 @@ class Partials:
 
     def _begin(self, tenant: str, path: Path) -> PartialBlob:
         self.sweep()
+        self._ledger.book(tenant, 0)  # a file is named after its tenant: none may come for one that is removed
         files.make_folder(path.parent)
         with self._holding:  # nobody begins another between the count and the file
             count = sum(1 for whose, _, _ in self._partials() if whose == tenant)

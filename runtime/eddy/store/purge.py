@@ -95,6 +95,7 @@ class Purge:
         Raises:
             StorageFailed: It cannot be written.
         """
+        yield from self._finish()  # what an earlier process left of jobs that were gone
         place: Place | None = _FIRST
         while place is not None and (most is None or most > 0):
             gone, place = self._step(tenant, before_us, most, place, everything)

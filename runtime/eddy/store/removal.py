@@ -28,6 +28,8 @@ LAGS = "core_lags"
 _FOR_EVER_US = 1 << 62
 _SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
+_LATE = ("job", "event", *_SMALL)
+"""Tables in which nothing may stand of a tenant that is gone."""
 
 
 class Removal:
@@ -59,7 +61,7 @@ class Removal:
             Conflict: It has jobs that have not ended, and these are not to be cancelled.
         """
         with self._db.transaction() as db:
-            unfinished = self._jobs.tally.oldest(tenant, self._jobs.tally.of(tenant))
+            unfinished = self._jobs.unfinished_of(tenant)
             if unfinished and not cancel:
                 raise Conflict(
                     f"Tenant {tenant} has {len(unfinished)} jobs that have not ended: wait for them, or have them"
@@ -73,18 +75,19 @@ class Removal:
 
     def steps(self, tenant: str) -> Iterator[None]:
         """Remove what is left of a tenant, one transaction at each step; ends early where something of it is still at
-        work, to be begun again later.
+        work, or came meanwhile, to be begun again later.
 
         Raises:
             Conflict: One of its uploads is under way at this moment.
             StorageFailed: It cannot be written.
         """
+        self._close_damaged(tenant)
         for _ in self._purge.of(tenant, _FOR_EVER_US, everything=True):
             yield
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
             yield
         self._partials.drop_all(tenant)
-        if self._jobs.tally.of(tenant):
+        if self._db.row("SELECT 1 FROM job WHERE tenant = ? LIMIT 1", tenant) is not None:
             return
         while self._events(tenant):
             yield
@@ -97,8 +100,34 @@ class Removal:
             yield
         if self._db.empty_log():
             with self._db.transaction() as db:
+                if self._is_left(db, tenant):
+                    return
                 self._tenants.gone(db, tenant)
                 self._db.after_commit(lambda: self._blobs.ledger.forget(tenant))
+
+    def _close_damaged(self, tenant: str) -> None:
+        """Have jobs that have ended, and whose rows do not say when, go with the others."""
+        with self._db.transaction() as db:
+            db.execute(
+                "UPDATE job SET final = 1, closed_us = 0"
+                " WHERE tenant = ? AND final IS NOT 0 AND typeof(closed_us) != 'integer'",
+                (tenant,),
+            )
+
+    def _is_left(self, db: sqlite3.Connection, tenant: str) -> bool:
+        """Whether there is anything of a tenant, in a transaction: jobs end, and requests that were let in before are
+        answered, while others of its rows go. Only the rows say so, not what is counted in memory."""
+        for table in _LATE:
+            if db.execute(f"SELECT 1 FROM {table} WHERE tenant = ? LIMIT 1", (tenant,)).fetchone():
+                return True
+        lags = db.execute("SELECT value FROM meta WHERE key = ?", (LAGS,)).fetchone()
+        return (
+            db.execute("SELECT 1 FROM purged LIMIT 1").fetchone() is not None  # outputs, of whom is not known any more
+            or db.execute("SELECT 1 FROM epoch WHERE instr(body, ?) > 0 LIMIT 1", (json.dumps(tenant),)).fetchone()
+            is not None
+            or (lags is not None and json.dumps(tenant) in lags["value"])
+            or self._partials.any_of(tenant)
+        )
 
     def _events(self, tenant: str) -> int:
         """Remove some events of jobs that are gone; answers how many."""
