@@ -186,7 +186,7 @@ class Partials:
 
     def _begin(self, tenant: str, path: Path) -> PartialBlob:
         self.sweep()
-        files.make_folder(path.parent)
+        files.make_folder(path.parent, self._blobs.folder.parent)
         with self._holding:  # nobody begins another between the count and the file
             count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
             if count >= MOST:
