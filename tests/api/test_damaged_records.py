@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -142,6 +143,75 @@ async def test_blobs_accounts_and_the_audit_log_are_listed(server: Any) -> None:
         fresh = await server.put(b"other")
         answer = await client.get(f"/v1/blobs/{fresh}")
         assert answer.content == b"other"
+
+
+LISTS = (
+    "/v1/jobs", "/v1/blobs", "/v1/usage", "/v1/quota", "/v1/overview", "/v1/events?last=100&follow=false", "/v1/slots",
+    "/v1/apps", "/v1/keys", "/v1/market", "/v1/arrays",
+)  # fmt: skip
+FOR_OPERATORS = ("/v1/admin/tenants", "/v1/admin/tenants/ada", "/v1/admin/keys", "/v1/admin/audit", "/metrics")
+HUGE = (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "usage SET unit = 'nonsense' WHERE slot = 0",
+        "usage SET unit = '' WHERE slot = 0",
+        "usage SET day = '2026-02-30' WHERE slot = 0",
+        "usage SET ns = -5 WHERE slot = 0",
+        f"usage SET ns = {HUGE} WHERE slot = 0",
+        "usage SET slot = -1 WHERE slot = 0",
+        "blob SET sha256 = '-7'",
+        "blob SET sha256 = ''",
+        f"blob SET sha256 = {NO_TEXT}",
+        "blob SET sha256 = x'01'",
+        f"blob SET bytes = {HUGE}",
+        "event SET at_s = -1e308 WHERE seq = 1",
+        "event SET started_s = -1e308, slot = 0 WHERE seq = 2",
+        "event SET slot = -5, started_s = 0 WHERE seq = 2",
+        "event SET job = 99 WHERE seq = 1",
+        "event SET tenant = 'nobody' WHERE seq = 1",
+        "result SET item = -1",
+        f"result SET bytes = {HUGE}",
+        f"result SET place = {HUGE}",
+        "slot SET slot = -1",
+        "slot SET snapshot = '{}'",
+        f"job SET submitted_us = -{HUGE}",
+        f"job SET ended_us = {HUGE}",
+        f"job SET closed_us = {HUGE}",
+        f"job SET cancel = {HUGE}",
+        "job SET array = -1",
+        "job SET record = json_set(record, '$.submitted_unix_s', 1e300, '$.ended_unix_s', -1e300)",
+        "job SET record = json_set(record, '$.batch', 4611686018427387904)",
+        "job SET record = json_set(record, '$.asked.labels', json('{\"a b\": \"\"}'))",
+        "job SET record = json_set(record, '$.priority', -7)",
+        "job SET record = json_set(record, '$.held_by', 'nonsense')",
+        "job SET record = json_set(record, '$.kind', 'nonsense')",
+    ],
+)
+async def test_every_list_goes_on_beside_a_value_that_makes_no_sense(server: Any, change: str) -> None:
+    blob = await server.put(b"whole")
+    (job, *_) = await three(server)
+    server.store.usage.add([UsageRow(day_of(time.time()), "ada", slot, "slot", 5) for slot in range(2)], {})
+    with server.store._db.transaction() as db:
+        db.execute("INSERT OR REPLACE INTO slot VALUES (0, '{}')")
+        table, which = change.split()[0], ""
+        if " WHERE " not in change:
+            which = {"blob": f" WHERE sha256 = '{blob}'", "job": f" WHERE id = {job}", "slot": ""}.get(
+                table, f" WHERE job = {job}"
+            )
+        assert db.execute(f"UPDATE {change}{which}").rowcount == 1
+    for who in ("ada", "operator"):
+        async with server.client(who) as client:
+            for path in (*LISTS, *(FOR_OPERATORS if who == "operator" else ())):
+                answer = await client.get(path)
+                assert answer.status_code < 500 or answer.json()["code"] != "internal", (path, answer.text)
+                assert answer.status_code in (200, 404, 405, 503), (path, answer.text)
+            for path in ("", "/explain", "/outputs/result", "/log", "/events"):
+                answer = await client.get(f"/v1/jobs/{job}{path}")
+                assert answer.status_code < 500 or "damaged" in answer.json()["code"], (path, answer.text)
+            assert (await client.get("/readyz")).status_code == 200
 
 
 async def test_what_retention_cannot_say_it_leaves(server: Any) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from unittest.mock import patch
 
 import pytest
 from eddy.cli.main import app
-from eddy.core.errors import NotFound, StorageDamaged
+from eddy.core.errors import Conflict, NotFound, StorageDamaged
 from eddy.pool import admission as module
 from eddy.pool.admission import HEADS, Place, PoolAdmission
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
@@ -125,6 +126,78 @@ def test_a_key_that_is_revoked_while_the_server_is_down_is_out_when_it_starts(tm
     PoolAdmission(tmp_path).revoke("b1")
     with NatsServer(tmp_path, port=server.port).running():
         assert not admits(access, "127.0.0.1", server.port, WAIT_S)
+
+
+def test_a_server_ends_with_who_started_it(tmp_path: Path) -> None:
+    """An orphan would go on with its configuration, and keep the next one from starting."""
+    with pool_up("--data", "pool", cwd=tmp_path) as up:
+        place = Place((tmp_path / "pool").resolve(), "127.0.0.1", 0)
+        number = place.process()
+        assert number is not None
+        up.kill()
+        deadline = time.monotonic() + WAIT_S
+        while place.process() is not None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    with pool_up("--data", "pool", cwd=tmp_path) as up:
+        assert place.process() not in (None, number)
+
+
+def test_a_server_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    thread = threading.Thread(target=server.start)
+    thread.start()
+    thread.join(WAIT_S)
+    try:
+        time.sleep(0.5)
+        assert server.process.poll() is None
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("other_port", [False, True])
+def test_an_orphan_is_named_and_its_configuration_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_port: bool
+) -> None:
+    monkeypatch.setattr("eddy.pool.nats_server.ENDS_S", 0.1)
+    with NatsServer(tmp_path).running() as server:
+        number = server.process.pid
+        assert server._hold is not None
+        server._hold.release()  # as the kernel does where who has it is killed
+        server._hold = None
+        before = server.config.read_bytes()
+        port = server.port + other_port
+        told = eddy("up", "--data", str(tmp_path), "--port", str(port), "--store-bytes", str(1 << 30))
+        assert told.exit_code != 0
+        assert f"process {number}" in told.output.replace("\n", " ")
+        assert f"kill {number}" in told.output
+        assert server.config.read_bytes() == before
+        with Stolen(server.admission.admit("b1")) as thief:
+            assert eddy("revoke", "b1", "--data", str(tmp_path)).exit_code == 0
+            assert thief.is_out()
+
+
+def test_who_cannot_listen_leaves_the_configuration_as_it_is(tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "one").running() as server:
+        pass
+    before = server.config.read_bytes()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", server.port))
+        other.listen()
+        with pytest.raises(Conflict, match="cannot listen"):
+            NatsServer(tmp_path / "one", port=server.port, store_bytes=1 << 20).start()
+    assert server.config.read_bytes() == before
+
+
+def test_a_key_is_out_beside_a_file_with_another_bound_of_the_store(tmp_path: Path) -> None:
+    """A server that runs reads no file that lowers it."""
+    with NatsServer(tmp_path).running() as server, Stolen(server.admission.admit("b1")) as thief:
+        text = json.loads(server.config.read_text())
+        text["jetstream"]["max_file_store"] //= 2
+        server.config.write_text(json.dumps(text))
+        with patch.object(module, "READ_AGAIN_S", 10.0):
+            PoolAdmission(tmp_path).revoke("b1")
+        assert thief.is_out()
 
 
 class Killed(BaseException):

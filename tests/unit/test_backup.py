@@ -18,6 +18,7 @@ from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.operator import see_to_operator
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, InvalidRequest, StorageDamaged, StorageFailed, StorageFull
+from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store, backup
@@ -39,6 +40,8 @@ class Serving:
         self.store = Store(self.data.database)
         self.hasher = KeyHasher(load_secret(self.data.secret, self.data.first_start))
         see_to_operator(self.store, self.hasher, self.data)
+        if self.data.first_start:
+            self.store.tenants.put(TenantRecord(TENANT))
         self.data.settle()
         self.engine = Engine(model_board(), POLICIES["fcfs"](), self.store, {CHAIN.name: CHAIN}, MODULES)
         self.engine.start()

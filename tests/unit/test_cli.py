@@ -129,7 +129,7 @@ def test_doctor_reports_every_check_and_fails_without_a_server(tmp_path: Path) -
     assert set(checks) == extras | machine | {"profile", "builds", "data", "data room", "port", "server", "clock"}
     assert not checks["server"]["ok"]
     assert checks["python"]["ok"]
-    assert all(entry["advice"] for entry in checks.values() if not entry["ok"])
+    assert all(bool(entry["advice"]) != entry["ok"] for entry in checks.values())
 
 
 def test_doctor_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(os, "fsync", lambda _: None)
         at = Serving(path)
         store = at.store
+        store.tenants.put(TenantRecord(TENANT))
         store.tenants.put(TenantRecord("grace", at.sign("grace's key"), attributes={"weight": 2}))
         store.keys.put(ApiKey("k1", "grace", at.sign("another"), KeyScope.READ, "for looking", time.time()))
         put(store, "grace", b"hers")
@@ -280,7 +281,8 @@ def test_a_backup_names_what_is_damaged_and_has_the_rest(data: Path, tmp_path: P
     run = CliRunner().invoke
     done = run(app, ["backup", str(tmp_path / "backup"), "--data", str(data), "--json"])
     named = json.loads(done.stdout)["damaged"]
-    assert (done.exit_code, len(named)) == (1, 2 if table == "result" else 1), "an output lacks the part too"
+    # An output lacks the part too, and both keys of a tenant name one that is not there.
+    assert (done.exit_code, len(named)) == (1, {"result": 2, "tenant": 3}.get(table, 1))
     assert all("is damaged" in each for each in named)
     (check,) = [each for each in findings(data) if each[0] == "records"]
     assert (check[1], named[0] in check[2] or table == "result") == (False, True)
@@ -291,6 +293,97 @@ def test_a_backup_names_what_is_damaged_and_has_the_rest(data: Path, tmp_path: P
     at.run()
     all_there(at.store, table)
     at.close()
+
+
+HUGE = 4611686018427387904
+NONSENSE = [
+    "api_key SET hash = 'nonsense' WHERE id = 'k1'",
+    "api_key SET tenant = 'nobody' WHERE id = 'k1'",
+    "blob SET sha256 = '-7'",
+    f"blob SET bytes = {HUGE}",
+    f"result SET bytes = {HUGE} WHERE job = 1",
+    f"result SET place = {HUGE} WHERE job = 1",
+    "result SET item = -1 WHERE job = 2",
+    "result SET job = 99 WHERE job = 2",
+    "held SET job = 99",
+    "held SET tenant = 'grace'",
+    "held SET bytes = -5",
+    "program SET job = 99",
+    "event SET job = 99 WHERE seq = 1",
+    "event SET tenant = 'grace' WHERE seq = 1",
+    "job SET tenant = 'nobody', record = replace(record, '\"alice\"', '\"nobody\"') WHERE id = 2",
+    "tenant SET max_jobs = -1 WHERE id = 'grace'",
+    "tenant SET max_blob_bytes = -1 WHERE id = 'grace'",
+    "slot SET slot = -1 WHERE slot = 0",
+    "usage SET unit = 'nonsense'",
+    "usage SET unit = ''",
+    "usage SET ns = -5",
+    f"usage SET ns = {HUGE}",
+    "usage SET slot = -1 WHERE slot = 0",
+    "usage SET day = '2026-02-30'",
+    "usage SET day = ''",
+]
+"""What each column may hold, and was never written there."""
+
+
+@pytest.mark.parametrize("change", NONSENSE)
+def test_a_value_that_makes_no_sense_is_passed_over_and_named(data: Path, tmp_path: Path, change: str) -> None:
+    table = change.split()[0]
+    with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3", isolation_level=None)) as db:
+        tenants = {"blob": "grace", "usage": TENANT}
+        where = f" WHERE tenant = '{tenants[table]}'" if table in tenants and " WHERE " not in change else ""
+        assert db.execute(f"UPDATE {change}{where}").rowcount >= 1
+    done = CliRunner().invoke(app, ["backup", str(tmp_path / "backup"), "--data", str(data), "--json"])
+    named = json.loads(done.stdout)["damaged"]
+    assert done.exit_code == 1
+    assert any("the record of" in each and "is damaged" in each for each in named), named
+    assert sorted(examine_folder(data / "eddy.sqlite3", data / "secret")) == sorted(named)
+    at = Serving(data)
+    asked(at.store)
+    assert at.store.problem is None
+    at.submit(salt=9)
+    at.run()
+    at.close()
+
+
+@pytest.mark.parametrize("table", ["blob", "result"])
+def test_a_size_that_no_disk_has_room_for_keeps_nobody_from_a_backup(data: Path, tmp_path: Path, table: str) -> None:
+    with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3", isolation_level=None)) as db:
+        db.execute(f"UPDATE {table} SET bytes = {1 << 49}")
+    done = CliRunner().invoke(app, ["backup", str(tmp_path / "backup"), "--data", str(data), "--json"])
+    assert done.exit_code == 1
+    assert all("is damaged" in each for each in json.loads(done.stdout)["damaged"])
+    assert (tmp_path / "backup" / "eddy.sqlite3").exists()
+
+
+def test_sums_that_are_too_large_keep_no_server_from_starting(data: Path) -> None:
+    most = (1 << 63) - 1
+    with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3", isolation_level=None)) as db:
+        for table, column in (("blob", "bytes"), ("held", "bytes"), ("usage", "ns"), ("result", "bytes")):
+            db.execute(f"UPDATE {table} SET {column} = {most}")
+        db.execute("INSERT INTO blob SELECT tenant, replace(sha256, 'a', 'b'), bytes FROM blob")
+    at = Serving(data)
+    asked(at.store)
+    assert at.store.retention.kept_bytes >= 0
+    at.close()
+
+
+def test_blobs_with_damaged_names_are_on_the_first_page(data: Path) -> None:
+    with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
+        for each in (b"a", b"b", b"c"):
+            put(store, "grace", each)
+        with store._db.transaction() as db:
+            (least,) = db.execute("SELECT min(sha256) FROM blob WHERE tenant = 'grace'").fetchone()
+            db.execute("UPDATE blob SET sha256 = '-7' WHERE sha256 = ?", (least,))
+        first = store.blobs.page("grace", "", 1)
+        assert (first.damaged, len(first.blobs)) == (("-7",), 1)
+        found, after = list(first.blobs), first.following
+        while after is not None:
+            page = store.blobs.page("grace", after, 1)
+            assert page.damaged == ()
+            found, after = [*found, *page.blobs], page.following
+        assert len(found) == 3
+        assert store.damage.counts()["blob"] == 1
 
 
 def test_every_table_is_vouched_for() -> None:
@@ -449,7 +542,7 @@ def test_a_damaged_tenant_is_not_unknown_and_is_added_again(data: Path) -> None:
     assert damage(data / "eddy.sqlite3", "tenant", "attributes", "'{'")
     at = Serving(data)
     tenants, hers = at.store.tenants, at.sign("grace's key")
-    assert (tenants.damaged, [each.id for each in tenants.all()]) == ({"grace"}, ["operator"])
+    assert (tenants.damaged, [each.id for each in tenants.all()]) == ({"grace"}, [TENANT, "operator"])
     with pytest.raises(RecordDamaged, match="tenant grace"):
         tenants.get("grace")
     tenants.put(TenantRecord("grace", at.sign("new")))

@@ -71,6 +71,11 @@ VIEWS: Mapping[str, KindView] = {
 """Those that every server has, by name."""
 
 
+def unknown_view(name: str) -> KindView:
+    """How a job looks whose kind this server does not take: one of a server that takes it, or damaged."""
+    return KindView(name, "A job", frozenset(), lingers=False, logs=False, outputs=lambda *_: ())
+
+
 def views_with(more: Iterable[KindView]) -> Mapping[str, KindView]:
     """Every kind's view by name: those of `VIEWS`, and `more`.
 

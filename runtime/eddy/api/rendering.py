@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from eddy.api.estimates import estimate_answer
-from eddy.api.kinds import VIEWS, KindView
+from eddy.api.kinds import VIEWS, KindView, unknown_view
 from eddy.api.schemas import (
     App,
     Buffer,
@@ -51,7 +51,7 @@ def job_answer(
 ) -> Job:
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for,
     `numbers` what jobs are told as, `everyone` whether its place counts everyone's jobs."""
-    view = kinds[record.kind]
+    view = kinds.get(record.kind) or unknown_view(record.kind)
     told = numbers.job.told
     number = told(record.id)
     here = f"/v1/jobs/{number}"

@@ -35,12 +35,17 @@ DATA_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What one check found; `advice` says what to do where it is not ok."""
+    """What one check found; `advice` says what to do where it is not ok, and is empty where it is."""
 
     check: str
     ok: bool
     found: str
     advice: str = ""
+
+    def __post_init__(self) -> None:
+        """Many checks give their advice whatever they find."""
+        if self.ok:
+            object.__setattr__(self, "advice", "")
 
 
 def doctor(

@@ -126,6 +126,11 @@ class Place:
             return True
         return False
 
+    @property
+    def running(self) -> Path:
+        """What its process began with, of what it takes no other while it runs."""
+        return self.folder / "nats.running"
+
     def process(self) -> int | None:
         """The number of its process; None where it does not run on this machine."""
         # A number in a file may be another process by now; the file goes when a server ends in order.
@@ -351,6 +356,16 @@ class PoolAdmission:
         self._write_head(kept, self._urls(kept))
         return place.config
 
+    def runs(self, place: Place, number: int) -> None:
+        """Take note of a server that has just been started.
+
+        Args:
+            place: Where.
+            number: Of its process.
+        """
+        began = {"pid": number, "jetstream": _jetstream_of(place.config)}
+        write_private(place.running, json.dumps(began).encode())
+
     def apply(self) -> None:
         """Write every server's configuration again, and have those that run on this machine read it.
 
@@ -393,8 +408,8 @@ class PoolAdmission:
         if not place.folder.is_dir():
             return  # on another machine
         # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
-        # Nor does a server that runs take another bound of its store.
-        jetstream = _jetstream_of(place.config) or _jetstream(place, 0)
+        # Nor does a server that runs take another bound of its store, whatever its file says by now.
+        jetstream = _began_with(place) or _jetstream_of(place.config) or _jetstream(place, 0)
         for generation in (UserKey().seed, kept.generation):
             self._write(kept, place, generation, jetstream)
             self._read_again(place, generation)
@@ -418,8 +433,10 @@ class PoolAdmission:
                 raise PoolUnreachable(
                     f"The pool's server over {place.folder} has not read its configuration again within"
                     f" {READ_AGAIN_S:g} s, and lets in whom it let in before; {place.log} may say why. Start it again:"
-                    " it reads it then.",
+                    f" it reads it then. It is process {number}; where no `eddy pool up` has it any more,"
+                    f" `kill {number}` first.",
                     log=str(place.log),
+                    pid=number,
                 )
             time.sleep(LOOK_S)
 
@@ -535,6 +552,14 @@ def _jetstream_of(config: Path) -> dict[str, Any]:
     """The same, as a configuration has it; nothing where there is none."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return dict(json.loads(config.read_text())["jetstream"])
+    return {}
+
+
+def _began_with(place: Place) -> dict[str, Any]:
+    """The same, as the process that runs was started with it; nothing where that is not known."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        began = json.loads(place.running.read_text())
+        return dict(began["jetstream"]) if began["pid"] == place.process() else {}
     return {}
 
 

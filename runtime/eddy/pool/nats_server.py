@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import queue
 import random
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +21,19 @@ from eddy.files import PRIVATE_FOLDER, Hold
 from eddy.pool.admission import STORE, Place, PoolAdmission
 
 START_S = 60.0
+ENDS_S = 5.0
+"""Wall seconds that a server may take to end after who started it was killed."""
 LOWEST_PORT = 16384
 OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+LAUNCH = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Becomes the server, once the kernel is to end it (SIGTERM) with the thread that started it. A program of its own does
+that: between `fork` and `exec`, a process with threads may hardly do anything."""
 
 
 def binary() -> str:
@@ -48,6 +62,7 @@ class NatsServer:
         store_bytes: Most that it keeps; 0 for three quarters of what its disk has room for.
 
     Raises:
+        Conflict: A server goes on over the folder that somebody started who has ended.
         InvalidRequest: The program is not installed.
         StorageInUse: Another server runs over the folder.
     """
@@ -65,13 +80,14 @@ class NatsServer:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder = folder.resolve()  # what the server reads, it may read from elsewhere
         self.host, self._program = host, binary()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = threading.Event()
         self._hold: Hold | None = None
         self._take()
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
         self.place = Place(folder, host, self.port, cluster_port, routes)
-        self.config, self._log = self.admission.listens(self.place, store_bytes), self.place.log
-        self._process: subprocess.Popen[bytes] | None = None
+        self.config, self._log, self._store_bytes = self.place.config, self.place.log, store_bytes
 
     def _take(self) -> None:
         if self._hold is None:
@@ -79,6 +95,27 @@ class NatsServer:
             kept.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
             self._hold = Hold(self.folder / "nats.lock", "the pool's folder", kept)
             self._hold.note()
+            try:
+                self._check_alone()
+            except Conflict:
+                self.stop()
+                raise
+
+    def _check_alone(self) -> None:
+        """See that no server goes on over the folder: nobody has it, so who started that one has ended.
+
+        Raises:
+            Conflict: One does.
+        """
+        left, deadline = Place(self.folder, self.host, 0), time.monotonic() + ENDS_S
+        while (number := left.process()) is not None:
+            if time.monotonic() >= deadline:
+                message = (
+                    f"A NATS server, process {number}, goes on over {self.folder}; the `eddy pool up` that started it"
+                    f" has ended. End it with `kill {number}`, then start the pool again."
+                )
+                raise Conflict(message, pid=number)
+            time.sleep(0.05)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -90,7 +127,7 @@ class NatsServer:
         """Start it, and wait until it answers.
 
         Raises:
-            Conflict: It did not, and its log says why; or somebody else listens there.
+            Conflict: It did not, and its log says why; or somebody else listens there, or goes on over its folder.
             StorageInUse: Another server runs over the folder.
         """
         self._take()
@@ -105,10 +142,10 @@ class NatsServer:
                 )
                 self.stop()
                 raise Conflict(message, field="port", asked=self.port) from failure
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(
-                [self._program, "-c", str(self.config)], stdout=out, stderr=out, stdin=subprocess.DEVNULL
-            )
+        # Not before: whoever cannot start leaves the configuration to the server that reads it.
+        self.admission.listens(self.place, self._store_bytes)
+        self._process = self._launched()
+        self.admission.runs(self.place, self._process.pid)
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(OSError), socket.create_connection((self.host, self.port), timeout=1):
@@ -117,11 +154,39 @@ class NatsServer:
         self.stop()
         raise Conflict(f"The NATS server does not start on {self.host}:{self.port}; {log} says why.", log=str(log))
 
+    def _launched(self) -> subprocess.Popen[bytes]:
+        """Its process, which ends with this one, however this one does.
+
+        The kernel ends it with the thread that started it. So a thread of its own does, which is there as long.
+        """
+        started: queue.SimpleQueue[subprocess.Popen[bytes] | OSError] = queue.SimpleQueue()
+        ended = self._ended = threading.Event()
+        server = [self._program, "-c", str(self.config)]
+
+        def launch() -> None:
+            command = [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), *server]
+            try:
+                with self._log.open("ab") as out:
+                    process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            except OSError as failure:
+                started.put(failure)
+                return
+            started.put(process)
+            ended.wait()
+
+        threading.Thread(target=launch, name="nats-server", daemon=True).start()
+        found = started.get()
+        if isinstance(found, OSError):
+            self.stop()
+            raise found
+        return found
+
     def kill(self) -> None:
         """End it at once, as a crash would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._ended.set()
 
     def stop(self) -> None:
         """End it in order."""
@@ -131,6 +196,7 @@ class NatsServer:
                 self._process.wait(10)
             except subprocess.TimeoutExpired:
                 self.kill()
+        self._ended.set()
         if self._hold is not None:
             self._hold.release()
             self._hold = None

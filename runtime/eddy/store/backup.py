@@ -111,7 +111,7 @@ def back_up(data: Path, into: Path) -> BackupNote:
     for _ in range(TRIES):
         _copy_if_there(data, into, HEAD, copy)  # before the entries: a head may be behind them, never beyond
         schema, jobs, named = snapshot(database, into)
-        _check_room(into, sum(each.size_bytes for each in named if each.path not in copy.sums))
+        _check_room(into, sum(_there(data, each) for each in named if each.path not in copy.sums))
         copy.damaged = {}
         for each in named:
             _copy_named(data, into, each, copy)
@@ -164,6 +164,14 @@ def _check_room(into: Path, needed: int) -> None:
     if needed > free:
         message = f"the backup needs {needed} more bytes in {into}, and {free} are free there: name another folder"
         raise StorageFull(message, path=str(into), needed_bytes=needed, free_bytes=free)
+
+
+def _there(data: Path, named: Named) -> int:
+    """Bytes of a file that can be copied: what rows say of its size may be damaged."""
+    try:
+        return min(named.size_bytes, (data / named.path).lstat().st_size)
+    except OSError:  # the copy says so
+        return 0
 
 
 def _copy_named(data: Path, into: Path, named: Named, copy: _Copy) -> None:

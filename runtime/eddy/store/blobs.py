@@ -57,9 +57,16 @@ class BlobListing:
     following: str | None
 
 
+MOST_BYTES = 1 << 50
+"""More than any file has, and few enough for sums."""
+_NAMED = "typeof(sha256) = 'text' AND length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'"
+"""Of a row that a blob can be asked for by."""
+_MOST_NAMELESS = 1000
+
+
 @legible("a blob's row")
 def _bytes(size: object) -> int:
-    if type(size) is not int or size < 0:
+    if type(size) is not int or not 0 <= size <= MOST_BYTES:
         raise TypeError(f"it has {size!r:.40} bytes")
     return size
 
@@ -71,6 +78,11 @@ def sized(row: sqlite3.Row) -> tuple[str, int]:
         RecordDamaged: It is not what was written.
     """
     return row["sha256"], _bytes(row["bytes"])
+
+
+def summed(column: str) -> str:
+    """That a column of bytes can be among those that are added up."""
+    return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MOST_BYTES}"
 
 
 def _called(tenant: str, sha256: str) -> str:
@@ -97,7 +109,7 @@ class Blobs:
         self._sizes, self._verified = Sizes(), Verified()
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
-        query = "SELECT tenant, sum(bytes) AS n FROM blob WHERE typeof(bytes) = 'integer' GROUP BY tenant"
+        query = f"SELECT tenant, sum(bytes) AS n FROM blob WHERE {summed('bytes')} GROUP BY tenant"
         self.ledger = Ledger({row["tenant"]: row["n"] for row in db.rows(query)}, quota)
 
     # On the way in ------------------------------------------------------------------------------------------------
@@ -126,7 +138,7 @@ class Blobs:
 
     def draft(self) -> files.Draft:
         """A file for bytes on their way in."""
-        return files.Draft(files.make_folder(self.folder / INCOMING))
+        return files.Draft(files.make_folder(self.folder / INCOMING, self.folder.parent))
 
     def keep(self, tenant: str, sha256: str, draft: Settled, booked: int) -> bool:
         """Give a settled draft its name, then its row; answers whether the row is new.
@@ -146,7 +158,7 @@ class Blobs:
             before = self._known_bytes(tenant, sha256)
             try:
                 self._quota(tenant)  # it may have been removed since the first byte came
-                files.make_folder(path.parent)
+                files.make_folder(path.parent, self.folder.parent)
                 if before is None and size > booked:
                     self.ledger.book(tenant, size - booked)
                     booked = size
@@ -173,14 +185,24 @@ class Blobs:
             tenant: Whose.
             after: Only those behind this one.
             limit: At most so many.
+
+        The first page names those too whose rows do not say what they are called: no page could end at one.
         """
-        query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
-        rows = [row for row in self._db.rows(query, tenant, after, limit) if isinstance(row["sha256"], str)]
+        query = f"SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? AND {_NAMED} ORDER BY sha256 LIMIT ?"
+        rows = self._db.rows(query, tenant, after, limit)
         name = partial(_called, tenant)
         found = self._db.damage.legible(RecordKind.BLOB, rows, lambda row: name(row["sha256"]), sized)
         sizes = dict(found)
         damaged = tuple(row["sha256"] for row in rows if row["sha256"] not in sizes)
+        damaged = damaged if after else (*self._nameless(tenant), *damaged)
         return BlobListing(tuple(sizes.items()), damaged, rows[-1]["sha256"] if len(rows) == limit else None)
+
+    def _nameless(self, tenant: str) -> Iterator[str]:
+        query = f"SELECT sha256 FROM blob WHERE tenant = ? AND NOT ({_NAMED}) LIMIT ?"
+        for row in self._db.rows(query, tenant, _MOST_NAMELESS):
+            name = row["sha256"] if isinstance(row["sha256"], str) else repr(row["sha256"])
+            self._db.damage.note(RecordKind.BLOB, _called(tenant, name), f"sha256 is {name!r:.80}")
+            yield f"{name:.80}"
 
     def has(self, tenant: str, sha256: str) -> bool:
         """Whether the tenant has uploaded these bytes, and they are still there; uploading what is not mends it."""
@@ -268,7 +290,8 @@ class Blobs:
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)
             files.remove_unnamed(self._blob_path(tenant, sha256))
-        self.ledger.release(tenant, row["bytes"] if type(row["bytes"]) is int else 0)
+        with suppress(RecordDamaged):  # it was never booked
+            self.ledger.release(tenant, _bytes(row["bytes"]))
 
     def drop_some(self, tenant: str, most: int) -> bool:
         """Forget some blobs of a tenant that is removed; answers whether there may be more.

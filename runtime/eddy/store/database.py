@@ -70,6 +70,8 @@ class Database:
         try:
             with storage_errors(self.path):
                 self._open(existed)
+            with os_errors(self.path):
+                self.health.opened()
         except BaseException:
             self._connection.close()
             raise
@@ -116,6 +118,7 @@ class Database:
         """
         with self.health.watched(writes=True):
             with self._turns:
+                self.health.check_there()
                 self._after.clear()
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:

@@ -57,6 +57,7 @@ class Table:
 
 def _job(row: Row) -> None:
     record_of(row)
+    _known(row, "tenant")
     load_request(row["request"])
     parsed(row["snapshot"])
     _typed(row, submitted_us=int, application=str)
@@ -69,6 +70,60 @@ def _typed(row: Row, **columns: type | tuple[type, ...]) -> None:
             raise TypeError(f"{name} is {row[name]!r:.40}")
 
 
+def _known(row: Row, *names: str) -> None:
+    """See that what a row names is there; `known_NAME` is 0 where it is not."""
+    for name in names:
+        if not row[f"known_{name}"]:
+            raise LookupError(f"there is no {name} {row[name]!r:.80}")
+
+
+def _counts(row: Row, *names: str) -> None:
+    """See that no number is less than 0."""
+    for name in names:
+        if row[name] < 0:
+            raise ValueError(f"{name} is {row[name]}")
+
+
+def _of_job(row: Row) -> None:
+    """See that a row names a job, or one that goes, and whose that is."""
+    _known(row, "job")
+    if row["owner"] not in (None, row["tenant"]):
+        raise ValueError(f"its tenant is {row['tenant']!r:.80}, and its job's {row['owner']!r:.80}")
+
+
+def _event(row: Row) -> None:
+    load_event({name: row[name] for name in row.keys() if name not in ("known_job", "owner")})  # noqa: SIM118
+    _of_job(row)
+
+
+def _tenant(row: Row) -> None:
+    tenant_of(row)
+    _counts(row, "max_jobs", "max_blob_bytes")
+
+
+def _key(row: Row) -> None:
+    key = key_of(row)
+    if not is_blob(key.key_hash):
+        raise ValueError(f"hash is {key.key_hash!r:.80}")
+    _known(row, "tenant")
+
+
+def _held(row: Row) -> None:
+    _typed(row, job=int, tenant=str, bytes=int)
+    _counts(row, "bytes")
+    _of_job(row)
+
+
+def _program(row: Row) -> None:
+    parsed(row["body"])
+    _known(row, "job")
+
+
+def _slot(row: Row) -> None:
+    load_snapshot(row["snapshot"])
+    _counts(row, "slot")
+
+
 def _blob(row: Row) -> None:
     _typed(row, tenant=str, sha256=str)
     if not is_blob(row["sha256"]):
@@ -79,6 +134,8 @@ def _blob(row: Row) -> None:
 def _result(row: Row) -> None:
     _typed(row, job=int, name=str, item=int)
     part_of((row["place"], row["bytes"], row["sha256"]))
+    _counts(row, "item")
+    _known(row, "job")
 
 
 def _idempotency(row: Row) -> None:
@@ -104,21 +161,42 @@ def _value(row: Row) -> None:
         json.loads(row["value"])
 
 
+def _job_of(table: str) -> str:
+    """Columns that say whether a row's job is there, or goes at this moment, and whose it is. Where its tenant is
+    unknown, that is the job's damage alone."""
+    return (
+        f"EXISTS (SELECT 1 FROM job WHERE id = {table}.job)"
+        f" OR EXISTS (SELECT 1 FROM purged WHERE job = {table}.job) AS known_job,"
+        f" (SELECT job.tenant FROM job JOIN tenant ON tenant.id = job.tenant WHERE job.id = {table}.job) AS owner"
+    )
+
+
+_KNOWN_TENANT = "EXISTS (SELECT 1 FROM tenant WHERE id = {0}.tenant)"
+_KNOWN_OR_REMOVED = f"{_KNOWN_TENANT} OR EXISTS (SELECT 1 FROM removed WHERE removed.tenant = {{0}}.tenant)"
+
+
 TABLES: Mapping[str, Table] = {
     "job": Table(
-        f"{RECORD}, request, snapshot, submitted_us, application, ended_us, closed_us, array FROM job",
+        f"{RECORD}, request, snapshot, submitted_us, application, ended_us, closed_us, array,"
+        f" {_KNOWN_OR_REMOVED.format('job')} AS known_tenant FROM job",
         lambda row, told: f"job {told(row['id'])}",
         legible("a job")(_job),
     ),
-    "event": Table("* FROM event", lambda row, _: f"event {row['seq']}", load_event),
-    "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", tenant_of),
+    "event": Table(
+        f"event.*, {_job_of('event')} FROM event", lambda row, _: f"event {row['seq']}", legible("an event")(_event)
+    ),
+    "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", legible("a tenant")(_tenant)),
     "removed": Table("* FROM removed", lambda row, _: f"removed tenant {row['tenant']}", removed_of),
     "purged_to": Table(
         "* FROM purged_to",
         lambda row, _: f"the end of what was removed of tenant {row['tenant']}",
         legible("an end of what was removed")(lambda row: _typed(row, tenant=str, seq=int)),
     ),
-    "api_key": Table("* FROM api_key", lambda row, _: f"key {row['id']}", key_of),
+    "api_key": Table(
+        f"*, {_KNOWN_TENANT.format('api_key')} AS known_tenant FROM api_key",
+        lambda row, _: f"key {row['id']}",
+        legible("a key")(_key),
+    ),
     "idempotency": Table(
         "idempotency.*, job.id AS named FROM idempotency LEFT JOIN job ON job.id = idempotency.job",
         lambda row, _: f"idempotency key {row['key']!r} of tenant {row['tenant']}",
@@ -133,19 +211,19 @@ TABLES: Mapping[str, Table] = {
         "* FROM blob", lambda row, _: f"blob {row['sha256']} of tenant {row['tenant']}", legible("a blob")(_blob)
     ),
     "result": Table(
-        "* FROM result",
+        f"result.*, {_job_of('result')} FROM result",
         lambda row, told: f"output {row['name']} of job {told(row['job']) if type(row['job']) is int else row['job']}",
         legible("an output")(_result),
     ),
     "held": Table(
-        "* FROM held",
+        f"held.*, {_job_of('held')} FROM held",
         lambda row, told: f"hold of job {told(row['job'])}",
-        legible("a hold")(lambda row: _typed(row, job=int, tenant=str, bytes=int)),
+        legible("a hold")(_held),
     ),
     "program": Table(
-        "* FROM program",
+        f"program.*, {_job_of('program')} FROM program",
         lambda row, told: f"program of job {told(row['job'])}",
-        legible("a program")(lambda row: parsed(row["body"])),
+        legible("a program")(_program),
     ),
     "usage": Table(
         "day, tenant, slot, unit, ns FROM usage",
@@ -153,7 +231,7 @@ TABLES: Mapping[str, Table] = {
         usage_row,
     ),
     "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", body_of),
-    "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", lambda row: load_snapshot(row["snapshot"])),
+    "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", legible("a slot")(_slot)),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", legible("a value")(_value)),
 }
 """Every table but that of the audit log, which its chain vouches for."""
@@ -185,6 +263,8 @@ def damaged_records(connection: sqlite3.Connection) -> Iterator[str]:
     """
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     told = numbers_in(connection).job.told
+    if schema < len(MIGRATIONS):
+        _older(connection)
     for table in TABLES.values():
         try:
             rows = connection.execute(f"SELECT {table.query}")
@@ -197,6 +277,14 @@ def damaged_records(connection: sqlite3.Connection) -> Iterator[str]:
                 table.load(row)
             except RecordDamaged as error:
                 yield f"the record of {table.name(row, told)} is damaged: {error.details['how']}"
+
+
+def _older(connection: sqlite3.Connection) -> None:
+    """Have what rows are compared with, which an older version did not have: nothing went there."""
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    for name, column in (("purged", "job"), ("removed", "tenant")):
+        if name not in there:
+            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({column})")
 
 
 def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | None) -> list[str]:

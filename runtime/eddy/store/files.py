@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eddy.core.errors import EddyError, StorageFailed
-from eddy.files import PRIVATE_FOLDER, os_errors, sync_folder
+from eddy.files import PRIVATE_FOLDER, explained, os_errors, sync_folder
 from eddy.store.names import DRAFT
 
 _log = logging.getLogger(__name__)
@@ -42,10 +42,20 @@ class DamagedFile(EddyError):
         self.path = path
 
 
-def make_folder(path: Path) -> Path:
-    """Make a folder that nobody else can read, where it is missing; it is on disk when this returns."""
+def make_folder(path: Path, within: Path | None = None) -> Path:
+    """Make a folder that nobody else can read, where it is missing; it is on disk when this returns.
+
+    Args:
+        path: The folder.
+        within: One of those it is in, which is never made: where that was moved away, it is not to come again, empty.
+
+    Raises:
+        StorageFailed: It cannot be made.
+    """
     if not path.is_dir():
-        make_folder(path.parent)
+        if path == within:
+            raise explained(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)))
+        make_folder(path.parent, within)
         with os_errors(path):
             with suppress(FileExistsError):
                 path.mkdir(mode=PRIVATE_FOLDER)

@@ -8,6 +8,7 @@ import threading
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
+from eddy.store.blobs import MOST_BYTES, summed
 from eddy.store.database import Database
 from eddy.store.jobs import JobTable
 from eddy.store.ledger import Ledger
@@ -33,7 +34,7 @@ class Holds:
         self._db, self._numbers, self._jobs, self._ledger = db, numbers, jobs, ledger
         self._changing = threading.Lock()
         """What is booked follows what is written, also where the disk refuses after it was."""
-        query = "SELECT tenant, sum(bytes) AS n FROM held WHERE typeof(bytes) = 'integer' GROUP BY tenant"
+        query = f"SELECT tenant, sum(bytes) AS n FROM held WHERE {summed('bytes')} GROUP BY tenant"
         for row in db.rows(query):
             ledger.book_kept(row["tenant"], row["n"])
 
@@ -69,7 +70,9 @@ class Holds:
                 require_outputs(record, self._numbers)
                 if record.held_by in (by, OPERATOR):
                     return record
-                (size,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?", job)
+                (size,) = self._db.rows(
+                    "SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?" + f" AND {summed('bytes')}", job
+                )
                 if by == TENANT:
                     self._ledger.book(tenant, size["n"])
                     booked = size["n"]
@@ -101,7 +104,8 @@ class Holds:
 
     def _held_bytes(self, job: int) -> int:
         row = self._db.row("SELECT bytes FROM held WHERE job = ?", job)
-        return row["bytes"] if row is not None and type(row["bytes"]) is int else 0
+        size = 0 if row is None else row["bytes"]
+        return size if type(size) is int and 0 <= size <= MOST_BYTES else 0
 
     def _say(self, db: sqlite3.Connection, record: JobRecord, by: str) -> JobRecord:
         held = dataclasses.replace(record, held_by=by)

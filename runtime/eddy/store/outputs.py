@@ -19,6 +19,7 @@ from pathlib import Path
 from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.files import os_errors, sync_folder
 from eddy.store import files
+from eddy.store.blobs import MOST_BYTES
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.faults import legible
@@ -134,7 +135,7 @@ def part_of(row: Iterable[object]) -> Part:
         RecordDamaged: It is not what was written.
     """
     part = well_typed(Part(*row))  # type: ignore[arg-type]
-    if min(part.place, part.size_bytes) < 0 or not is_blob(part.sha256):
+    if not (0 <= part.place <= MOST_BYTES and 0 <= part.size_bytes <= MOST_BYTES and is_blob(part.sha256)):
         raise ValueError(f"it is {part}")
     return part
 
@@ -291,7 +292,7 @@ class Outputs:
         """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
         if place:
             return files.Extension(path, place)
-        return files.NewFile(files.Draft(files.make_folder(self.folder)), path)
+        return files.NewFile(files.Draft(files.make_folder(self.folder, self.folder.parent)), path)
 
     def _ends(self, job: int) -> dict[tuple[int, str], int]:
         """Where the files of a job's outputs end, as far as rows go."""

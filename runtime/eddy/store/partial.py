@@ -192,7 +192,7 @@ class Partials:
     def _begin(self, tenant: str, path: Path) -> PartialBlob:
         self.sweep()
         self._ledger.book(tenant, 0)  # a file is named after its tenant: none may come for one that is removed
-        files.make_folder(path.parent)
+        files.make_folder(path.parent, self._blobs.folder.parent)
         with self._holding:  # nobody begins another between the count and the file
             count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
             if count >= MOST:

@@ -16,6 +16,7 @@ from pathlib import Path
 from eddy.core.errors import OutputsCollected, RecordDamaged
 from eddy.core.records import JobRecord
 from eddy.store import files
+from eddy.store.blobs import summed
 from eddy.store.damage import RecordKind
 from eddy.store.database import Database
 from eddy.store.names import output_name
@@ -60,7 +61,7 @@ class Retention:
 
     def counted_bytes(self) -> int:
         """Bytes of outputs and logs that rows name, counted now."""
-        (row,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS bytes FROM result")
+        (row,) = self._db.rows(f"SELECT coalesce(sum(bytes), 0) AS bytes FROM result WHERE {summed('bytes')}")
         return int(row["bytes"])
 
     def note(self, results: Iterable[ResultRow]) -> None:

@@ -284,7 +284,7 @@ def event_values(event: JobEvent) -> tuple[object, ...]:
     )
 
 
-def load_event(row: sqlite3.Row) -> JobEvent:
+def load_event(row: sqlite3.Row | Mapping[str, Any]) -> JobEvent:
     """An event from its row.
 
     Raises:

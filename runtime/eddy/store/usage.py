@@ -8,6 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
@@ -25,6 +27,11 @@ _BOARD = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
 DAY_S = 86400
 SOON_S = 1
 """Seconds after which it is worth asking again where jobs that are under way stand in the way."""
+UNITS = ("slot", "shared", "core")
+"""What is counted; see `eddy.hypervisor.metering.Unit`."""
+MOST_NS = 1 << 57
+"""More nanoseconds than anyone had of a slot on a day, and few enough for sums."""
+_SUMMED = f"typeof(ns) = 'integer' AND ns BETWEEN 0 AND {MOST_NS}"
 BOUNDS = (("slot", "max_slot_s", "slots"), ("core", "max_core_s", "GPU cores"))
 
 
@@ -78,17 +85,22 @@ def day_of(unix_s: float) -> str:
 
 
 @legible("an account")
-def usage_row(row: sqlite3.Row) -> UsageRow:
+def usage_row(row: Iterable[Any]) -> UsageRow:
     """An account from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    return well_typed(UsageRow(*row))
+    found = well_typed(UsageRow(*row))
+    if found.unit not in UNITS or found.slot < 0 or not 0 <= found.spent_ns <= MOST_NS:
+        raise ValueError(f"it is {found.spent_ns} ns of {found.unit!r:.40} {found.slot}")
+    if date.fromisoformat(found.day).isoformat() != found.day:
+        raise ValueError(f"the day is {found.day!r:.40}")
+    return found
 
 
 @legible("a value")
-def _value(row: sqlite3.Row) -> tuple[str, int]:
+def _value(row: sqlite3.Row | Mapping[str, Any]) -> tuple[str, int]:
     return row["key"], int(row["value"])
 
 
@@ -134,7 +146,7 @@ class Usage:
         return mark_ns
 
     def _charged_ns(self) -> int:
-        query = "SELECT sum(ns) AS ns FROM usage WHERE unit IN ('slot', 'shared') AND typeof(ns) = 'integer'"
+        query = f"SELECT sum(ns) AS ns FROM usage WHERE unit IN ('slot', 'shared') AND {_SUMMED}"
         row = self._db.row(query)
         return 0 if row is None else int(row["ns"] or 0)
 
@@ -150,10 +162,7 @@ class Usage:
         return found, {row["key"] for row in rows} - set(found)
 
     def _of_day(self, day: str) -> _Day:
-        query = (
-            "SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? AND typeof(ns) = 'integer'"
-            " GROUP BY tenant, unit"
-        )
+        query = f"SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? AND {_SUMMED} GROUP BY tenant, unit"
         rows = self._db.fresh_rows(query, day)
         return _Day(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in rows}))
 
@@ -200,13 +209,18 @@ class Usage:
         """
         where, values = ("AND tenant = ?", [tenant]) if tenant is not None else ("", [])
         query = (
-            f"SELECT day, tenant, slot, unit, ns FROM usage WHERE day BETWEEN ? AND ? {where}"
-            " UNION ALL SELECT '', key, 0, '', CAST(value AS INTEGER) FROM meta WHERE key IN (?, ?, ?, ?)"
+            f"SELECT 0 AS board, day, tenant, slot, unit, ns FROM usage WHERE day BETWEEN ? AND ? {where}"
+            " UNION ALL SELECT 1, '', key, 0, '', value FROM meta WHERE key IN (?, ?, ?, ?)"
         )
         kept = self._db.rows(query, first, last, *values, *_BOARD)
-        found = list(self._db.damage.legible(RecordKind.USAGE, kept, lambda row: tuple(row)[:4], usage_row))
-        board = {row.tenant: row.spent_ns for row in found if not row.unit}
-        rows = [row for row in found if row.unit]
+        of_days = [row for row in kept if not row["board"]]
+        rows = list(
+            self._db.damage.legible(
+                RecordKind.USAGE, of_days, lambda row: tuple(row)[1:5], lambda row: usage_row(tuple(row)[1:])
+            )
+        )
+        marks = [{"key": row["tenant"], "value": row["ns"]} for row in kept if row["board"]]
+        board = dict(self._db.damage.legible(RecordKind.VALUE, marks, lambda row: row["key"], _value))
         rows.sort(key=lambda row: (row.day, row.tenant, row.slot, row.unit))
         return tuple(rows), BoardAccount(*(board.get(name, 0) for name in _BOARD))
 
