@@ -31,6 +31,7 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.operating import Operating
 from eddy.hypervisor.status import while_away, with_drained
 from eddy.hypervisor.submission_queue import SubmissionQueue
+from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.hypervisor.time_accounts import ACCOUNT_S
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
@@ -56,6 +57,8 @@ class Hypervisor:
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
+        pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
 
     Attributes:
         price: As given.
@@ -77,6 +80,8 @@ class Hypervisor:
         price: PriceLoop | None = None,
         kinds: Sequence[JobKind] = (),
         allow_unchecked: bool = False,
+        memory_part: float = MOST_PART,
+        pooled: bool = False,
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -97,6 +102,8 @@ class Hypervisor:
             spawn=self._disk.submit,
             awaken=self._awaken_from_afar,
             allow_unchecked=allow_unchecked,
+            memory_part=memory_part,
+            pooled=pooled,
         )
         self._store = store
         self.followers = Followers()
