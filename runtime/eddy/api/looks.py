@@ -12,7 +12,7 @@ FORECASTS_PER_S = 20.0
 LOOKS_PER_S = 4.0
 """Looks back at more than `FEW` events."""
 RESUMED_PER_S = 20.0
-"""Streams that go on, with more than `FEW` events between: many of a tenant's break at the same time, with the server."""
+"""Streams that go on, with more than `FEW` events between: many of a tenant's break at the same time."""
 PAGES_PER_S = 8.0
 """Pages of more than `FEW` jobs."""
 FEW = 100

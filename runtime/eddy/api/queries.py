@@ -62,7 +62,11 @@ class Queries:
             if known is not None and wrong is not None:
                 field, message = wrong
                 allowed = sorted(known.names)
-                extra = {"field": field, "allowed": allowed, "errors": [{"field": field, "message": message}]}
+                extra: dict[str, Any] = {
+                    "field": field,
+                    "allowed": allowed,
+                    "errors": [{"field": field, "message": message}],
+                }
                 answer = problems.respond(Request(scope), "invalid-request", f"{field}: {message}", **extra)
                 await answer(scope, receive, send)
                 return
@@ -82,7 +86,7 @@ def _routes(router: APIRouter) -> Iterator[Known]:
             yield from _routes(inside)
         elif isinstance(route, APIRoute):
             yield Known(
-                route.path_regex, frozenset(route.methods), dict(_taken(route.dependant)), _asks(route.dependant)
+                route.path_regex, frozenset(route.methods or ()), dict(_taken(route.dependant)), _asks(route.dependant)
             )
 
 

@@ -251,6 +251,17 @@ class Hypervisor:
         """Return when it serves requests."""
         await self._turning.ready.wait()
 
+    def up_to_now(self, record: JobRecord) -> JobRecord:
+        """A record with the wait that is under way: what is kept has those that ended."""
+        if record.state.is_final or not self._turning.ready.is_set():
+            return record
+        job = self._engine.machine.jobs.get(record.id)
+        wait = None if job is None else job.times.under_way(self.now_s())
+        if wait is None:
+            return record
+        cause, more_s = wait
+        return replace(record, waiting_s={**record.waiting_s, cause: record.waiting_s.get(cause, 0.0) + more_s})
+
     def doing(self, job: int) -> str:
         """What a job waits for that is being made for it, for people; "" for any other."""
         return self._engine.preparing.doing.get(job, "")

@@ -59,6 +59,21 @@ class MemoryQueue:
         """Jobs that stand in the queue, oldest first."""
         return tuple(number for _, number in sorted(age for line in self._lines.values() for age in line))
 
+    @property
+    def held(self) -> dict[int, Held]:
+        """By job that has memory, or that it is asked for: how much."""
+        return {**self._holders, **self._asked}
+
+    @property
+    def needed(self) -> dict[int, Held]:
+        """By job that stands in the queue, oldest first: how much it needs."""
+        return {number: held_by(self._waiting[number]) for number in self.waiting}
+
+    @property
+    def most(self) -> int | None:
+        """Bytes that the jobs of a tenant hold together at most; None for any number."""
+        return None if self._most is None else self._most()
+
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
         if job.spec.needs_memory and job.memory is BufferState.HELD:
@@ -113,7 +128,7 @@ class MemoryQueue:
 
     def _ask(self, job: Job) -> None:
         job.memory = BufferState.ASKED
-        asked = self._asked[job.spec.id] = _of(job)
+        asked = self._asked[job.spec.id] = held_by(job)
         self._count_bytes(asked, 1)
 
     def _wait(self, job: Job) -> None:
@@ -148,11 +163,11 @@ class MemoryQueue:
     def _fits(self, job: Job) -> bool:
         """Whether a job's tenant would have no more than its part with it, or has nothing yet."""
         has = self._bytes.get(job.spec.tenant, 0)
-        return self._most is None or not has or has + _of(job).bytes <= self._most()
+        return self._most is None or not has or has + held_by(job).bytes <= self._most()
 
     def _hold(self, job: Job) -> None:
         self._count_bytes(self._holders.pop(job.spec.id, None), -1)
-        held = self._holders[job.spec.id] = _of(job)
+        held = self._holders[job.spec.id] = held_by(job)
         self._count_bytes(held, 1)
 
     def _take_back(self, number: int) -> None:
@@ -168,5 +183,6 @@ class MemoryQueue:
                 self._bytes.pop(held.tenant, None)
 
 
-def _of(job: Job) -> Held:
+def held_by(job: Job) -> Held:
+    """What a job holds once it has its memory."""
     return Held(job.spec.tenant, arena_bytes(job.spec.application, job.spec.batch))

@@ -179,6 +179,7 @@ def _machine(
         unchecked=unchecked_modules(images),
         weight_of=weight_of,
         most_memory=most_memory,
+        arena_bytes=description.arena_bytes,
     )
 
 

@@ -79,6 +79,7 @@ async def read(context: Context, call: Callable[[], T]) -> T:
 def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
     """The job object, with its output links; `everyone` as in `estimate_answer`."""
     doing = context.hypervisor.doing(record.id)
+    record = context.hypervisor.up_to_now(record)
     numbers, applications = context.store.numbers, context.catalogue.applications
     return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
 
