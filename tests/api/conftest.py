@@ -151,6 +151,9 @@ class ScriptedHypervisor(Hypervisor):
     def price_policy(self) -> str:
         return self.priced
 
+    def up_to_now(self, record: JobRecord) -> JobRecord:
+        return record
+
     def doing(self, job: int) -> str:
         return self.made.get(job, "")
 

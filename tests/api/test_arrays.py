@@ -85,3 +85,24 @@ async def test_an_array_that_has_ended_is_not_cancelled(server: Any) -> None:
             server.hypervisor.finish(server.store.jobs.get("ada", number), result=bytes(6))
         answer = await client.delete(f"/v1/arrays/{array}")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+async def test_what_a_job_of_an_array_has_is_checked_when_it_is_put_together(server: Any) -> None:
+    wanted = await body(server, 1, labels={f"a{number}": "" for number in range(15)})
+    wanted["each"][0]["labels"] = {"b0": "", "b1": ""}
+    async with server.client() as client:
+        answer = await client.post("/v1/arrays", json=wanted)
+        assert (answer.status_code, answer.json()["field"]) == (422, "each[0].labels"), answer.text
+        wanted["each"][0]["labels"] = {"b0": "", "a1": "other"}
+        assert (await client.post("/v1/arrays", json=wanted)).status_code == 202
+
+
+@pytest.mark.parametrize("place", ["01", "00", "+1", "1 ", "\u0661"])
+async def test_a_place_is_written_in_one_way(server: Any, place: str) -> None:
+    value = {"value": 1}
+    kernel = {"source": "kernel void k(int a, int b) {}", "kernel": "k", "global_size": [1], "arguments": [value] * 2}
+    wanted = {"job": {"kernel": kernel}, "each": [{"arguments": {"1": value, place: value}}]}
+    async with server.client() as client:
+        answer = await client.post("/v1/arrays", json=wanted)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request"), answer.text
+    assert answer.json()["field"].startswith("each[0].arguments")

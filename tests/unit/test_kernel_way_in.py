@@ -69,3 +69,10 @@ def test_what_any_of_them_refuses_is_named_as_in_the_request(planner: KernelPlan
     with pytest.raises(InvalidRequest, match="bytes of board memory") as refused:
         planner.prepare(asked(), store)
     assert refused.value.details["field"] == "kernel.arguments"
+
+
+def test_true_and_false_are_numbers() -> None:
+    given = [{"value": True}, {"value": [False, True, 2.5]}]
+    made = KernelRequest.from_json({"source": "", "kernel": "k", "global_size": [1], "arguments": given})
+    assert made.to_json()["arguments"] == [{"value": 1}, {"value": [0, 1, 2.5]}]
+    assert not any(isinstance(each, bool) for each in (made.arguments[0], *made.arguments[1]))  # type: ignore[misc]

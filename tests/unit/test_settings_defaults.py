@@ -11,6 +11,7 @@ from eddy.api.context import ApiSettings
 from eddy.api.uploads import UploadLimits
 from eddy.hypervisor.kernels import KernelLimits
 from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.settings import SETTINGS
 from eddy.store.bounds import JobBounds
 
@@ -37,6 +38,10 @@ NAMES: dict[type[Any], dict[str, str]] = {
     KernelLimits: {"slices": "kernel_slices", "time_limit_s": "kernel_time_limit_s"},
     PriceSettings: {"quantum_s": "price_quantum_s", "epoch_s": "price_epoch_s"},
 }
+
+
+def test_the_default_part_of_the_memory_is_that_of_the_table() -> None:
+    assert SETTINGS["tenant_memory"].default == MOST_PART
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
-from eddy.core.applications import Application, TaskSpec
+from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
+from eddy.core.records import WaitCause
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.buffers import PAGE
 from eddy.hypervisor.forecast.estimator import Estimator
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import queue_of
@@ -15,6 +19,7 @@ from eddy.hypervisor.forecast.waits import WaitNow, wait_of
 from eddy.hypervisor.forecast.whatif import what_ifs
 from eddy.hypervisor.forecast.why import standing_of
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.pools import PoolSlots
 from eddy.model.estimates.calibration import Calibration
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.job_view import JobView
@@ -138,3 +143,69 @@ def test_a_job_outside_the_machine_says_what_keeps_it_there() -> None:
     before = standing_of(nothing, 0.0, 7, "waiting for job 3 to succeed")(None)  # type: ignore[arg-type]
     assert before.wait == WaitNow("predecessor", "It is waiting for job 3 to succeed.")
     assert standing_of(nothing, 0.0, 7, "building the model of x")(None).wait.cause == "building"  # type: ignore[arg-type]
+
+
+PAGES = BufferSpec("x", BufferRole.INPUT, 6 * PAGE, "u1", (6 * PAGE,))
+LARGE = dataclasses.replace(APP, buffers=(PAGES,))
+
+
+def full(pool: Pool = Pool.PIPELINE, most: int = 8) -> Machine:
+    """Two slots; the first job runs, with most of the memory, and the second waits for it."""
+    slots, fits = dict.fromkeys(range(2), LOAD_S), {"x": {0: "a", 1: "b", 2: "c"}}
+    gpu = PoolSlots({2: LOAD_S}, POLICIES["fcfs"](pipelined=True))
+    policy = POLICIES["fcfs"](pipelined=True)
+    made = Machine(slots, policy, fits, gpu=gpu, most_memory=lambda: most * PAGE, arena_bytes=8 * PAGE)
+    made.step(0.0, [m.Arrive(m.JobSpec(1, "a", LARGE, needs_memory=True, pool=pool))])
+    made.step(0.0, [m.Allocated(1)])
+    made.step(LOAD_S, [m.Configured(0 if pool is Pool.PIPELINE else 2, LOAD_S, 0.0)])
+    made.step(LOAD_S, [m.Arrive(m.JobSpec(2, "b", LARGE, needs_memory=True))])
+    made.step(LOAD_S, [m.NoMemory(2)])
+    assert made.jobs[2].lacks_memory
+    return made
+
+
+def test_a_job_that_waits_for_memory_starts_when_it_is_given_back() -> None:
+    queue = queue_of(full(), Pool.PIPELINE, LOAD_S)
+    found = forecast(queue, seconds).jobs
+    assert found[1].end_s == pytest.approx(LOAD_S + 1.0)
+    assert found[2].start_s == pytest.approx(found[1].end_s), "there is a free slot all the time"
+    _, helps = what_ifs(queue, 2, seconds)
+    assert {each.what: each.saves_s for each in helps}["alone"] == pytest.approx(1.0)
+
+
+def test_a_job_that_has_not_asked_for_memory_is_told_that_it_will_wait() -> None:
+    made = full()
+    made.step(LOAD_S, [m.Arrive(m.JobSpec(3, "c", LARGE, needs_memory=True))])
+    known = Estimator(Calibration(LOAD_S))
+    estimate = standing_of(made, LOAD_S, 3, "")(known).estimate
+    trial = try_job(made, LOAD_S, m.JobSpec(4, "d", LARGE, needs_memory=True))(known)
+    assert estimate is not None
+    assert estimate.start is not None
+    assert estimate.start.p90_s > 2 * LOAD_S
+    assert trial.given == () or trial.given[0].at_s > LOAD_S + 1.0
+
+
+def test_a_wait_under_way_is_known_with_its_cause() -> None:
+    made = full()
+    made.step(LOAD_S + 0.25, [m.Wake()])
+    wait = made.jobs[2].times.under_way(LOAD_S + 0.75)
+    assert wait is not None
+    assert wait[0] == WaitCause.MEMORY.value
+    assert wait[1] == pytest.approx(0.75)
+    assert made.jobs[1].times.under_way(LOAD_S + 0.75) is None, "it runs"
+
+
+def test_what_cannot_be_known_has_no_number() -> None:
+    """Those who have the memory are in another pool."""
+    made = full(Pool.GPU)
+    known = Estimator(Calibration(LOAD_S))
+    queue = queue_of(made, Pool.PIPELINE, LOAD_S)
+    assert 2 not in forecast(queue, seconds).jobs
+    assert outlook(known, [queue]).of(2) is None
+    standing = standing_of(made, LOAD_S, 2, "")(known)
+    assert standing.estimate is None
+    assert standing.wait.cause == "memory"
+    assert standing.wait.words.endswith("cannot be known: it waits for memory held by jobs of others.")
+    assert [each.what for each in standing.would_help] == ["alone"]
+    assert standing.would_help[0].saves_s is None
+    assert try_job(made, LOAD_S, m.JobSpec(4, "d", LARGE, needs_memory=True))(known).estimate is None

@@ -22,6 +22,7 @@ from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
 from eddy.api.purging import Purging
+from eddy.api.queries import Queries
 from eddy.api.requests import Requests
 from eddy.api.retention import keep_within_quota
 from eddy.api.routes import (
@@ -124,11 +125,12 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(Figures(context))
     problems.install(app)
-    most_asked, *others = routers(context.kinds)
+    most_asked, *others = every = routers(context.kinds)
     frequent.install(app, most_asked)
     for router in others:
         app.include_router(router)
     dashboard.install(app)
+    app.add_middleware(Queries, routers=every)
     app.add_middleware(Methods)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=app.state.metrics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, FailFast, Field, create_model
+from pydantic import ConfigDict, FailFast, Field, ValidationError, create_model
 
 from eddy.api import examples
 from eddy.api.bodies_base import Digest, Digests, Request
@@ -26,7 +26,7 @@ class Difference(Request):
     inputs: dict[str, Digests] = Field(default_factory=dict, description="Inputs by name, instead of those of `job`.")
     constants: dict[str, Digest] = Field(default_factory=dict, description="Constants by name, likewise.")
     labels: Labels = Field(default_factory=dict, description="Labels by name, likewise.")
-    arguments: dict[Annotated[str, Field(pattern="^[0-9]{1,2}$")], Argument] = Field(
+    arguments: dict[Annotated[str, Field(pattern="^(0|[1-9][0-9]?)$")], Argument] = Field(
         default_factory=dict, max_length=64, description="Arguments of a kernel by place, instead of those of `job`."
     )
 
@@ -34,14 +34,20 @@ class Difference(Request):
         """A job with what is different put in.
 
         Raises:
-            InvalidRequest: It names an argument the kernel is not given.
+            InvalidRequest: It names an argument the kernel is not given, or what is put together is more than a job may
+                have.
         """
         changes: dict[str, Any] = {
             name: {**getattr(job, name), **getattr(self, name)} for name in ("inputs", "constants", "labels")
         }
         if self.arguments:
             changes["kernel"] = job.kernel and job.kernel.model_copy(update={"arguments": self._arguments(job)})
-        return job.model_copy(update={name: value for name, value in changes.items() if value})
+        made = job.model_copy()
+        for name, value in changes.items():
+            # What each of the two may have, both together may be too much of.
+            if value and (name == "kernel" or getattr(self, name)):
+                _set(made, name, value)
+        return made
 
     def _arguments(self, job: JobSubmission) -> list[Any]:
         given = list(job.kernel.arguments) if job.kernel is not None else []
@@ -51,6 +57,25 @@ class Difference(Request):
                 raise InvalidRequest(message, field=f"arguments.{place}", allowed=list(range(len(given))))
             given[int(place)] = argument
         return given
+
+
+def _set(job: JobSubmission, name: str, value: Any) -> None:
+    """Set a field, as a body that has it is checked.
+
+    Raises:
+        InvalidRequest: It may not be so.
+    """
+    try:
+        type(job).__pydantic_validator__.validate_assignment(job, name, value)
+    except ValidationError as failure:
+        wrong = failure.errors(include_url=False)[0]
+        field = ".".join(map(str, wrong["loc"])) or name
+        message = f"{field}, with what `job` has: {wrong['msg']}."
+        raise InvalidRequest(message, field=field, **_bound(wrong.get("ctx") or {})) from None
+
+
+def _bound(context: dict[str, Any]) -> dict[str, Any]:
+    return {"allowed": f"at most {context['max_length']}"} if "max_length" in context else {}
 
 
 class ArraySubmission(Request):

@@ -19,6 +19,7 @@ from eddy.api.events import words
 from eddy.api.in_flight import InFlight
 from eddy.api.keys import KeyHasher, caller_in_use, cookie_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView
+from eddy.api.looks import Looks
 from eddy.api.open_streams import OpenStreams
 from eddy.api.problems import KINDS, Forbidden
 from eddy.api.rates import Rates
@@ -70,6 +71,7 @@ class Context:
         uploads: Blobs on their way in.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
+        looks: How many of those that take long.
         held: How many of them are under way.
         standing: Streams that are open.
         rendered: Texts of jobs that have ended.
@@ -89,6 +91,7 @@ class Context:
     uploads: Uploads = field(init=False)
     sessions: Sessions = field(default_factory=Sessions)
     rates: Rates = field(default_factory=Rates)
+    looks: Looks = field(default_factory=Looks)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     collected: tuple[int, int] = (0, 0)
 

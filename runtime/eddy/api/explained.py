@@ -60,7 +60,8 @@ class Change(Answer):
     what: str = Field(description="`priority`, `slot`, `undrain`, `resident` or `alone`.")
     words: str = Field(description="The same for people.")
     saves_s: float | None = Field(
-        description="Board seconds sooner that it would end; null where now it would not end: slots are drained."
+        description="Board seconds sooner that it would end; null where now it would not end, or nobody can tell when: "
+        "slots are drained, or jobs elsewhere hold the memory."
     )
 
 

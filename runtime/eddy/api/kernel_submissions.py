@@ -20,7 +20,7 @@ def _shown(name: str, properties: dict[str, Any], required: list[str]) -> dict[s
             "additionalProperties": False}  # fmt: skip
 
 
-_NUMBER = {"type": "number"}
+_NUMBER = {"type": ["number", "boolean"]}
 _ARGUMENT_SCHEMA: dict[str, Any] = {
     "description": "One argument of a kernel.",
     "oneOf": [
@@ -42,7 +42,7 @@ _ARGUMENT_SCHEMA: dict[str, Any] = {
             "Value",
             {
                 "value": {
-                    "description": "A number, or the numbers of a vector.",
+                    "description": "A number, or the numbers of a vector; true and false are 1 and 0.",
                     "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": 16}],
                 }
             },

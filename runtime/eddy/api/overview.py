@@ -93,7 +93,13 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
     def shown(records: Sequence[JobRecord]) -> list[Job]:
         return [
             job_answer(
-                *(record, store.numbers, applications, hypervisor.doing(record.id), context.kinds),
+                *(
+                    hypervisor.up_to_now(record),
+                    store.numbers,
+                    applications,
+                    hypervisor.doing(record.id),
+                    context.kinds,
+                ),
                 None if outlook is None or record.state.is_final else outlook.of(record.id),
                 viewer.admin,
             )

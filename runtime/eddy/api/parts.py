@@ -13,7 +13,9 @@ from fastapi.responses import StreamingResponse
 from eddy.api.openapi import Responses, content, refusals
 from eddy.api.problems import PreconditionFailed, RangeNotSatisfiable
 
-_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.IGNORECASE)
+_RANGE = re.compile(r"bytes=(?:([0-9]+)-([0-9]+)?|-([0-9]+))", re.IGNORECASE)
+_FAR = 10**18
+"""Beyond the end of whatever there is; where a number in a range has more digits, it is as good as any."""
 _TAG = re.compile(r'(?:W/)?"[^"]*"')
 
 IfMatch = Annotated[str | None, Header(include_in_schema=False)]
@@ -69,14 +71,19 @@ class PartAsked:
             return None
         first, last, end = found[1], found[2], found[3]
         if end is not None:
-            begin, stop = max(size_bytes - int(end), 0), size_bytes
+            begin, stop = max(size_bytes - _place(end), 0), size_bytes
         else:
-            begin, stop = int(first), size_bytes if last is None else min(int(last) + 1, size_bytes)
-            if last is not None and int(last) < begin:
+            begin, stop = _place(first), size_bytes if last is None else min(_place(last) + 1, size_bytes)
+            if last is not None and _place(last) < begin:
                 return None
         if begin >= stop:
             raise RangeNotSatisfiable(size_bytes)
         return begin, stop
+
+
+def _place(digits: str) -> int:
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) <= 18 else _FAR
 
 
 def answers(description: str, *others: int) -> Responses:

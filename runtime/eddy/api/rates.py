@@ -26,12 +26,13 @@ class Rates:
         self._buckets: dict[str, tuple[float, float]] = {}
         """Tokens that were there, and when."""
 
-    def take(self, tenant: str, per_s: float | None) -> None:
+    def take(self, tenant: str, per_s: float | None, what: str = "make {} requests") -> None:
         """Let a request pass.
 
         Args:
             tenant: Whose it is.
             per_s: What it may make a second; None for any number.
+            what: What that is, for people.
 
         Raises:
             RateLimited: It has made too many; `details` says when to come again.
@@ -47,5 +48,5 @@ class Rates:
             self._buckets[tenant] = tokens - passes, now_s
         if not passes:
             wait_s = math.ceil((1.0 - tokens) / per_s)
-            message = f"Tenant {tenant} may make {per_s:g} requests a second: wait {wait_s} s, then send it again."
+            message = f"Tenant {tenant} may {what.format(f'{per_s:g}')} a second: wait {wait_s} s, then send it again."
             raise RateLimited(message, limit=per_s, retry_after_s=wait_s)

@@ -38,6 +38,7 @@ from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
 from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.signatures import PackageTrust
 from eddy.store import Store
@@ -79,6 +80,8 @@ class ServerSettings:
     traces: str = ""
     packages: PackageTrust = field(default_factory=PackageTrust)
     unchecked_modules: str = "refuse"
+    tenant_memory: float = MOST_PART
+    pooled: bool = False
 
 
 class Server:
@@ -233,6 +236,8 @@ class Server:
             ),
             [kind.jobs for kind in self._kinds],
             allow_unchecked=settings.unchecked_modules == "allow",
+            memory_part=settings.tenant_memory,
+            pooled=settings.pooled,
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)

@@ -71,6 +71,7 @@ def serve(
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
     unsigned_packages: Annotated[str, option("unsigned_packages")] = default("unsigned_packages"),
     unchecked_modules: Annotated[str, option("unchecked_modules")] = default("unchecked_modules"),
+    tenant_memory: Annotated[float, option("tenant_memory")] = default("tenant_memory"),
     traces: Annotated[str, option("traces")] = default("traces"),
     pool: Annotated[str, option("pool")] = default("pool"),
     pool_creds: Annotated[str, option("pool_creds")] = default("pool_creds"),

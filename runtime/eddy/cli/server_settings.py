@@ -49,6 +49,8 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         unchecked_modules=told["unchecked_modules"],
         packages=PackageTrust.load(told["trusted_packages"], told["unsigned_packages"]),
         traces=told["traces"],
+        tenant_memory=told["tenant_memory"],
+        pooled=bool(told["pool"]),
         tls=TlsFiles.named(told["tls_cert"], told["tls_key"]),
     )
 

@@ -190,7 +190,8 @@ class Change(TypedDict):
     words: str
     """The same for people."""
     saves_s: float | None
-    """Board seconds sooner that it would end; null where now it would not end: slots are drained."""
+    """Board seconds sooner that it would end; null where now it would not end, or nobody can tell when: slots are
+    drained, or jobs elsewhere hold the memory."""
 
 
 class DoubledShare(TypedDict):

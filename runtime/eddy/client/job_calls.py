@@ -153,7 +153,8 @@ def found_jobs(exchange: Exchange, limit: int | None, filters: Mapping[str, Any]
     found = JobList()
     cursor: str | None = None
     while True:
-        size = min(500, limit - len(found)) if limit else None
+        # Longer pages are bounded a second.
+        size = min(100, limit - len(found)) if limit else None
         wanted = {**filters, "limit": size, "cursor": cursor}
         given = {name: value for name, value in wanted.items() if value is not None}
         page = yield from exchange.answering(answers.JobPage, "GET", "/v1/jobs", params=given)

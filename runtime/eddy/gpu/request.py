@@ -295,10 +295,12 @@ def _argument(place: int, raw: object) -> ArgumentValue:
     if type(raw.get("local")) is int and raw["local"] > 0:
         return Local(raw["local"])
     value = raw.get("value")
+    if isinstance(value, bool):
+        return int(value)
     if _is_number(value):
         return value
     if isinstance(value, list) and value and all(map(_is_number, value)):
-        return tuple(value)
+        return tuple(int(each) if isinstance(each, bool) else each for each in value)
     digest, dtype, shape = raw.get("buffer"), raw.get("dtype"), raw.get("shape")
     if not isinstance(digest, str) or not _SHA256.match(digest):
         raise _wrong(where, "one of buffer (a SHA-256), value, local, null, argument")
@@ -315,8 +317,8 @@ def _argument(place: int, raw: object) -> ArgumentValue:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number; true and false, which Python counts among them, are none in JSON."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Whether it is a number; true and false are 1 and 0, as wherever a value is converted."""
+    return isinstance(value, (int, float))
 
 
 def _bytes(where: str, text: object) -> bytes:

@@ -45,6 +45,7 @@ from eddy.hypervisor.recovery import Recovered, recover
 from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import slot_statuses
 from eddy.hypervisor.step_commits import StepCommits
+from eddy.hypervisor.tenant_memory import MOST_PART, TenantMemory
 from eddy.hypervisor.time_accounts import TimeAccounts
 from eddy.hypervisor.translate import offered, unchecked_modules
 from eddy.hypervisor.work import JobKind
@@ -74,6 +75,8 @@ class Engine:
         awaken: Called, from the thread of `spawn`, when there is something to do again.
         price: Shares the cores of GPU clusters between tenants, instead of `gpu_policy`.
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
+        pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
     """
 
     def __init__(
@@ -91,8 +94,13 @@ class Engine:
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
         allow_unchecked: bool = False,
+        memory_part: float = MOST_PART,
+        pooled: bool = False,
     ) -> None:
         self.board, self.store, self.price, self._allow_unchecked = board, store, price, allow_unchecked
+        self.tenant_memory = TenantMemory(
+            memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
+        )
         lags = LagKeeper(store, store.tenants.is_removed)
         if price is not None:
             price.restore(store.epochs.all(), lags.kept())
@@ -103,7 +111,9 @@ class Engine:
         plans = WholeClusters(planner) if price is None else CoreByCore(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
         priced = None if price is None else price.decider.policy
-        self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced)
+        self.intake = Intake(
+            store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced, self.tenant_memory
+        )
         self.buffers = JobBuffers(board)
         self.events = BoardEvents(board)
         self.status: tuple[SlotStatus, ...] = ()
@@ -142,10 +152,20 @@ class Engine:
         refused: Collection[str] = () if self._allow_unchecked else unchecked_modules(images)
         images = tuple(image for image in images if image.module not in refused)
         offer = offered(description, images, refused)
+        self.tenant_memory.arena = offer.arena_bytes
         for kind in intake.kinds:
             kind.offered(offer)
         with put_off():
-            found = recover(self.board, images, self.store, intake.policies, intake.kinds, self.buffers, self.price)
+            found = recover(
+                self.board,
+                images,
+                self.store,
+                intake.policies,
+                intake.kinds,
+                self.buffers,
+                self.price,
+                lambda: self.tenant_memory.most,
+            )
             self._go_on(description, found)
 
     def _go_on(self, description: BoardDescription, found: Recovered) -> None:

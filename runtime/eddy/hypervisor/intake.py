@@ -18,6 +18,7 @@ from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.recovery import DRAINED
+from eddy.hypervisor.tenant_memory import TenantMemory
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
@@ -62,6 +63,7 @@ class Intake:
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
         price: Who shares the cores of clusters between tenants; None where kernels take whole slots.
+        memory: The most that the jobs of a tenant hold together; None for all there is.
 
     Attributes:
         work: Of every job that has not ended.
@@ -76,12 +78,13 @@ class Intake:
         policies: dict[Pool, DispatchPolicy],
         running: Running,
         price: PricePolicy | None = None,
+        memory: TenantMemory | None = None,
     ) -> None:
         self.kinds, self.policies, self.price = tuple(kinds), policies, price
         self.work: dict[int, Work] = {}
         self.drained: dict[int, str] = {}
         self.accepted: dict[int, JobRecord] = {}
-        self._store, self._running = store, running
+        self._store, self._running, self._memory = store, running, memory
         self._inbox: deque[m.Input] = deque()
         self._arrival_lock = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it. Nobody who
@@ -156,7 +159,10 @@ class Intake:
             CompilationFailed: The source was refused.
             QuotaExceeded: The tenant has too many jobs, or compiling took too much.
         """
-        return self.kind_of(request).prepare(request, self._store)
+        work = self.kind_of(request).prepare(request, self._store)
+        if self._memory is not None:
+            self._memory.check(work.application, request.batch)
+        return work
 
     def accept_all(self, waiting: Sequence[tuple[JobRequest, Work | None]]) -> list[JobRecord | Exception]:
         """Keep what waits durably, in this order and in one transaction; the next step takes it in.

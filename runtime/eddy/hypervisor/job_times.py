@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from eddy.core.records import WaitCause
 
+_WAITS = frozenset(cause.value for cause in WaitCause)
+
 
 class JobTimes:
     """Board seconds of one job, each booked once.
@@ -33,6 +35,11 @@ class JobTimes:
         """Book the time up to now as waiting for other jobs; before anything else."""
         self.spent_s[WaitCause.DEPENDENCY.value] = at_s - self.since_s
         self.since_s = at_s
+
+    def under_way(self, now_s: float) -> tuple[str, float] | None:
+        """The cause of a wait that goes on, and its seconds that are not booked yet; None where there is none."""
+        bucket, since_s = self.bucket, self.since_s
+        return (bucket, now_s - since_s) if bucket in _WAITS and now_s > since_s else None
 
     def book(self, at_s: float, bucket: str) -> None:
         """Book the time since the last call where it belongs; what follows counts as `bucket`."""

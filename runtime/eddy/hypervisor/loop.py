@@ -31,6 +31,7 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.operating import Operating
 from eddy.hypervisor.status import while_away, with_drained
 from eddy.hypervisor.submission_queue import SubmissionQueue
+from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.hypervisor.time_accounts import ACCOUNT_S
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
@@ -56,6 +57,8 @@ class Hypervisor:
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
+        pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
 
     Attributes:
         price: As given.
@@ -77,6 +80,8 @@ class Hypervisor:
         price: PriceLoop | None = None,
         kinds: Sequence[JobKind] = (),
         allow_unchecked: bool = False,
+        memory_part: float = MOST_PART,
+        pooled: bool = False,
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -97,6 +102,8 @@ class Hypervisor:
             spawn=self._disk.submit,
             awaken=self._awaken_from_afar,
             allow_unchecked=allow_unchecked,
+            memory_part=memory_part,
+            pooled=pooled,
         )
         self._store = store
         self.followers = Followers()
@@ -243,6 +250,17 @@ class Hypervisor:
     async def wait_ready(self) -> None:
         """Return when it serves requests."""
         await self._turning.ready.wait()
+
+    def up_to_now(self, record: JobRecord) -> JobRecord:
+        """A record with the wait that is under way: what is kept has those that ended."""
+        if record.state.is_final or not self._turning.ready.is_set():
+            return record
+        job = self._engine.machine.jobs.get(record.id)
+        wait = None if job is None else job.times.under_way(self.now_s())
+        if wait is None:
+            return record
+        cause, more_s = wait
+        return replace(record, waiting_s={**record.waiting_s, cause: record.waiting_s.get(cause, 0.0) + more_s})
 
     def doing(self, job: int) -> str:
         """What a job waits for that is being made for it, for people; "" for any other."""

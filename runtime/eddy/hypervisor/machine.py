@@ -68,6 +68,8 @@ class Machine:
         near: The account of the images in the board's memory; empty where none are kept there.
         unchecked: Modules whose build has no check on record.
         weight_of: What a tenant is entitled to, relative to the others.
+        most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
+        arena_bytes: Of the board's memory; 0 where that is not known.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class Machine:
         near: NearImages | None = None,
         unchecked: Collection[str] = (),
         weight_of: Callable[[str], float] = lambda _: 1.0,
+        most_memory: Callable[[], int] | None = None,
+        arena_bytes: int = 0,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
         pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, FairShare(policy), slots, fits, weight_of)}
@@ -90,7 +94,7 @@ class Machine:
             shared = gpu.policy if price is not None else FairShare(gpu.policy)
             pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weight_of)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
-        self.state = MachineState(found, pools, scrubbed, residency, near, unchecked)
+        self.state = MachineState(found, pools, scrubbed, residency, near, unchecked, most_memory, arena_bytes)
         self.reports, self.decisions = Reports(self.state), Decisions(self.state)
         self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
         self.state.clusters = self.clusters

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from eddy.core.jobs import JobState
@@ -56,6 +56,8 @@ class MachineState:
         residency: What becomes of modules that stay in slots.
         near: The account of the images in the board's memory.
         unchecked: Modules whose build has no check on record; a job that is given one says so.
+        most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
+        arena_bytes: Of the board's memory; 0 where that is not known.
 
     Attributes:
         slots: By index.
@@ -75,12 +77,15 @@ class MachineState:
         residency: Residency = LIVE,
         near: NearImages | None = None,
         unchecked: Collection[str] = (),
+        most_memory: Callable[[], int] | None = None,
+        arena_bytes: int = 0,
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
         self.images = ReadingAhead(near or NearImages(), pools)
         self.jobs: dict[int, Job] = {}
-        self.port, self.memory = ConfigurationPort(), MemoryQueue()
+        self.port, self.memory = ConfigurationPort(), MemoryQueue(most_memory)
+        self.arena_bytes = arena_bytes
         self.out = StepResult()
         self.now_s = 0.0
         self.begun = False

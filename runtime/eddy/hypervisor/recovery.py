@@ -116,6 +116,7 @@ def recover(
     kinds: Sequence[JobKind],
     buffers: JobBuffers,
     price: PriceLoop | None = None,
+    most_memory: Callable[[], int] | None = None,
 ) -> Recovered:
     """Recover what the store and the board hold.
 
@@ -127,6 +128,7 @@ def recover(
         kinds: They have been told what the board offers.
         buffers: Taken over from the board; those of nobody are freed.
         price: Shares the cores of GPU clusters; None where kernels take whole slots.
+        most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
     """
     if price is not None:
         price.life = store.value("life", 0, int) + 1
@@ -134,7 +136,7 @@ def recover(
     state = board.state()
     clock = _clock(store, state)
     events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
-    machine = _machine(board.describe(), images, policies, price, store.tenants.weight)
+    machine = _machine(board.describe(), images, policies, price, store.tenants.weight, most_memory)
     for index, slot in machine.slots.items():
         slot.drained = store.meta(DRAINED.format(index))
     buffers.adopt(state.buffers)
@@ -160,6 +162,7 @@ def _machine(
     policies: Mapping[Pool, DispatchPolicy],
     price: PriceLoop | None,
     weight_of: Callable[[str], float],
+    most_memory: Callable[[], int] | None,
 ) -> Machine:
     """Slots nobody has."""
     slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
@@ -175,6 +178,8 @@ def _machine(
         near=near_images(description),
         unchecked=unchecked_modules(images),
         weight_of=weight_of,
+        most_memory=most_memory,
+        arena_bytes=description.arena_bytes,
     )
 
 

@@ -12,6 +12,7 @@ from eddy.api.context import Caller, Ctx
 from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
 from eddy.api.events import EventStream, Followed
 from eddy.api.following import following
+from eddy.api.looks import FEW
 from eddy.api.openapi import refusals, stream
 from eddy.api.routes.jobs import read
 
@@ -41,7 +42,11 @@ async def events(
     if last_event_id is not None:
         after = context.store.numbers.event.meant(last_event_id)
         await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))
+        if not viewer.admin and after < await read(context, partial(context.store.events.before_last, whose, FEW)):
+            (context.looks.take_resumed if follow else context.looks.take_back)(viewer)
     else:
+        if last > FEW:
+            context.looks.take_back(viewer)
         after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store
     followed = Followed(

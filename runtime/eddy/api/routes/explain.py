@@ -28,13 +28,14 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
     operation_id="explain_job",
     response_model=Explained,
     summary="Explain a job",
-    responses=refusals(404),
+    responses=refusals(404, 429),
 )
 async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
     """Why it waits now, where its time went, why slots were taken from it, and what would have made it faster.
 
     Of others it tells numbers alone, unless an operator asks.
     """
+    context.looks.take_forecast(viewer)
     record, log, taken = await read(context, partial(_read, context, viewer, job))
     standing = ideal = None
     if context.ready and not context.hypervisor.away:

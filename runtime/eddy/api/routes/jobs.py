@@ -79,6 +79,7 @@ async def read(context: Context, call: Callable[[], T]) -> T:
 def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
     """The job object, with its output links; `everyone` as in `estimate_answer`."""
     doing = context.hypervisor.doing(record.id)
+    record = context.hypervisor.up_to_now(record)
     numbers, applications = context.store.numbers, context.catalogue.applications
     return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
 
@@ -121,6 +122,7 @@ async def submit(
     check_asked(context.store, context.hypervisor.price, tenant.id, body.min_progress, body.kernel is not None)
     request = body.request(tenant.id, idempotency_key or "", view, context.store.numbers)
     if dry_run:
+        context.looks.take_forecast(tenant)
         trial = partial(context.hypervisor.try_out, request)
         found = await (while_connected(http, trial) if view.lingers else trial())
         application = context.catalogue.applications.get(request.application)
@@ -172,6 +174,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
+    context.looks.take_page(viewer, limit)
     numbers = context.store.numbers
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)

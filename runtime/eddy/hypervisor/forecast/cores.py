@@ -71,7 +71,9 @@ def cores_of(clusters: SharedClusters, now_s: float) -> CoresPicture:
         for tenant, share in loop.accounts[slot.index].shares.items():
             shares[tenant] = shares.get(tenant, 0.0) + share
     numbers = {*queues.progress, *(job.spec.id for job in queues.unbound())}
-    jobs = [state.jobs[number] for number in sorted(numbers) if state.jobs[number].ending is None]
+    waiting = [state.jobs[number] for number in sorted(numbers)]
+    # When one that waits for memory is given some is not known.
+    jobs = [job for job in waiting if job.ending is None and not job.lacks_memory]
     there = any(slot.phase is not Phase.LOADING and slot.module in loop.kinds for slot in usable)
     work = tuple(_work(clusters, job) for job in jobs)
     view = DispatchView(

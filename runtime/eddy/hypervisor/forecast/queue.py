@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from eddy.core.slots import Pool
+from eddy.hypervisor.forecast.arena import ArenaPicture
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.memory import Held
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.slot import Phase
 from eddy.policy.dispatch.job_view import JobView
@@ -30,6 +32,7 @@ class QueuePicture:
         leaving: Slots that are taken from their jobs at the next boundary.
         port_busy_s: Board seconds until the configuration port is free of another pool's load.
         unseen: Slots no policy is shown, by index, and why: drained, or resting after failed loads.
+        arena: The board's memory; None where nobody waits for it.
         known: Jobs whose lengths were measured; None where what was learned of their tasks says so.
     """
 
@@ -41,6 +44,7 @@ class QueuePicture:
     port_busy_s: float = 0.0
     unseen: Mapping[int, str] = field(default_factory=dict)
     known: frozenset[int] | None = None
+    arena: ArenaPicture | None = None
 
     def can_end(self, job: JobView) -> bool:
         """Whether a job could go on to its end: each of its tasks fits a slot that is neither drained nor rests."""
@@ -52,6 +56,12 @@ class QueuePicture:
         """With one job more, or another in its place."""
         changed = None if self.view.changed is None else self.view.changed | {job.id}
         return replace(self, view=replace(self.view, jobs=self.view.jobs.put(job), changed=changed))
+
+    def lacking(self, arena: ArenaPicture | None, number: int, need: Held) -> QueuePicture:
+        """With a job in it that waits for memory, where it would have to."""
+        if arena is None or number in arena.waiting or number in arena.held or not (arena.waiting or arena.lacks(need)):
+            return self
+        return replace(self, arena=arena.with_waiting(number, need))
 
     def apart(self) -> QueuePicture:
         """As if no module were used again without a load for another tenant than the one it served last."""
@@ -87,7 +97,18 @@ def queue_of(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
         frozenset(slot.index for slot in mine if slot.leaving),
         max(loading.since_s + loading.load_s - now_s, 0.0) if other and loading is not None else 0.0,
         {slot.index: slot.drained or "rests after a failed load" for slot in mine if not slot.offered(now_s)},
+        arena=arena_of(machine) if state.memory.waiting else None,
     )
+
+
+def arena_of(machine: Machine) -> ArenaPicture | None:
+    """The board's memory as it is now, None where its size is not known; for the thread that steps the machine."""
+    state = machine.state
+    if not state.arena_bytes:
+        return None
+    held, most = state.memory.held, state.memory.most
+    free = max(state.arena_bytes - sum(each.bytes for each in held.values()), 0)
+    return ArenaPicture(free, state.arena_bytes if most is None else most, held, state.memory.needed)
 
 
 def joining(machine: Machine, spec: JobSpec) -> JobView:

@@ -7,9 +7,11 @@ to come; `eddy.model.estimates.calibration` learns what they, and everything els
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from eddy.hypervisor.forecast.arena import ArenaAhead
 from eddy.hypervisor.forecast.beyond import Beyond
 from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, standing
 from eddy.hypervisor.forecast.places import own_places
@@ -54,6 +56,7 @@ class QueueForecast:
         own: Their places among their tenants' jobs alone, from 1.
         decisions: Times the policy was asked.
         given: Slots that are given, in order, as far as the policy was asked.
+        unknown: Jobs that wait for memory, and nobody can tell until when: those that have it do not end here.
     """
 
     now_s: float
@@ -62,6 +65,7 @@ class QueueForecast:
     own: Mapping[int, int]
     decisions: int
     given: tuple[GivenSlot, ...] = ()
+    unknown: frozenset[int] = frozenset()
 
     def position(self, job: int) -> int | None:
         """Place in the queue, from 1; None for a job that has started, or is not in it."""
@@ -98,7 +102,12 @@ class _Run:
         loads = [s.busy_until_s for s in slots.values() if s.view.loading and s.busy_until_s is not None]
         port_s = max([view.now_s + queue.port_busy_s, *loads])
         policy = queue.policy
-        self.fabric = SlotsAhead(view.now_s, view.jobs, slots, seconds, self._chunk(), policy.pipelined, port_s)
+        self.arena = ArenaAhead.of(queue.arena)
+        self.arena.given()
+        jobs = view.jobs
+        for number in self.arena.waiting:
+            jobs = jobs if jobs.get(number) is None else jobs.drop(number)
+        self.fabric = SlotsAhead(view.now_s, jobs, slots, seconds, self._chunk(), policy.pipelined, port_s)
         self.heap = [(s.busy_until_s, i, s.round) for i, s in slots.items() if s.busy_until_s is not None]
         heapq.heapify(self.heap)
 
@@ -140,7 +149,20 @@ class _Run:
                 if slot.view.running:
                     ended.append(index)
                 self.fabric.end(slot)
+        self._give_memory()
         return tuple(ended)
+
+    def _give_memory(self) -> None:
+        """Jobs that ended give theirs back, and those that waited for it are there."""
+        if not self.arena.waiting:
+            return
+        for number in self.arena.held.keys() & self.fabric.ended_s.keys():
+            self.arena.end(number)
+        for number in self.arena.given():
+            job = self.queue.view.jobs.get(number)
+            if job is not None:
+                self.fabric.jobs = self.fabric.jobs.put(job)
+                self.fabric.changed.add(number)
 
     def _settle(self, ended: tuple[int, ...]) -> None:
         """Start what may start and ask the policy, again as long as what it decided changes things at once."""
@@ -158,6 +180,8 @@ class _Run:
         """Let the policy decide, and do what it says as far as it fits; answers whether that changed things at once."""
         fabric = self.fabric
         changed = self.queue.view.changed if self.asked == 0 else frozenset(fabric.changed)
+        if self.asked == 0 and self.arena.waiting:
+            changed = None  # others are there than the policy saw last
         view = replace(
             self.queue.view,
             now_s=fabric.now_s,
@@ -201,12 +225,27 @@ class _Run:
             return False
         return self.fabric.configure(slot, job, decision.task)
 
+    def _unknown(self) -> frozenset[int]:
+        """Jobs that wait for memory of which jobs have too much that do not end here, those of other pools."""
+        mine, jobs = self.queue.view.jobs, self.fabric.jobs
+        waiting = {number: each for number, each in self.arena.waiting.items() if mine.get(number) is not None}
+        here = sum(each.bytes for number, each in self.arena.held.items() if jobs.get(number) is not None)
+        most = self.arena.free + here if len(jobs) else -1
+        return frozenset(number for number, each in waiting.items() if each.bytes > most)
+
     def _result(self) -> QueueForecast:
         fabric, start_s = self.fabric, self.queue.view.now_s
+        unknown = self._unknown()
+        for number in self.arena.waiting.keys() - unknown:
+            job = self.queue.view.jobs.get(number)
+            fabric.jobs = fabric.jobs if job is None else fabric.jobs.put(job)
         beyond = Beyond(fabric, self.queue.policy.pipelined)
         found: dict[int, Expected] = {}
         waiting: list[tuple[float, int]] = []
         for job in self.queue.view.jobs:
+            if job.id in unknown:
+                waiting.append((math.inf, job.id))
+                continue
             begun = job.id in self.begun
             at_s = start_s if begun else fabric.started_s.get(job.id)
             simulated = at_s is not None
@@ -217,4 +256,4 @@ class _Run:
                 waiting.append((at_s, job.id))
         order = tuple(number for _, number in sorted(waiting))
         own = own_places(order, self.queue.view.jobs)
-        return QueueForecast(start_s, found, order, own, self.asked, tuple(fabric.given))
+        return QueueForecast(start_s, found, order, own, self.asked, tuple(fabric.given), unknown)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eddy.core.slots import Pool
+from eddy.hypervisor.buffers import arena_bytes
 from eddy.hypervisor.forecast.cores import cores_of
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import outlook
-from eddy.hypervisor.forecast.queue import joining, queue_of
+from eddy.hypervisor.forecast.queue import arena_of, joining, queue_of
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.memory import Held
 from eddy.hypervisor.messages import JobSpec
 
 
@@ -52,14 +54,17 @@ def try_job(machine: Machine, now_s: float, spec: JobSpec) -> Callable[[Estimato
     job = joining(machine, spec)
     # What modules others have left would show in the loads, to whoever asks: they can be had without a job.
     queue = queue_of(machine, spec.pool, now_s).apart().with_job(job)
+    need = Held(spec.tenant, arena_bytes(spec.application, spec.batch) if spec.needs_memory else 0)
+    queue = queue.lacking(arena_of(machine), spec.id, need)
 
     def work_out(estimator: Estimator) -> JobTrial:
         made = estimator.forecast(queue)
-        estimate = estimator.estimates(queue, made, [spec.id])[spec.id] if queue.can_end(job) else None
+        told = queue.can_end(job) and spec.id not in made.unknown
+        estimate = estimator.estimates(queue, made, [spec.id])[spec.id] if told else None
         given = tuple(each for each in made.given if each.job == spec.id)
         item_s = estimator.seconds()(job)
         load_s = sum(each.load_s for each in given)
-        if not made.jobs[spec.id].simulated:
+        if spec.id in made.unknown or not made.jobs[spec.id].simulated:
             slots = queue.view.slots
             load_s = len(job.tasks) * sum(slot.load_s for slot in slots) / max(len(slots), 1)
         return JobTrial(now_s, spec.pool, job.batch * sum(item_s) + load_s, 0.0, estimate, given)

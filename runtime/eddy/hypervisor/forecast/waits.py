@@ -42,8 +42,8 @@ def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bo
         return WaitNow("load", f"{_slots(len(held))} being loaded with what it needs.")
     if held:
         return WaitNow("items", "It has a slot, and waits for items of an earlier task of its own.")
-    if lacks_memory:
-        return WaitNow("memory", "The board's memory is full: it is given memory when jobs before it end.")
+    if lacks_memory or number in made.unknown:
+        return WaitNow("memory", _memory(queue, made, number))
     wanted = [task for task in job.tasks if task.items_done < job.batch]
     usable = {slot.index for slot in queue.view.slots if any(_fits(task, slot.index) for task in wanted)}
     if not usable and queue.unseen:
@@ -66,6 +66,20 @@ def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bo
     load = next((slot.index for slot in queue.view.slots if slot.loading and slot.index in usable), None)
     loads = "" if load is None else f", slot {load} by a load that is under way"
     return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken{loads}; {ahead}.{drained}")
+
+
+def _memory(queue: QueuePicture, made: QueueForecast, number: int) -> str:
+    """Whose memory a job waits for, and whether it can be known until when."""
+    arena = queue.arena
+    if arena is None or number not in arena.waiting:
+        return "The board's memory is full: it is given memory when jobs before it end."
+    if arena.has_part(number):
+        return (
+            "Its tenant's jobs hold as much memory as those of one tenant may: it is given some when one of them ends."
+        )
+    if number not in made.unknown:
+        return "The board's memory is full: it is given memory when jobs before it end."
+    return "The board's memory is full. When it starts cannot be known: it waits for memory held by jobs of others."
 
 
 def _kept(queue: QueuePicture, made: QueueForecast, number: int, free: Collection[int]) -> str:

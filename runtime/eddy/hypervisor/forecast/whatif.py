@@ -54,8 +54,9 @@ def what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[Expected 
 
 
 def _expected(queue: QueuePicture, job: int, seconds: Seconds) -> Expected | None:
-    """What is expected of a job; None where it cannot end, because slots are drained."""
-    return forecast(queue, seconds).jobs[job] if queue.can_end(queue.view.jobs.job(job)) else None
+    """What is expected of a job; None where it cannot end, because slots are drained, or where
+    that cannot be known."""
+    return forecast(queue, seconds).jobs.get(job) if queue.can_end(queue.view.jobs.job(job)) else None
 
 
 def _changes(queue: QueuePicture, job: JobView) -> Iterator[tuple[str, str, QueuePicture]]:
@@ -72,7 +73,7 @@ def _changes(queue: QueuePicture, job: JobView) -> Iterator[tuple[str, str, Queu
         yield "undrain", f"{words} in use again", _with_slots(queue, dict.fromkeys(queue.unseen, load_s), job)
     slots = tuple(replace(slot, load_s=NO_LOAD_S) for slot in view.slots)
     yield "resident", "its modules, and all others, in the slots already", _like(queue, slots=slots)
-    if len(view.jobs) > 1:
+    if len(view.jobs) > 1 or queue.arena is not None:
         yield "alone", "no other job", alone(queue, job)
 
 
@@ -84,7 +85,8 @@ def alone(queue: QueuePicture, job: JobView) -> QueuePicture:
     )
     kept = frozenset(slot.index for slot in slots if slot.job is not None)
     since_s = {slot: at_s for slot, at_s in queue.since_s.items() if slot in kept}
-    return replace(_like(queue, slots=slots, jobs=Jobs([job])), since_s=since_s, leaving=queue.leaving & kept)
+    alone = replace(_like(queue, slots=slots, jobs=Jobs([job])), arena=None)
+    return replace(alone, since_s=since_s, leaving=queue.leaving & kept)
 
 
 def _like(queue: QueuePicture, *, slots: tuple[SlotView, ...], jobs: Jobs | None = None) -> QueuePicture:

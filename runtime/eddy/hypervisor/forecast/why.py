@@ -9,11 +9,13 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.cores import cores_of
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.outlook import outlook
-from eddy.hypervisor.forecast.queue import joining, queue_of
+from eddy.hypervisor.forecast.queue import arena_of, joining, queue_of
 from eddy.hypervisor.forecast.waits import WaitNow, wait_of
 from eddy.hypervisor.forecast.whatif import WhatIf, alone, what_ifs
 from eddy.hypervisor.holding import held_for
+from eddy.hypervisor.job import BufferState
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.memory import held_by
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.slot import Phase
 
@@ -59,12 +61,14 @@ def standing_of(machine: Machine, now_s: float, number: int, doing: str) -> Answ
         wait = WaitNow("ending", "Its items are done or stopped; what it leaves is being kept.")
         return lambda _: JobStanding(now_s, wait)
     queue, preempted, lacks_memory = queue_of(machine, job.spec.pool, now_s), job.preempted, job.lacks_memory
+    if job.memory is BufferState.NONE and not job.slots:
+        queue = queue.lacking(arena_of(machine), number, held_by(job))
 
     def work_out(estimator: Estimator) -> JobStanding:
         made = estimator.forecast(queue)
         wait = wait_of(queue, made, number, preempted, lacks_memory)
         _, found = what_ifs(queue, number, estimator.seconds())
-        told = queue.can_end(queue.view.jobs.job(number))
+        told = number not in made.unknown and queue.can_end(queue.view.jobs.job(number))
         return JobStanding(now_s, wait, found, estimator.estimates(queue, made, [number])[number] if told else None)
 
     return work_out

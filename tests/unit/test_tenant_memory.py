@@ -1,0 +1,82 @@
+"""The jobs of one tenant leave a part of the board's memory to others."""
+
+from __future__ import annotations
+
+import pytest
+from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
+from eddy.core.errors import InvalidRequest
+from eddy.hypervisor.application_graph import Graph
+from eddy.hypervisor.buffers import PAGE
+from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.memory import MemoryQueue
+from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.tenant_memory import TenantMemory
+
+
+def _application(pages: int, name: str = "one", role: BufferRole = BufferRole.INPUT) -> Application:
+    buffer = BufferSpec("x", role, pages * PAGE, "u1", (pages * PAGE,))
+    return Application(name, (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), (), (buffer,))
+
+
+def _job(number: int, tenant: str, pages: int) -> Job:
+    application = _application(pages)
+    return Job(JobSpec(number, tenant, application, arrival_s=float(number), needs_memory=True), Graph(application))
+
+
+def _held(queue: MemoryQueue, job: Job) -> None:
+    assert queue.ask(job)
+    queue.grant(job)
+
+
+def test_a_tenant_with_its_part_waits_for_its_own_jobs_and_others_pass_it() -> None:
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    first, second, other = _job(1, "a", 4), _job(2, "a", 3), _job(3, "b", 2)
+    _held(queue, first)
+    assert not queue.ask(second)
+    assert second.memory is BufferState.BLOCKED
+    assert queue.next() is None, "nothing that others give back helps it"
+    _held(queue, other)
+    assert queue.next() is None
+    assert queue.leave(first)
+    assert queue.next() == second.spec.id
+
+
+def test_what_is_asked_for_counts_until_it_is_refused() -> None:
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    holder, first, second = _job(1, "b", 1), _job(2, "a", 4), _job(3, "a", 3)
+    _held(queue, holder)
+    assert queue.ask(first)
+    assert not queue.ask(second)
+    assert queue.refuse(first)
+    assert queue.leave(holder)
+    assert queue.next() == first.spec.id
+    queue.give_up(first)
+    queue.leave(first)
+    assert queue.next() == second.spec.id
+
+
+def test_a_job_over_the_part_of_a_tenant_that_holds_nothing_is_asked_for() -> None:
+    """It was accepted when its tenant was alone."""
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    assert queue.ask(_job(1, "a", 8))
+
+
+def test_a_recovered_job_counts() -> None:
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    before = _job(1, "a", 4)
+    before.memory = BufferState.HELD
+    queue.adopt(before)
+    assert not queue.ask(_job(2, "a", 3))
+
+
+def test_a_job_that_could_never_fit_is_refused_where_there_are_several_tenants() -> None:
+    alone = TenantMemory(0.75, lambda: False, 8 * PAGE)
+    alone.check(_application(8), 1)
+    shared = TenantMemory(0.75, lambda: True, 8 * PAGE)
+    shared.check(_application(6), 1)
+    with pytest.raises(InvalidRequest, match="at most 24576 of 32768") as refused:
+        shared.check(_application(7, "kernel:k", BufferRole.CONSTANT), 1)
+    assert refused.value.details == {"field": "kernel.arguments", "asked": 7 * PAGE, "allowed": 6 * PAGE}
+    with pytest.raises(InvalidRequest, match="at most 3 items fit") as refused:
+        shared.check(_application(2), 4)
+    assert refused.value.details == {"field": "batch", "asked": 8 * PAGE, "allowed": "1..3"}
