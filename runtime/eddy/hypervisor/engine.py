@@ -43,11 +43,12 @@ from eddy.hypervisor.overdue import OverdueJobs
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import Recovered, recover
 from eddy.hypervisor.spread import CoreByCore
+from eddy.hypervisor.standing import Admitted
 from eddy.hypervisor.status import slot_statuses
 from eddy.hypervisor.step_commits import StepCommits
 from eddy.hypervisor.time_accounts import TimeAccounts
-from eddy.hypervisor.translate import offered, unchecked_modules
 from eddy.hypervisor.work import JobKind
+from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.undecided import Undecided
@@ -74,6 +75,7 @@ class Engine:
         awaken: Called, from the thread of `spawn`, when there is something to do again.
         price: Shares the cores of GPU clusters between tenants, instead of `gpu_policy`.
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        standing: Reads the record of a module's check again; nothing is read by default.
     """
 
     def __init__(
@@ -91,14 +93,16 @@ class Engine:
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
         allow_unchecked: bool = False,
+        standing: Standing = never,
     ) -> None:
-        self.board, self.store, self.price, self._allow_unchecked = board, store, price, allow_unchecked
+        self.board, self.store, self.price = board, store, price
+        self._admitted = Admitted(standing, allow_unchecked)
         lags = LagKeeper(store, store.tenants.is_removed)
         if price is not None:
             price.restore(store.epochs.all(), lags.kept())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
         policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
-        admission = Admission(applications, modules, constants or {})
+        self.admission = admission = Admission(applications, modules, constants or {})
         planner = kernels or KernelPlanner(modules)
         plans = WholeClusters(planner) if price is None else CoreByCore(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
@@ -139,11 +143,7 @@ class Engine:
             self.price.watch.read = self.board.sharing
             if intake.price is not None:  # what was asked for last may have been in the inbox
                 self.price.switch(intake.price)
-        refused: Collection[str] = () if self._allow_unchecked else unchecked_modules(images)
-        images = tuple(image for image in images if image.module not in refused)
-        offer = offered(description, images, refused)
-        for kind in intake.kinds:
-            kind.offered(offer)
+        images = self._admitted.begin(description, images, intake.kinds)
         with put_off():
             found = recover(self.board, images, self.store, intake.policies, intake.kinds, self.buffers, self.price)
             self._go_on(description, found)
@@ -202,7 +202,7 @@ class Engine:
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        return bool(self.intake.pending or self._holding.pending or self.keeping.ready)
+        return bool(self.intake.pending or self._admitted.pending or self._holding.pending or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
@@ -238,7 +238,8 @@ class Engine:
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
         inputs = [*self.events.inputs(events, self.machine, self.intake.work)]
-        inputs += self._let_in(self.intake.take())
+        came = [*self.intake.take()]
+        inputs += [*self._admitted.take(), *self._let_in(came)]  # a job comes after the modules let in for it
         inputs += self._holding.late(self.now_s)
         inputs += self._overdue.late(self.machine.jobs)
         inputs += self.commits.take_kept(self.machine.jobs)

@@ -34,6 +34,7 @@ from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.time_accounts import ACCOUNT_S
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
+from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -56,6 +57,7 @@ class Hypervisor:
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        standing: Reads the record of a module's check again; nothing is read by default.
 
     Attributes:
         price: As given.
@@ -77,6 +79,7 @@ class Hypervisor:
         price: PriceLoop | None = None,
         kinds: Sequence[JobKind] = (),
         allow_unchecked: bool = False,
+        standing: Standing = never,
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -97,6 +100,7 @@ class Hypervisor:
             spawn=self._disk.submit,
             awaken=self._awaken_from_afar,
             allow_unchecked=allow_unchecked,
+            standing=standing,
         )
         self._store = store
         self.followers = Followers()
@@ -108,6 +112,10 @@ class Hypervisor:
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.awaken
         )
+
+    def refusal(self, application: Application) -> str:
+        """Why no job of an application is accepted on this board; "" where jobs are, and before the board was asked."""
+        return self._engine.admission.runnable(application) if self.ready else ""
 
     async def run(self) -> None:
         """Run until cancelled: recover what the store and the board hold, then serve requests.
