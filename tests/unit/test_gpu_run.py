@@ -49,6 +49,17 @@ def test_every_end_has_its_code(text: str, options: tuple[str, ...], ended_by: s
     assert status == (1 if exit_code else 0)
 
 
+def test_the_limit_counts_what_is_shown() -> None:
+    """Not the cycles in which the cores are cleared before they begin."""
+    text = "nop\n" * 50 + END
+    _, whole = run(text)
+    for limit, ended_by in ((whole["cycles"] - 1, "max-cycles"), (whole["cycles"], "idle"), (60, "max-cycles")):
+        _, document = run(text, "--max-cycles", str(limit))
+        assert (document["ended_by"], document["cycles"]) == (ended_by, limit)
+    for limit in (1, 1000, 5000):
+        assert run("1: j 1b\n", "--max-cycles", str(limit))[1]["cycles"] == limit
+
+
 def test_counters_add_up() -> None:
     _, document = run("li a0, 15\n.insn r 0x0b, 0, 0, x0, a0, x0\n" + "nop\n" * 50 + END)
     assert document["cycle_thread"][3] == 51
