@@ -73,7 +73,7 @@ pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots i
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
 	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
 
-pictures: $(STAMP) ## README's pictures of the dashboard and of `eddy top`, of today (needs Chromium)
+pictures: $(STAMP) ## README's pictures of the demo, the dashboard and `eddy top`, of today (needs Chromium)
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
 	@$(PY) tools/pictures.py
 

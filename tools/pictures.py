@@ -1,9 +1,10 @@
-"""The pictures of the dashboard and of `eddy top` in README: taken of a server on the simulated KV260, by Chromium.
+"""The pictures in README: the timeline of `make demo`; the dashboard and `eddy top`, by Chromium.
 
     make pictures
 
-Two tenants submit six image compressions at once; when all have ended, the operator looks. Both pictures are of that
-moment. Numbers of jobs and wall times differ from run to run. Needs Debian's package `chromium`.
+The demonstration runs as ever, and its timeline is kept. Then two tenants submit six image compressions at once to a
+server on the simulated KV260; when all have ended, the operator looks. Both other pictures are of that moment. Numbers
+of jobs and wall times differ from run to run. Needs Debian's package `chromium`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from eddy.api.server import Server, ServerSettings
+from eddy.cli import demo_run
 from eddy.cli.top.frame import COLUMNS, LINES
 from eddy.cli.top.screen import Screen
 from eddy.client import Client
@@ -91,6 +93,26 @@ def drawn(browser: Browser, svg: str) -> bytes:
     return bytes(page.locator("svg").screenshot())
 
 
+def timeline() -> bytes:
+    """What the slots did in the demonstration.
+
+    Raises:
+        RuntimeError: A result was wrong.
+    """
+    with tempfile.TemporaryDirectory(prefix="eddy-pictures-") as folder:
+        out = Path(folder) / "out"
+        out.mkdir()
+        report = demo_run.run("kv260", "eddy", Path(folder) / "data", out, say, say)
+        if not report.verified:
+            raise RuntimeError("a result of the demonstration is wrong")
+        return report.files["timeline"].read_bytes()
+
+
+def say(text: str) -> None:
+    """Tell how far it is."""
+    print(text, file=sys.stderr)
+
+
 def keep(picture: bytes, name: str) -> None:
     """Write a picture with a palette: a third of the bytes."""
     with Image.open(io.BytesIO(picture)) as found:
@@ -99,14 +121,15 @@ def keep(picture: bytes, name: str) -> None:
 
 
 def main() -> int:
-    """Take both."""
+    """Take all."""
     program: Any = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         print("there is no Chromium; on Debian: apt-get install chromium", file=sys.stderr)
         return 1
+    keep(timeline(), "timeline.png")
     with tempfile.TemporaryDirectory(prefix="eddy-pictures-") as folder:
         settings = ServerSettings("rtl", "kv260", "eddy", Path(folder), ROOT / "bitstreams", port=0)
-        with Server(settings, progress=lambda text: print(text, file=sys.stderr)).background(END_S) as server:
+        with Server(settings, progress=say).background(END_S) as server:
             key = server.key_file.read_text().strip()
             work(server.url, key)
             svg = asyncio.run(terminal(server.url, key))

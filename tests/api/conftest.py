@@ -161,6 +161,9 @@ class ScriptedHypervisor(Hypervisor):
     def away(self) -> str:
         return self.lost
 
+    def refusal(self, application: Application) -> str:
+        return self.admission.runnable(application)
+
     async def account(self) -> None:
         pass
 

@@ -392,8 +392,13 @@ def test_a_server_runs_what_was_checked_or_says_on_what_else(tmp_path: Path) -> 
     bitstreams = package(tmp_path / "bitstreams", unchecked=("mix",))
     settings = ServerSettings("model", "kv260", "fcfs", tmp_path / "data", bitstreams, port=0)
     refused = pytest.raises(InvalidRequest, match="no check of module mix is on record")
-    with Server(settings).background() as server, operator(server) as client, refused:
-        client.submit("chain", inputs(1))
+    with Server(settings).background() as server, operator(server) as client:
+        with refused:
+            client.submit("chain", inputs(1))
+        assert "no check of module mix" in server.refused()["chain"]
+        command = ["--url", server.url, "--key", server.key_file.read_text().strip()]
+        listed = CliRunner().invoke(app, ["apps", *command]).output
+        assert "refused: no check of module mix is on record" in " ".join(listed.split())
     allowed = dataclasses.replace(settings, unchecked_modules="allow")
     with Server(allowed).background() as server, operator(server) as client:
         job = client.submit("chain", inputs(1)).wait()

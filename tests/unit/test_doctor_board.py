@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from eddy.board.fabric_record import Record, sha256_of
 from eddy.board.profile import load_profile
+from eddy.board.real_board import INSTALL_PYNQ
 from eddy.cli.doctor_board import board
 
 PROFILE = load_profile("tiny")
@@ -104,6 +105,11 @@ def test_a_release_of_pynq_that_is_not_tested_and_no_xrt(root: Path, monkeypatch
     monkeypatch.setattr("importlib.metadata.version", version)
     monkeypatch.setattr("importlib.util.find_spec", nothing)
     assert list(wrong(root)) == ["xrt", "pynq"]
+
+
+def test_pynq_is_installed_by_the_command_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/bring-up.md").read_text(encoding="utf-8")
+    assert INSTALL_PYNQ in page.replace("/opt/eddy/1/bin/pip", "pip")
 
 
 def test_other_loaders_and_the_designs_they_loaded(root: Path) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +52,32 @@ def test_every_end_has_its_code(text: str, options: tuple[str, ...], ended_by: s
     status, document = run(text, *options)
     assert (document["ended_by"], document["exit_code"]) == (ended_by, exit_code)
     assert status == (1 if exit_code else 0)
+
+
+def test_the_limit_counts_what_is_shown() -> None:
+    """Not the cycles in which the cores are cleared before they begin."""
+    text = "nop\n" * 50 + END
+    _, whole = run(text)
+    for limit, ended_by in ((whole["cycles"] - 1, "max-cycles"), (whole["cycles"], "idle"), (60, "max-cycles")):
+        _, document = run(text, "--max-cycles", str(limit))
+        assert (document["ended_by"], document["cycles"]) == (ended_by, limit)
+    for limit in (1, 1000, 5000):
+        assert run("1: j 1b\n", "--max-cycles", str(limit))[1]["cycles"] == limit
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/gpu-run.md").read_text(encoding="utf-8")
+    source, command = (
+        page.split("```asm\n")[1].split("```")[0],
+        re.search(r"^    python (-m ziglang cc .*)$", page, re.M),
+    )
+    assert command is not None
+    (tmp_path / "p.S").write_text(source, encoding="utf-8")
+    environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, *shlex.split(command[1])], cwd=tmp_path, env=environment, check=True)
+    outcome = CliRunner().invoke(app, ["gpu", "run", str(tmp_path / "p.elf")])
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith("E\nexit code            0 (ended by exit)\n")
 
 
 def test_counters_add_up() -> None:

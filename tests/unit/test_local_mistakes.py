@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import httpx
 import numpy as np
@@ -17,10 +18,16 @@ import pytest
 from eddy import presence
 from eddy.board.signing import main as signing
 from eddy.cli import output
+from eddy.cli.events import in_order
+from eddy.cli.jobs import counted
+from eddy.cli.kernel import argument
 from eddy.cli.local import key_for
 from eddy.cli.main import app
 from eddy.client import Client, Job, answers
+from eddy.client.stream import Event
 from eddy.core.errors import InvalidRequest
+from eddy.gpu.executor import Fault
+from eddy.gpu.launch import describe
 from typer.testing import CliRunner
 
 NOBODY = {"EDDY_URL": "http://127.0.0.1:9", "EDDY_HTTP_RETRIES": "0", "EDDY_KEY": "k"}
@@ -43,7 +50,18 @@ def one_line(stderr: str) -> str:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "http://", "ftp://eddy", "http://eddy:port", "http://[::1", "http://e ddy", "http://a?b", "://x", "ключ://x"],
+    [
+        "",
+        "http://",
+        "ftp://eddy",
+        "http://eddy:port",
+        "http://[::1",
+        "http://e ddy",
+        "http://a?b",
+        "://x",
+        "ключ://x",
+        "http://127.0.0.1:99999",
+    ],
 )
 def test_what_is_no_url_is_said(url: str) -> None:
     with pytest.raises(InvalidRequest, match="no address of a server"):
@@ -284,9 +302,9 @@ def test_a_file_that_is_no_yaml_is_said_in_one_line(text: str, tmp_path: Path) -
 
 
 def test_bounds_the_message_words_are_not_said_again() -> None:
-    assert output._allowed(InvalidRequest("id: must be lower case", allowed={"pattern": "^[a-z]+$"})) == ""
-    assert output._allowed(InvalidRequest("at most 3", allowed={"max_length": 3})) == ""
-    assert output._allowed(InvalidRequest("too long", allowed={"max_length": 3})) == " (allowed: 3)"
+    assert output.allowed_words(InvalidRequest("id: must be lower case", allowed={"pattern": "^[a-z]+$"})) == ""
+    assert output.allowed_words(InvalidRequest("at most 3", allowed={"max_length": 3})) == ""
+    assert output.allowed_words(InvalidRequest("too long", allowed={"max_length": 3})) == " (allowed: 3)"
 
 
 @pytest.mark.parametrize("command", ["simulate --policy fcfs --out x --events {0} --apps {0}", "place {0}"])
@@ -319,3 +337,53 @@ def test_with_json_a_wrong_argument_is_one_object_too(arguments: list[str], deta
     said = json.loads(done.stderr)
     assert said["code"] == "invalid-request"
     assert detail in said["detail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("y.npy", "--arg 0: there is no file 'y.npy'."),
+        ("bad.npy", "--arg 0: 'bad.npy' cannot be read: it is no array of numbers."),
+        ("three", "--arg 0: 'three' is none of FILE.npy, zeros:f4:1024, a number,"),
+        ("local:x", "--arg 0: 'local:x' is none of FILE.npy,"),
+    ],
+)
+def test_what_is_no_argument_is_said_in_words_of_ours(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.npy").write_bytes(b"no array")
+    with pytest.raises(InvalidRequest) as refused:
+        argument(0, text)
+    assert refused.value.message.startswith(said)
+    assert not any(word in refused.value.message for word in ("float", "literal", "Errno", "pickle"))
+
+
+def test_a_kernel_that_jumped_away_hears_of_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eddy.gpu.launch.symbols", lambda elf: {})
+    said = describe(Fault(0, "fetch_fault", 0, 0x3F80_0000), mock.Mock())
+    assert "perhaps it wrote past the end of an array and changed its own stack" in said
+
+
+def test_past_events_are_in_order_of_time() -> None:
+    def event(number: int, **data: object) -> Event:
+        return Event(number, "state", data)
+
+    events = [event(1, at_s=1.0), event(2, at_s=3.0), event(3), event(4, at_s=2.0), event(5, at_s=2.0)]
+    assert [each.id for each in in_order(events)] == [1, 4, 5, 2, 3]
+
+
+def test_one_is_one() -> None:
+    assert (counted(1, "load"), counted(0, "load"), counted(2, "load")) == ("1 load", "0 loads", "2 loads")
+
+
+def test_a_module_is_named_as_one_can_be(tmp_path: Path) -> None:
+    refused = run("module", "new", "3abc", "--root", str(tmp_path))
+    assert "of which the first is a letter" in " ".join(refused.stderr.split())
+
+
+def test_what_is_allowed_is_said_once(tmp_path: Path) -> None:
+    text = "module: m\nkind: hls\nfiles: m.f\nregister_map: '1.0'\nclk_hz: 100000000\ncontrol: chian\n"
+    (tmp_path / "manifest.yaml").write_text(text, encoding="utf-8")
+    refused = run("module", "check", str(tmp_path))
+    assert refused.stderr.count("hs, chain, none") == 1

@@ -10,7 +10,9 @@ from eddy.core.jobs import JobState
 from eddy.core.slots import Control, Image
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.translate import unchecked_modules
-from eddy.packages.modules import ModuleManifest
+from eddy.packages.checks import ChecksOnRecord
+from eddy.packages.manifests import CHECK_RECORD, load_module_manifest
+from eddy.packages.modules import ModuleManifest, no_check
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.rows import dump_record, load_record
@@ -111,3 +113,89 @@ def test_an_application_on_a_module_that_never_says_done_cannot_run(store: Store
     made.start()
     with pytest.raises(InvalidRequest, match="module mix has no block-level control protocol"):
         made.intake.accept(request(store))
+
+
+def test_a_module_that_is_checked_while_the_server_runs_is_given_to_jobs(store: Store) -> None:
+    """The record is read when a job would be refused, and not again once the module is let in."""
+    asked, refused = list[tuple[str, str]](), ["not yet"]
+
+    def standing(module: str, build: str) -> str:
+        asked.append((module, build))
+        return refused[0]
+
+    board = model_board(unchecked=("mix",))
+    made = Engine(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES, standing=standing)
+    made.start()
+    with pytest.raises(InvalidRequest, match="chain cannot run on this board: not yet"):
+        made.intake.accept(request(store))
+    assert {module for module, _ in asked} == {"mix"}
+    refused[0] = ""
+    asked.clear()
+    jobs = [made.intake.accept(request(store)) for _ in range(2)]
+    assert len(asked) == 1
+    run_out(made)
+    for job in jobs:
+        record = store.jobs.get(TENANT, job.id)
+        assert (record.state, record.unchecked) == (JobState.SUCCEEDED, ())
+        assert store.outputs.read(TENANT, job.id, "out") == expected()
+
+
+def test_a_module_that_was_let_in_is_given_to_jobs_after_the_board_was_lost(store: Store) -> None:
+    made = Engine(
+        model_board(unchecked=("mix",)),
+        POLICIES["fcfs"](),
+        store,
+        {CHAIN.name: CHAIN},
+        MODULES,
+        standing=lambda *_: "",
+    )
+    made.start()
+    job = made.intake.accept(request(store))
+    made.start()
+    run_out(made)
+    record = store.jobs.get(TENANT, job.id)
+    assert (record.state, record.unchecked) == (JobState.SUCCEEDED, ())
+
+
+MANIFEST = """\
+module: mix
+kind: hls
+files: mix.f
+register_map: "1.0"
+clk_hz: 100000000
+registers:
+  in: {offset: 0x10, width: 64, kind: pointer, access: r}
+"""
+
+
+def test_records_are_read_again(tmp_path: Path) -> None:
+    def record(build: str) -> None:
+        text = f'build: "{build}"\ninterface: "{load_module_manifest(folder).interface}"\n'
+        (folder / CHECK_RECORD).write_text(text, encoding="utf-8")
+
+    folder, loaded, newer = tmp_path / "mix", "1" * 16, "2" * 16
+    folder.mkdir()
+    (folder / "manifest.yaml").write_text(MANIFEST, encoding="utf-8")
+    standing = ChecksOnRecord(tmp_path, {"mix": load_module_manifest(folder)})
+    assert standing("mix", loaded) == no_check("mix")
+    record(loaded)
+    assert standing("mix", loaded) == ""
+    record(newer)
+    assert "when it is started again it builds the module anew" in standing("mix", loaded)
+    assert ChecksOnRecord(tmp_path, standing.loaded, any_build=True)("mix", loaded) == ""
+    (folder / "manifest.yaml").write_text(MANIFEST.replace("0x10", "0x18"), encoding="utf-8")
+    assert standing("mix", loaded) == no_check("mix"), "what was checked had other registers"
+    record(loaded)
+    assert "sources or manifest have changed" in standing("mix", loaded)
+    (folder / "manifest.yaml").write_text("module: [", encoding="utf-8")
+    assert standing("mix", loaded) == no_check("mix")
+
+
+def test_an_old_record_does_not_ask_for_a_restart(tmp_path: Path) -> None:
+    """What is loaded is newer than the record: a check is what is missing."""
+    (tmp_path / "mix").mkdir()
+    (tmp_path / "mix/manifest.yaml").write_text(MANIFEST, encoding="utf-8")
+    interface = load_module_manifest(tmp_path / "mix").interface
+    (tmp_path / "mix" / CHECK_RECORD).write_text(f'build: "{"1" * 16}"\ninterface: "{interface}"\n', encoding="utf-8")
+    standing = ChecksOnRecord(tmp_path, {"mix": load_module_manifest(tmp_path / "mix")})
+    assert standing("mix", "2" * 16) == no_check("mix")

@@ -260,6 +260,7 @@ APP: dict[str, Any] = {
         {"name": "shifted", "role": "output", "bytes": 32768, "dtype": "<i2", "shape": [256, 8, 8], "shipped": False},
     ],
     "fused": [],
+    "refused": "",
 }
 EVENTS = """retry: 1000
 

@@ -180,8 +180,8 @@ def _job_error(record: JobRecord) -> JobError | None:
                     task=record.failed_task, item=record.failed_item)  # fmt: skip
 
 
-def app_answer(application: Application, shipped: frozenset[str]) -> App:
-    """The application object; `shipped` names the constants its package brings."""
+def app_answer(application: Application, shipped: frozenset[str], refused: str = "") -> App:
+    """The application object; `shipped` names the constants its package brings, `refused` says why it takes no jobs."""
     buffers = [
         Buffer(name=b.name, role=b.role, bytes=b.bytes, dtype=b.dtype, shape=list(b.shape), shipped=b.name in shipped)
         for b in application.buffers
@@ -193,7 +193,7 @@ def app_answer(application: Application, shipped: frozenset[str]) -> App:
     ]  # fmt: skip
     fused = [Fused(name=f.name, module=f.module, covers=list(f.covers)) for f in application.fused]
     return App(name=application.name, max_batch=application.max_batch, goal_slots=application.goal_slots, tasks=tasks,
-               edges=list(application.edges), buffers=buffers, fused=fused)  # fmt: skip
+               edges=list(application.edges), buffers=buffers, fused=fused, refused=refused)  # fmt: skip
 
 
 def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> Slot:

@@ -286,6 +286,7 @@ class App(Answer):
     edges: list[tuple[int, int]] = Field(description="Pairs of task ids: the second needs the first's item.")
     buffers: list[Buffer] = Field(description="What tasks read and write.")
     fused: list[Fused] = Field(description="Modules that may do the work of several tasks; empty for none.")
+    refused: str = Field(description="Why no job of it is accepted now; empty where jobs are.")
 
 
 class AppList(Answer):

@@ -40,6 +40,7 @@ from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
+from eddy.packages.checks import ChecksOnRecord, Standing, never
 from eddy.packages.signatures import PackageTrust
 from eddy.store import Store
 from eddy.store.folder import DataFolder
@@ -238,6 +239,7 @@ class Server:
             allow_unchecked=settings.unchecked_modules == "allow",
             memory_part=settings.tenant_memory,
             pooled=settings.pooled,
+            standing=self._standing(),
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)
@@ -265,6 +267,19 @@ class Server:
         if self._tracer is not None:
             beside.append(partial(trace_jobs, self._context, self._tracer))
         return ServingLoop(config, app.state.context.ending, hypervisor.wait_ready, beside)
+
+    def _standing(self) -> Standing:
+        """Boards behind boardd have records of their own, in their images."""
+        told = self.settings
+        if told.boardd is not None or told.board not in ("rtl", "model"):
+            return never
+        return ChecksOnRecord(told.bitstreams, self.catalogue.now.modules, told.board == "model")
+
+    def refused(self) -> dict[str, str]:
+        """Applications of which no job is accepted, by name, each with the reason."""
+        every = sorted(self.catalogue.applications.items())
+        reasons = {name: self._context.hypervisor.refusal(application) for name, application in every}
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def _fail(self) -> None:
         self.failed = True

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from eddy.board.overlay import OverlayFabric
 
 SUPPORTED_PYNQ = ("3.1.2", "4.0.0")
+INSTALL_PYNQ = f"PYNQ_BUILD_ARCH=x86_64 pip install --no-deps pynq=={SUPPORTED_PYNQ[-1]}"
+"""The command that installs the latest of them, as docs/how-to/bring-up.md has it: otherwise its build needs the
+sources of XRT, and it brings what a board does not need."""
 """Releases of PYNQ that this adapter is tested with (`make pynq-versions`). 3.0 reaches XRT by other calls."""
 BOARD_NODE = Path("/proc/device-tree/chosen/pynq_board")
 """Where PYNQ looks to know that it is on a board."""
@@ -65,8 +68,7 @@ def check_surroundings() -> None:
     found = metadata.version("pynq")
     if found not in SUPPORTED_PYNQ:
         raise BoardNotReady(
-            f"pynq {found} is installed, Eddy is tested with {', '.join(SUPPORTED_PYNQ)}; pip install"
-            f" pynq=={SUPPORTED_PYNQ[-1]}",
+            f"pynq {found} is installed, Eddy is tested with {', '.join(SUPPORTED_PYNQ)}; {INSTALL_PYNQ}",
             cause="pynq-version",
         )
 

@@ -14,7 +14,7 @@ from eddy.board import neighbours
 from eddy.board.board_test import HOT_C
 from eddy.board.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, sha256_of, standing
 from eddy.board.profile import Profile
-from eddy.board.real_board import SUPPORTED_PYNQ
+from eddy.board.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
 
 Finding = tuple[str, bool, str, str]
 """What was looked at, whether it is well, what was found, and what helps where it is not."""
@@ -73,7 +73,7 @@ def _pynq() -> Finding:
         version = metadata.version("pynq")
     except metadata.PackageNotFoundError:
         version = "none"
-    return "pynq", version in SUPPORTED_PYNQ, version, f"pip install --no-deps pynq=={SUPPORTED_PYNQ[-1]}"
+    return "pynq", version in SUPPORTED_PYNQ, version, INSTALL_PYNQ
 
 
 def _contiguous(profile: Profile, root: Path) -> Finding:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from eddy.cli.jobs import event_line
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url, one_of
 from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say
+
+if TYPE_CHECKING:
+    from eddy.client.stream import Event
 
 
 def events(
@@ -23,15 +27,17 @@ def events(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """Print events of all your jobs, oldest first."""
+    """Print events of all your jobs, oldest first; with -f as the server notes them."""
     from eddy.client.stream import RESTARTED
 
     with errors_in_one_line(as_json), connect(url, key) as client:
         if as_json:
             refuse_endless("--follow", follow)
-            print_json({"events": [{"id": event.id, **event.data} for event in client.events(last=last, follow=False)]})
+            past = in_order(client.events(last=last, follow=False))
+            print_json({"events": [{"id": event.id, **event.data} for event in past]})
             return
-        for event in client.events(last=last, follow=follow):
+        found = client.events(last=last, follow=follow)
+        for event in found if follow else in_order(found):
             if event.kind == RESTARTED:
                 say(f"the events begin again: {event.data['detail']}")
                 continue
@@ -42,3 +48,13 @@ def events(
                 else f"job {data['job']:<13}{event_line(event.kind, data)}"
             )
             print(line, flush=True)
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """Past events by board time; those of one moment, and whatever has no time, as the server noted them."""
+    found: list[tuple[float, Event]] = []
+    at_s = 0.0
+    for event in events:
+        at_s = event.data.get("at_s", at_s)
+        found.append((at_s, event))
+    return [event for _, event in sorted(found, key=lambda each: each[0])]

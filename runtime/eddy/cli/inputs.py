@@ -70,7 +70,8 @@ def read(path: Path, buffer: BufferInfo) -> Any:
         try:
             return np.load(path, allow_pickle=False)
         except (ValueError, EOFError) as failure:
-            raise InvalidRequest(f"{path} is not a .npy file: {failure}", field=f"inputs.{buffer.name}") from failure
+            message = f"{path} is not a .npy file of numbers, or is cut off."
+            raise InvalidRequest(message, field=f"inputs.{buffer.name}") from failure
     data = path.read_bytes()
     if not data or len(data) % buffer.bytes:
         message = f"{path} has {len(data)} bytes; {buffer.name} takes a multiple of {buffer.bytes}."

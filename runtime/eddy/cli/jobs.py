@@ -333,7 +333,10 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
     """A job for people, a line each thing."""
     progress, error = data["progress"], data["error"]
     waits = ", ".join(f"{seconds(value)} for {cause}" for cause, value in data["waiting"].items() if value)
-    loads = f"{data['reconfigurations']} loads, {data['reuses']} without a load, {data['preemptions']} preemptions"
+    loads = (
+        f"{counted(data['reconfigurations'], 'load')}, {data['reuses']} without a load,"
+        f" {counted(data['preemptions'], 'preemption')}"
+    )
     lines = [
         ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
         ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
@@ -389,6 +392,11 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
     if kernel["log_bytes"]:
         lines.append(("log", f"{kernel['log_bytes']} bytes"))
     return lines
+
+
+def counted(count: int, what: str) -> str:
+    """``1 load``, ``2 loads``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def event_line(kind: str, data: Mapping[str, Any]) -> str:

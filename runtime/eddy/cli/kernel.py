@@ -173,6 +173,8 @@ def argument(place: int, text: str) -> Any:
     import numpy as np
 
     kind, _, rest = text.partition(":")
+    if text.endswith(".npy") and not Path(text).is_file():
+        raise InvalidRequest(f"--arg {place}: there is no file {text!r}.", field=f"arguments[{place}]")
     try:
         if text == "null":
             return None
@@ -187,7 +189,12 @@ def argument(place: int, text: str) -> Any:
             return tuple(_number(part) for part in text.split(","))
         return _number(text)
     except (ValueError, TypeError, OSError, EOFError, MemoryError, OverflowError) as failure:
-        message = f"--arg {place}: {text!r} is none of {ARGUMENTS} ({failure})."
+        message = f"--arg {place}: {text!r} is none of {ARGUMENTS}."
+        if text.endswith(".npy"):
+            why = failure.strerror if isinstance(failure, OSError) and failure.strerror else "it is no array of numbers"
+            message = f"--arg {place}: {text!r} cannot be read: {why}."
+        elif isinstance(failure, MemoryError):
+            message = f"--arg {place}: {text!r} does not fit the memory of this machine."
         raise InvalidRequest(message, field=f"arguments[{place}]") from failure
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eddy.cli.options import AsJson
-from eddy.cli.output import print_json
+from eddy.cli.output import allowed_words, print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 from eddy.distribution import install_hint
 from eddy.packages.manifests import load_module_manifest
@@ -71,7 +71,7 @@ def check_name(name: str, source: Path) -> None:
     from pygments.lexers.hdl import SystemVerilogLexer
     from pygments.token import Token
 
-    allowed = "small letters, digits and underscores, at most 48"
+    allowed = "small letters, digits and underscores, at most 48, of which the first is a letter"
     if not NAME.fullmatch(name):
         raise InvalidRequest(f"{name!r} is no module name", field="name", allowed=allowed)
     # A word after it, because some keywords are told from names by what follows.
@@ -103,11 +103,7 @@ def _fail(error: EddyError, as_json: bool) -> typer.Exit:
     if as_json:
         print(json.dumps({"code": error.code, "detail": error.message, **error.details}, default=str), file=sys.stderr)
     else:
-        typer.echo(f"eddy: {error.message}", err=True)
-        if "allowed" in error.details:
-            allowed = error.details["allowed"]
-            words = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else allowed
-            typer.echo(f"eddy: allowed: {words}", err=True)
+        typer.echo(f"eddy: {error.message}{allowed_words(error)}", err=True)
     return typer.Exit(2)
 
 
@@ -206,7 +202,7 @@ def check(
     else:
         table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
         for finding in findings:
-            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]"
+            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
             table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
         Console().print(table)
         typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)

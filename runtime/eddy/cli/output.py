@@ -228,7 +228,7 @@ def _ended(error: EddyError, as_json: bool) -> typer.Exit:
         document = {"code": error.code, "detail": error.message, **plain(error.details)}
         print(json.dumps(document, default=str), file=sys.stderr)
     else:
-        say(f"eddy: {error.message}{_allowed(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
+        say(f"eddy: {error.message}{allowed_words(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
     return typer.Exit(exit_code(error))
 
 
@@ -264,7 +264,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field=str(path)) from None
 
 
-def _allowed(error: EddyError) -> str:
+def allowed_words(error: EddyError) -> str:
     """What is allowed, in brackets, where the message does not say it already."""
     allowed = error.details.get("allowed")
     if not allowed:

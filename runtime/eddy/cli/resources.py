@@ -29,6 +29,8 @@ def app_lines(app: Mapping[str, Any]) -> list[str]:
     tasks = textwrap.wrap(" ".join(task["name"] for task in app["tasks"]), width=70)
     lines = [f"{app['name']}  (batch up to {app['max_batch']})"]
     lines += [f"  {'tasks' if number == 0 else '':<7}{line}" for number, line in enumerate(tasks)]
+    if app.get("refused"):
+        lines += textwrap.wrap(f"refused: {app['refused']}", width=78, initial_indent="  ", subsequent_indent="    ")
     for buffer in app["buffers"]:
         if buffer["role"] != "intermediate":
             note = "  ships with the package" if buffer["shipped"] else ""

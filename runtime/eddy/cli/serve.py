@@ -200,6 +200,8 @@ def _announce(server: Server, as_json: bool) -> None:
         print_json({"url": server.url, "operator_key_file": str(server.key_file)})
         return
     say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
+    for name, reason in server.refused().items():
+        say(f"eddy: warning: {name} is refused: {reason}")
     say(f"eddy: the operator's key is {'new' if server.key_is_new else 'as before'}; to use it:")
     say(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")
 

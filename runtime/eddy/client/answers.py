@@ -25,6 +25,8 @@ class App(TypedDict):
     """What tasks read and write."""
     fused: list[Fused]
     """Modules that may do the work of several tasks; empty for none."""
+    refused: str
+    """Why no job of it is accepted now; empty where jobs are."""
 
 
 class AppList(TypedDict):

@@ -16,6 +16,9 @@ from eddy.settings import SETTINGS, Value
 _SUBMISSION_KEY = re.compile(r"[!-~]{1,128}")
 
 
+LAST_PORT = 65_535
+
+
 def address(url: str) -> str:
     """A URL to put paths behind.
 
@@ -32,6 +35,9 @@ def address(url: str) -> str:
     if not good:
         message = f"{url!r:.100} is no address of a server; give one such as http://127.0.0.1:8000."
         raise InvalidRequest(message, field="url", allowed="http://HOST:PORT")
+    if parsed.port is not None and not 0 < parsed.port <= LAST_PORT:
+        message = f"{url!r:.100} is no address of a server: there is no port {parsed.port}."
+        raise InvalidRequest(message, field="url", allowed=f"ports 1 to {LAST_PORT}")
     return whole
 
 

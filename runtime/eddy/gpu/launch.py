@@ -159,6 +159,7 @@ def describe(fault: Fault, program: Program) -> str:
 _MEANING = {
     "load_fault": ": it read outside the job's arrays",
     "store_fault": ": it wrote outside the job's arrays",
+    "fetch_fault": ": there is no code; perhaps it wrote past the end of an array and changed its own stack",
     "stack_overflow": ": its private variables do not fit the stack of a work-item",
 }
 """What a fault most often comes from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from eddy.core.applications import Application, BufferRole, BufferSpec
@@ -26,6 +26,7 @@ class Admission:
         arena: Bytes of the board's arena.
         available: Modules with an image for some slot of the `pipeline` pool.
         unchecked: Modules that no job is given, because their builds have no check on record.
+        why: Why not, as it is when it is asked; "" where one was let in meanwhile.
     """
 
     applications: Mapping[str, Application]
@@ -34,6 +35,7 @@ class Admission:
     arena: int = 0
     available: Collection[str] = field(default_factory=frozenset)
     unchecked: Collection[str] = field(default_factory=frozenset)
+    why: Callable[[str], str] = no_check
 
     def check(self, request: JobRequest, store: Store) -> Application:
         """Check a request; answers its application.
@@ -73,8 +75,9 @@ class Admission:
                 return f"module {task.module} of task {task.name} has no manifest"
             if self.modules[task.module].endless:
                 return self.modules[task.module].endless
-            if task.module in self.unchecked:
-                return no_check(task.module)
+            refused = self.why(task.module) if task.module in self.unchecked else ""
+            if refused:
+                return refused
             if task.module not in self.available:
                 return f"there is no bitstream of module {task.module} for a slot of the pipeline pool"
         return ""

@@ -114,7 +114,7 @@ class ApplicationJobs:
     def offered(self, offer: Offer) -> None:
         """Its modules are those of the `pipeline` pool."""
         self._admission.arena, self._admission.available = offer.arena_bytes, offer.pipeline
-        self._admission.unchecked = offer.unchecked
+        self._admission.unchecked, self._admission.why = offer.unchecked, offer.why
 
     def prepare(self, request: JobRequest, store: Store) -> ApplicationWork:
         """Check a request.

@@ -43,12 +43,13 @@ from eddy.hypervisor.overdue import OverdueJobs
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import Recovered, recover
 from eddy.hypervisor.spread import CoreByCore
+from eddy.hypervisor.standing import Admitted
 from eddy.hypervisor.status import slot_statuses
 from eddy.hypervisor.step_commits import StepCommits
 from eddy.hypervisor.tenant_memory import MOST_PART, TenantMemory
 from eddy.hypervisor.time_accounts import TimeAccounts
-from eddy.hypervisor.translate import offered, unchecked_modules
 from eddy.hypervisor.work import JobKind
+from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.undecided import Undecided
@@ -77,6 +78,7 @@ class Engine:
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
         memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
         pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
+        standing: Reads the record of a module's check again; nothing is read by default.
     """
 
     def __init__(
@@ -96,8 +98,10 @@ class Engine:
         allow_unchecked: bool = False,
         memory_part: float = MOST_PART,
         pooled: bool = False,
+        standing: Standing = never,
     ) -> None:
-        self.board, self.store, self.price, self._allow_unchecked = board, store, price, allow_unchecked
+        self.board, self.store, self.price = board, store, price
+        self._admitted = Admitted(standing, allow_unchecked)
         self.tenant_memory = TenantMemory(
             memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
         )
@@ -106,7 +110,7 @@ class Engine:
             price.restore(store.epochs.all(), lags.kept())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
         policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
-        admission = Admission(applications, modules, constants or {})
+        self.admission = admission = Admission(applications, modules, constants or {})
         planner = kernels or KernelPlanner(modules)
         plans = WholeClusters(planner) if price is None else CoreByCore(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
@@ -149,12 +153,8 @@ class Engine:
             self.price.watch.read = self.board.sharing
             if intake.price is not None:  # what was asked for last may have been in the inbox
                 self.price.switch(intake.price)
-        refused: Collection[str] = () if self._allow_unchecked else unchecked_modules(images)
-        images = tuple(image for image in images if image.module not in refused)
-        offer = offered(description, images, refused)
-        self.tenant_memory.arena = offer.arena_bytes
-        for kind in intake.kinds:
-            kind.offered(offer)
+        images = self._admitted.begin(description, images, intake.kinds)
+        self.tenant_memory.arena = description.arena_bytes
         with put_off():
             found = recover(
                 self.board,
@@ -222,7 +222,7 @@ class Engine:
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        return bool(self.intake.pending or self._holding.pending or self.keeping.ready)
+        return bool(self.intake.pending or self._admitted.pending or self._holding.pending or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
@@ -258,7 +258,8 @@ class Engine:
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
         inputs = [*self.events.inputs(events, self.machine, self.intake.work)]
-        inputs += self._let_in(self.intake.take())
+        came = [*self.intake.take()]
+        inputs += [*self._admitted.take(), *self._let_in(came)]  # a job comes after the modules let in for it
         inputs += self._holding.late(self.now_s)
         inputs += self._overdue.late(self.machine.jobs)
         inputs += self.commits.take_kept(self.machine.jobs)

@@ -153,6 +153,7 @@ class KernelJobs:
         """Its clusters are those of the `gpu` pool."""
         self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
         self._kernels.slots, self._kernels.unchecked = offer.gpu_slots, available(offer.unchecked, self._modules)
+        self._kernels.why = offer.why
 
     def prepare(self, request: JobRequest, store: Store) -> Work:
         """Check a request and compile it; takes up to seconds.

@@ -7,7 +7,7 @@ run again while the region is there; where it is lost, the kernel restarts from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -65,6 +65,7 @@ class KernelPlanner:
         arena: Bytes of the board's arena.
         slots: How many slots of the `gpu` pool have an image of a module, by module; 1 where nothing is said.
         unchecked: Clusters that no job is given, because their builds have no check on record.
+        why: Why not, as it is when it is asked; "" where one was let in meanwhile.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class KernelPlanner:
         self.arena = 0
         self.slots: Mapping[str, int] = {}
         self.unchecked: frozenset[str] = frozenset()
+        self.why: Callable[[str], str] = no_check
 
     def clusters(self) -> dict[str, ClusterShape]:
         """The GPU clusters the board can hold, by module, the one with most lanes first."""
@@ -207,8 +209,10 @@ class KernelPlanner:
     def _cluster(self) -> tuple[str, ClusterShape]:
         for module, shape in self.clusters().items():
             return module, shape
-        refused = min(self.unchecked, default="")
-        why = no_check(refused) if refused else "no slot of the gpu pool has an image of one."
+        refused = [self.why(name) for name in sorted(self.unchecked)]
+        if "" in refused and self.clusters():  # its check is on record by now
+            return self._cluster()
+        why = refused[0] if refused else "no slot of the gpu pool has an image of one."
         message = f"This board has no GPU cluster: {why}"
         raise InvalidRequest(message, field="kernel", allowed="application jobs")
 

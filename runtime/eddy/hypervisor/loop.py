@@ -35,6 +35,7 @@ from eddy.hypervisor.tenant_memory import MOST_PART
 from eddy.hypervisor.time_accounts import ACCOUNT_S
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.work import JobKind, Work
+from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -59,6 +60,7 @@ class Hypervisor:
         allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
         memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
         pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
+        standing: Reads the record of a module's check again; nothing is read by default.
 
     Attributes:
         price: As given.
@@ -82,6 +84,7 @@ class Hypervisor:
         allow_unchecked: bool = False,
         memory_part: float = MOST_PART,
         pooled: bool = False,
+        standing: Standing = never,
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -104,6 +107,7 @@ class Hypervisor:
             allow_unchecked=allow_unchecked,
             memory_part=memory_part,
             pooled=pooled,
+            standing=standing,
         )
         self._store = store
         self.followers = Followers()
@@ -115,6 +119,10 @@ class Hypervisor:
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.awaken
         )
+
+    def refusal(self, application: Application) -> str:
+        """Why no job of an application is accepted on this board; "" where jobs are, and before the board was asked."""
+        return self._engine.admission.runnable(application) if self.ready else ""
 
     async def run(self) -> None:
         """Run until cancelled: recover what the store and the board hold, then serve requests.

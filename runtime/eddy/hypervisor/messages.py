@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
@@ -144,6 +145,21 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
+class LetIn:
+    """Jobs may be given a module from now on: its check is on record since the machine was made.
+
+    Attributes:
+        module: Its name.
+        images: By slot.
+        scrubs: Whether it may serve another tenant without a load, once the board has scrubbed it.
+    """
+
+    module: str
+    images: Mapping[int, str]
+    scrubs: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Overdue:
     """A job has waited too long: it goes before the others of its tenant."""
 
@@ -184,6 +200,7 @@ Input = (
     | SliceEnded
     | Drain
     | Undrain
+    | LetIn
     | Overdue
     | Switch
     | SwitchPrice

@@ -76,9 +76,17 @@ class PoolState:
         """What is shown of a job is not true any more."""
         self._stale.add(number)
 
+    def let_in(self, module: str, images: Mapping[int, str], jobs: Iterable[Job]) -> None:
+        """A module may be loaded that was not: what is shown of where modules fit is not true any more."""
+        self.fits[module] = {slot: image for slot, image in images.items() if slot in self.slots}
+        self._shown_anew(jobs)
+
     def refuse(self, module: str, slot: int, jobs: Iterable[Job]) -> None:
         """An image will never be taken: nothing of what is shown of where its module fits is true any more."""
         self.fits.get(module, {}).pop(slot, None)
+        self._shown_anew(jobs)
+
+    def _shown_anew(self, jobs: Iterable[Job]) -> None:
         self._shapes.clear()
         for job in jobs:
             job.views.touch_all()

@@ -14,6 +14,7 @@ from eddy.hypervisor.messages import (
     Drain,
     Free,
     JobFault,
+    LetIn,
     NoMemory,
     Overdue,
     Switch,
@@ -113,6 +114,14 @@ class MachineRequests:
     def undrain(self, message: Undrain) -> None:
         """A slot is given to jobs again."""
         self.draining.undrain(self.state.slots[message.slot])
+
+    def let_in(self, message: LetIn) -> None:
+        """Jobs may be given a module."""
+        for pool in self.state.pools.values():
+            jobs = [job for job in self.state.jobs.values() if job.spec.pool is pool.pool]
+            pool.let_in(message.module, message.images, jobs)
+        if message.scrubs:
+            self.state.scrubbed.add(message.module)
 
     def switch(self, message: Switch) -> None:
         """Another policy decides about a pool's slots."""

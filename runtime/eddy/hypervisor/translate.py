@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from eddy.board.port import BoardDescription, BoardEvent, EventKind
 from eddy.core.counters import CoreCounters
@@ -13,6 +13,7 @@ from eddy.hypervisor.messages import item_name as item_name
 from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.work import Offer
+from eddy.packages.modules import no_check
 
 
 def running_name(slot: MachineSlot) -> str:
@@ -105,14 +106,20 @@ def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, s
     return found
 
 
-def offered(description: BoardDescription, images: Iterable[Image], refused: Collection[str] = ()) -> Offer:
+def offered(
+    description: BoardDescription,
+    images: Iterable[Image],
+    refused: Collection[str] = (),
+    why: Callable[[str], str] = no_check,
+) -> Offer:
     """What a board has for jobs.
 
     Args:
         description: What the board is.
         images: That it may load for them.
         refused: Modules that it has, and that are given to none: their builds have no check on record.
+        why: Why one of these is given to none, as it is when it is asked.
     """
     pipeline, gpu = (fits(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
     slots = {module: len(held) for module, held in gpu.items()}
-    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused))
+    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused), why)

@@ -17,7 +17,7 @@ from eddy.core.applications import Application
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers
-from eddy.packages.modules import ModuleManifest
+from eddy.packages.modules import ModuleManifest, no_check
 from eddy.store import Store
 from eddy.store.blob_file import BlobFile
 from eddy.store.rows import StoredJob
@@ -37,6 +37,7 @@ class Offer:
         gpu: Modules with an image for some slot of the `gpu` pool.
         gpu_slots: For how many slots of it, by module.
         unchecked: Modules that it has images of, whose builds have no check on record: no job is given them.
+        why: Why no job is given one of these; "" where its check is on record by now, and it was let in.
     """
 
     arena_bytes: int = 0
@@ -44,6 +45,7 @@ class Offer:
     gpu: frozenset[str] = frozenset()
     gpu_slots: Mapping[str, int] = field(default_factory=dict)
     unchecked: frozenset[str] = frozenset()
+    why: Callable[[str], str] = no_check
 
 
 class JobMemory:

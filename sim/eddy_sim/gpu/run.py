@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eddy_sim.gpu.cluster import LATENCY, Fault, SimulatedCluster, Stop
@@ -14,6 +15,10 @@ TIMED_OUT = 124
 FAULTED = 128
 """Exit code of a program whose core was stopped by a fault: this and the cause."""
 MAX_CYCLES = 50_000_000
+LOOK_CYCLES = 8
+"""After which, again and again, it is looked whether the cores, which are cleared first, have begun to count."""
+SETTLE_CYCLES = 64
+"""In which a program that has ended within its cycles has said so."""
 
 CAUSES = {
     0: "jump to a misaligned address",
@@ -82,11 +87,42 @@ def run_program(
         InvalidRequest: No such cluster can be built.
         BuildFailed: A tool refused its input.
     """
-    cluster = SimulatedCluster(shape, latency=latency, progress=progress)
-    cluster.load(program)
     started = tuple(range(shape.cores)) if all_cores else (0,)
-    cluster.start(program.entry, cores=started)
-    return collect(cluster, cluster.run(max_cycles), started)
+
+    def launched() -> SimulatedCluster:
+        cluster = SimulatedCluster(shape, latency=latency, progress=progress)
+        cluster.load(program)
+        cluster.start(program.entry, cores=started)
+        return cluster
+
+    cluster = launched()
+    stop = cluster.run(LOOK_CYCLES)
+    before = None
+    while stop is Stop.LIMIT and before is None:
+        before = _uncounted(cluster, started)
+        stop = cluster.run(LOOK_CYCLES if before is None else max(0, before + max_cycles - cluster.cycles))
+    result = collect(cluster, stop, started)
+    if before is None:  # it ended before it was looked at
+        before = _uncounted(cluster, started)
+    if result.cycles > max_cycles and before is not None:
+        cluster = launched()
+        result = collect(cluster, cluster.run(max(0, before + max_cycles - cluster.cycles)), started)
+    if result.ended_by != "max-cycles":
+        return result
+    stop = cluster.run(SETTLE_CYCLES)
+    late = collect(cluster, stop, started)
+    return late if stop is not Stop.LIMIT and late.cycles <= max_cycles else result
+
+
+def _uncounted(cluster: SimulatedCluster, started: Sequence[int]) -> int | None:
+    """Cycles of the cluster that its running cores do not count: those before they were cleared; None before that."""
+    found = []
+    for core in started:
+        at = cluster.cycles
+        counted = cluster.counted_cycles(core)
+        if counted:
+            found.append(at - counted)
+    return min(found, default=None)
 
 
 def collect(cluster: SimulatedCluster, stop: Stop, started: tuple[int, ...]) -> RunResult:

@@ -41,6 +41,12 @@ MAX_CYCLES = 50_000
 STAYS_CYCLES = 200
 """Cycles after which what says done is there to stay."""
 Check = Callable[[Any], Awaitable[None]]
+
+
+class NotShown(AssertionError):
+    """A check did not come to what it checks."""
+
+
 _harnesses: list[Harness] = []
 """The bench of the check that runs."""
 
@@ -54,18 +60,25 @@ def _report(check: Check) -> Any:
 
     @functools.wraps(check)
     async def run(dut: Any) -> None:
-        reason = ""
+        reason, shown = "", True
         _harnesses.clear()
         try:
             await check(dut)
         except BaseException as error:
+            shown = not isinstance(error, NotShown)
             # A bus model that gives up ends the test by cancelling it; what the checker saw says why.
             seen = [text for harness in _harnesses for _, text in harness.checker.violations]
             reason = str(error).splitlines()[0] if isinstance(error, Exception) and str(error) else ""
             reason = reason or (seen[0] if seen else f"the bus model gave up ({type(error).__name__})")
             raise
         finally:
-            line = {"check": check.__name__, "what": check.__doc__, "passed": not reason, "reason": reason}
+            line = {
+                "check": check.__name__,
+                "what": check.__doc__,
+                "passed": not reason,
+                "reason": reason,
+                "shown": shown,
+            }
             with Path(os.environ["EDDY_MODCHECK_REPORT"]).open("a", encoding="utf-8") as report:
                 report.write(json.dumps(line) + "\n")
 
@@ -98,6 +111,12 @@ def _outputs(harness: Harness, values: dict[str, int]) -> list[bytes]:
     sizes = dict(harness.manifest.example)
     names = [r.name for r in harness.manifest.inputs() if r.access in (Access.WRITE, Access.READ_WRITE)]
     return [harness.memory.dump(values[name], sizes[name]) for name in names]
+
+
+def _moved(harness: Harness) -> None:
+    """Whether there was a burst since the bench began: without one, nothing follows of bursts."""
+    if not harness.checker.traffic.reads + harness.checker.traffic.writes:
+        raise NotShown("the example moved no data")
 
 
 @_report
@@ -225,6 +244,7 @@ async def backpressure(dut: Any) -> None:
     harness = await _bring_up(dut)
     values = _place(harness)
     await harness.run(values, MAX_CYCLES)
+    _moved(harness)
     wanted = _outputs(harness, values)
     for pause, chance, longer in ((harness.pause, 0.3, 20), (harness.pause, 0.8, 20), (harness.pause_writes, 0.9, 4)):
         values = _place(harness)
@@ -241,6 +261,7 @@ async def windows(dut: Any) -> None:
     """only the granted buffers are touched, and each only in its direction"""
     harness = await _bring_up(dut)
     await harness.run(_place(harness), MAX_CYCLES)
+    _moved(harness)
     found = harness.checker.of(("window",))
     assert not found, found[0]
 
@@ -255,6 +276,7 @@ async def errors(dut: Any) -> None:
         harness.memory.fail_reads = bad if register.access is not Access.WRITE else range(0)
         harness.memory.fail_writes = bad if register.access is not Access.READ else range(0)
         await harness.run(values, MAX_CYCLES)
+        _moved(harness)
         if harness.manifest.status:
             assert await harness.status(), f"an error at {register.name} leaves the status zero"
     harness.memory.fail_reads = harness.memory.fail_writes = range(0)
@@ -268,6 +290,7 @@ async def reset(dut: Any) -> None:
     harness = await _bring_up(dut)
     values = _place(harness)
     await harness.run(values, MAX_CYCLES)
+    _moved(harness)
     wanted = _outputs(harness, values)
     await harness.arguments(values)
     await harness.start()

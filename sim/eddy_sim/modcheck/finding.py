@@ -14,9 +14,11 @@ class Finding:
         what: What it checks, in one line.
         passed: Whether the module passed.
         reason: Why not; empty where it passed.
+        shown: Whether the check came to what it checks; one that did not has not passed.
     """
 
     check: str
     what: str
     passed: bool
     reason: str
+    shown: bool = True

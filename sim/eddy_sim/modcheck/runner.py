@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import resource
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim import bench_process
+from eddy_sim.filelist import read_filelist, sources_of
 from eddy_sim.modcheck.composition import check_runs
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.model import build_checked
@@ -27,6 +29,7 @@ from eddy_sim.modcheck.records import record_check
 from eddy_sim.modcheck.scrubbing import check_scrubbing
 from eddy_sim.products import Progress, silent
 
+_BLOCK = re.compile(r"^\s*module\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 WITHOUT_RUNS = ("ports", "identity", "registers", "control")
 """The checks that start nothing, or may: all there are for a module that has no control protocol."""
 BENCH_CHECKS = (*WITHOUT_RUNS, "protocol", "backpressure", "windows", "errors", "reset")
@@ -52,6 +55,7 @@ def check_module(path: Path, record: bool = False, progress: Progress = silent) 
     manifest = load_module_manifest(path)
     if manifest.kind is not ModuleKind.GPU and manifest.control is not Control.NONE:
         _require_example(manifest)
+    _require_top(manifest)
     progress("building its model")
     _, build_hash = build_checked(path.resolve(), progress)
     findings = _findings(path, manifest, record, progress)
@@ -126,6 +130,26 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _require_top(manifest: ModuleManifest) -> None:
+    sources = {
+        path: path.read_text(encoding="utf-8", errors="replace") for path in sources_of(read_filelist(manifest.files))
+    }
+    held = {name: path for path, text in sources.items() for name in _BLOCK.findall(text)}
+    if not held or manifest.top in held:
+        return
+    used = {
+        name for name, own in held.items() for path, text in sources.items()
+        if path != own and re.search(rf"\b{name}\b", text)
+    }  # fmt: skip
+    tops = sorted(held.keys() - used) or sorted(held)
+    raise InvalidRequest(
+        f"top is {manifest.top!r}, and no source of {manifest.files.name} holds a module of that name;"
+        f" at the top there: {', '.join(tops)}",
+        field="top",
+        allowed=tops,
+    )
 
 
 def _require_example(manifest: ModuleManifest) -> None:

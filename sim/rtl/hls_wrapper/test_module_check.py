@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from eddy.cli.module import create
+from eddy.core.errors import InvalidRequest
 from eddy_sim.bench import ROOT, Bench
 from eddy_sim.modcheck import runner
 from eddy_sim.modcheck.finding import Finding
@@ -123,3 +124,29 @@ def test_a_core_that_drops_words_under_backpressure_is_found(tmp_path: Path) -> 
     assert text.count(good) == 1
     core.write_text(text.replace(good, "assign in_ready_o = 1'b1;"), encoding="utf-8")
     assert "backpressure" in failing_checks(tmp_path)
+
+
+@pytest.mark.rtl
+def test_a_check_that_did_not_come_to_it_is_not_passed(tmp_path: Path, bench_only: None) -> None:
+    """An example that moves no data says nothing of bursts."""
+    create("fresh", tmp_path, ROOT)
+    manifest = tmp_path / "bitstreams/fresh/manifest.yaml"
+    text = manifest.read_text(encoding="utf-8")
+    example = re.search(r"^example:.*$", text, re.MULTILINE)
+    assert example is not None
+    manifest.write_text(text.replace(example[0], re.sub(r"(words|blocks|count): \d+", r"\1: 0", example[0])), "utf-8")
+    found = {each.check: each for each in check_module(manifest)}
+    for check in ("backpressure", "windows", "errors", "reset"):
+        assert (found[check].passed, found[check].shown) == (False, False), found[check]
+        assert found[check].reason == "the example moved no data"
+    assert (found["protocol"].passed, found["protocol"].shown) == (False, True)
+
+
+def test_a_top_that_is_not_there_is_named(tmp_path: Path) -> None:
+    create("fresh", tmp_path, ROOT)
+    manifest = tmp_path / "bitstreams/fresh/manifest.yaml"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace("top: fresh", "top: nosuch"), encoding="utf-8")
+    with pytest.raises(InvalidRequest, match=r"top is 'nosuch'.*at the top there: fresh") as refused:
+        check_module(manifest)
+    assert refused.value.details["field"] == "top"

@@ -9,10 +9,12 @@ from fastapi import APIRouter, Path, Response
 from eddy.api.app_submissions import AppSubmission
 from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Ctx, Operator
+from eddy.api.context import Caller, Context, Ctx, Operator
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import App, AppList
+from eddy.core.applications import Application
+from eddy.packages.catalogue import Catalogue
 
 router = APIRouter(prefix="/v1/apps", tags=["applications"], route_class=JsonRoute)
 
@@ -22,7 +24,7 @@ def list_apps(context: Ctx, tenant: Caller) -> AppList:
     """Every application, by name."""
     catalogue = context.catalogue.now
     apps = [catalogue.applications[name] for name in sorted(catalogue.applications)]
-    return AppList(apps=[app_answer(app, catalogue.shipped(app.name)) for app in apps])
+    return AppList(apps=[_answer(context, catalogue, app) for app in apps])
 
 
 @router.get(
@@ -30,7 +32,8 @@ def list_apps(context: Ctx, tenant: Caller) -> AppList:
 )
 def show(name: Annotated[str, Path(max_length=64, description="Its name.")], context: Ctx, tenant: Caller) -> App:
     """One application: tasks, edges, and the buffers to fill."""
-    return app_answer(context.catalogue.now.application(name), context.catalogue.now.shipped(name))
+    catalogue = context.catalogue.now
+    return _answer(context, catalogue, catalogue.application(name))
 
 
 @router.post(
@@ -54,4 +57,8 @@ def add(body: AppSubmission, response: Response, context: Ctx, operator: Operato
     application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"
-    return app_answer(application, context.catalogue.now.shipped(application.name))
+    return _answer(context, context.catalogue.now, application)
+
+
+def _answer(context: Context, catalogue: Catalogue, application: Application) -> App:
+    return app_answer(application, catalogue.shipped(application.name), context.hypervisor.refusal(application))
