@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 from eddy.core.asked import Asked, Predecessor
+from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.core.slots import Pool
+from eddy.core.tenants import Quota, TenantRecord
+from eddy.hypervisor.buffers import PAGE
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -137,3 +140,26 @@ def test_who_waits_for_the_disk_keeps_nobody_out(what: str, tmp_path: Path, monk
         waits.join(WAIT_S)
         other.join(WAIT_S)
     store.close()
+
+
+def test_an_array_that_is_too_long_says_what_was_asked_for_and_what_there_is() -> None:
+    store = Store(":memory:")
+    engine = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
+    engine.start()
+    store.tenants.put(TenantRecord(TENANT, key_hash=TENANT, quota=Quota(max_jobs=4)))
+    with pytest.raises(QuotaExceeded) as refused:
+        engine.intake.accept_array([request(store)] * 5, [None] * 5)
+    said = f"an array of 5 jobs: tenant {TENANT} has 0 jobs that have not ended, and may have 4: submit fewer, wait"
+    assert refused.value.message.startswith(said)
+    assert refused.value.details == {"limit": 4, "asked": 5}
+
+
+def test_a_job_that_its_tenant_could_never_hold_is_refused_where_there_are_several() -> None:
+    store, board = Store(":memory:"), model_board()
+    engine = Engine(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES, memory_part=PAGE / (1 << 40))
+    engine.start()
+    store.tenants.put(TenantRecord(TENANT, key_hash=TENANT))
+    assert engine.intake.accept(request(store)), "it is alone"
+    store.tenants.put(TenantRecord("other", key_hash="other"))
+    with pytest.raises(InvalidRequest, match="the jobs of one tenant hold at most"):
+        engine.intake.accept(request(store, salt=1))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
@@ -51,6 +51,23 @@ def of_array(place: int) -> Iterator[None]:
         error.message = f"Job {place} of the array: {error.message}"
         name = error.details.get("field", "")
         error.details = {**error.details, "field": f"each[{place}].{name}".rstrip(".")}
+        raise
+
+
+@contextmanager
+def _asked_together(requests: Sequence[JobRequest]) -> Iterator[None]:
+    """Say of an array that is too much how many jobs its tenant has, how many it may have, and how many were asked for:
+    the bound is of single jobs, and counts those of the array as if they were there."""
+    try:
+        yield
+    except QuotaExceeded as error:
+        asked, limit = error.details.get("asked"), error.details.get("limit")
+        if type(asked) is int and type(limit) is int and set(error.details) == {"asked", "limit"}:
+            size, tenant = len(requests), requests[0].tenant
+            error.message = (
+                f"an array of {size} jobs: tenant {tenant} has {asked - size} jobs that have not ended, and may have"
+                f" {limit}: submit fewer, wait, or cancel some"
+            )
         raise
 
 
@@ -220,7 +237,8 @@ class Intake:
             return self._kept_as(work)
 
         with self._arrival_lock:
-            records, new = self._store.arrays.write(submissions, self._running.now_s, check)
+            with _asked_together(requests):
+                records, new = self._store.arrays.write(submissions, self._running.now_s, check)
             for place, record in enumerate(records if new else ()):
                 work = made[place]
                 assert work is not None
