@@ -24,7 +24,7 @@ MOST_PARAMETERS = 256
 """Parameters in a query; each that is wrong costs far more time than it has bytes."""
 
 
-class Known(NamedTuple):
+class RouteQuery(NamedTuple):
     """What a route takes.
 
     Attributes:
@@ -72,20 +72,20 @@ class Queries:
                 return
         await self._app(scope, receive, send)
 
-    def _route(self, method: str, path: str) -> Known | None:
+    def _route(self, method: str, path: str) -> RouteQuery | None:
         """Which route is asked; None for none."""
         methods = (method, "GET") if method == "HEAD" else (method,)
         found = (each for name in methods for each in self._known if name in each.methods and each.path.match(path))
         return next(found, None)
 
 
-def _routes(router: APIRouter) -> Iterator[Known]:
+def _routes(router: APIRouter) -> Iterator[RouteQuery]:
     for route in router.routes:
         inside = getattr(route, "original_router", None)
         if inside is not None:
             yield from _routes(inside)
         elif isinstance(route, APIRoute):
-            yield Known(
+            yield RouteQuery(
                 route.path_regex, frozenset(route.methods or ()), dict(_taken(route.dependant)), _asks(route.dependant)
             )
 

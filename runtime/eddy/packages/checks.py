@@ -49,5 +49,5 @@ class ChecksOnRecord:
             return no_check(module)
         return (
             f"module {module} was checked, but its sources or manifest have changed since this server was started, so"
-            " it holds another build than the one that was checked; when it is started again it builds the module anew"
+            " it holds another build than the one that was checked; a restart builds the module from today's sources"
         )

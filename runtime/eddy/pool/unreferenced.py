@@ -12,7 +12,7 @@ back. Whoever is about to refer to a blob announces that it is on its way, and l
   before, or began to keep it before the entry, without a gap: that was there at M otherwise, or would have seen the
   entry. Then the entry is taken back, and without it its author removes nothing. If nobody does, the object may go at
   any time, and whoever would refer to it does not, and takes it away in turn, which takes such entries along.
-- What is written anew is at a place after P, and nobody takes it away.
+- What is written again is at a place after P, and nobody takes it away.
 
 Whoever takes back the last entry for which a blob stayed takes the blob away. A head that is killed leaves an entry
 that keeps the blob, until somebody sweeps, or one by which it goes: whoever comes next ends that as it is said above.
