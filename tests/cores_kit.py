@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.model import SHELL, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.model_modules import cluster_shape
-from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.model.model_modules import cluster_shape
+from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.request import KernelRequest
 from eddy.gpu.shape import ClusterShape
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.policy.dispatch import POLICIES as DISPATCH
 from eddy.policy.price import POLICIES

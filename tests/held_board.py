@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from eddy.board.model import ModelBoard
-from eddy.board.port import BoardEvent, EventKind
+from eddy.board.model.model import ModelBoard
+from eddy.board.port.port import BoardEvent, EventKind
 
 LAST = ("reconstruct", "image_back")
 """Modules with which an item of image compression ends."""

@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from eddy.board.model import SHELL, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.model_memory import GrantedMemory
-from eddy.board.model_modules import Behaviour
-from eddy.board.port import Access, BoardDescription
+from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.model.model_memory import GrantedMemory
+from eddy.board.model.model_modules import Behaviour
+from eddy.board.port.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.buffers import arena_bytes
+from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
 

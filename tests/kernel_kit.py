@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.model import SHELL, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.gpu.executor import Fault
 from eddy.gpu.request import Buffer, KernelRequest
 from eddy.gpu.shape import ClusterShape
-from eddy.hypervisor.kernels import KernelLimits, KernelPlanner, cluster_shape
+from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner, cluster_shape
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
 from eddy_sim.gpu.executors import IsaExecutor

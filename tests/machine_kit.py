@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView
 
 FITS = {module: {0: f"{module}0", 1: f"{module}1"} for module in ("x", "y")}

@@ -15,11 +15,12 @@ from eddy.core.asked import Asked, Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.tenants import ApiKey, Quota, TenantRecord
-from eddy.store import Store, files
-from eddy.store.database import Database
-from eddy.store.rows import LOG, Commit, ItemOutput
-from eddy.store.submission import Submission
-from eddy.store.usage import UsageRow
+from eddy.store import Store
+from eddy.store.db.database import Database
+from eddy.store.db.rows import LOG, Commit, ItemOutput
+from eddy.store.disk import files
+from eddy.store.tables.submission import Submission
+from eddy.store.tables.usage import UsageRow
 
 DATABASE = "eddy.sqlite3"
 KEEP_NAME = {"usage": "tenant", "audit": "facts", "removed": "tenant"}

@@ -144,7 +144,7 @@ def page() -> dict[str, Any]:
     from eddy.api.app import create_app
     from eddy.api.keys import KeyHasher
     from eddy.hypervisor import Hypervisor
-    from eddy.hypervisor.followers import Followers
+    from eddy.hypervisor.engine.followers import Followers
     from eddy.packages.catalogue import Catalogue, CatalogueInForce
     from eddy.store import Store
 

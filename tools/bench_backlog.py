@@ -14,14 +14,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from eddy.board.model import SHELL, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.core.tenants import Quota
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

@@ -20,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from eddy.board.factory import open_device  # noqa: E402
-from eddy.board.port import Access, EventKind, Grant, KernelLaunch, Launch  # noqa: E402
-from eddy.board.profile import Profile, load_profile  # noqa: E402
-from eddy.board.signing import Trust  # noqa: E402
+from eddy.board.images.signing import Trust  # noqa: E402
+from eddy.board.port.port import Access, EventKind, Grant, KernelLaunch, Launch  # noqa: E402
+from eddy.board.port.profile import Profile, load_profile  # noqa: E402
+from eddy.board.remote.factory import open_device  # noqa: E402
 from eddy.gpu.layout import REGION_BASE  # noqa: E402
 from eddy.packages.manifests import load_module_manifest  # noqa: E402
 from eddy.studies.hsm import rtl  # noqa: E402

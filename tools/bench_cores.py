@@ -23,9 +23,9 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 from contract.gpu_harness import CLUSTER, MODULES, manifest_path, rtl  # noqa: E402
 from contract.kernels import REGION_BYTES, code, kernel  # noqa: E402
 from cores_kit import add_request, engine_over, tenants  # noqa: E402
-from eddy.board.factory import open_board  # noqa: E402
-from eddy.board.port import EventKind  # noqa: E402
-from eddy.hypervisor.market_loop import PriceSettings  # noqa: E402
+from eddy.board.port.port import EventKind  # noqa: E402
+from eddy.board.remote.factory import open_board  # noqa: E402
+from eddy.hypervisor.cores.market_loop import PriceSettings  # noqa: E402
 from eddy.packages.manifests import load_module_manifest  # noqa: E402
 from eddy.store import Store  # noqa: E402
 from eddy_sim import build  # noqa: E402

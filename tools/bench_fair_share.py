@@ -12,7 +12,7 @@ import dataclasses
 import json
 from unittest.mock import patch
 
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.judge.sequences import ARRIVALS, DRAWS, drawn, workload
@@ -45,7 +45,7 @@ def costs(name: str, sequences: int, draw: str) -> dict[str, float]:
         return sum(mean_response_s(POLICIES[name](), tenants, kind, seed, draw) for kind in ARRIVALS for seed in seeds)
 
     fair_s = {tenants: total_s(tenants) for tenants in TENANTS}
-    with patch("eddy.hypervisor.machine.FairShare", alone):
+    with patch("eddy.hypervisor.machine.machine.FairShare", alone):
         return {str(tenants): fair_s[tenants] / total_s(tenants) for tenants in TENANTS}
 
 

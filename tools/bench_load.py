@@ -28,7 +28,7 @@ from eddy.core.fusion import in_form
 from eddy.core.records import JobRequest
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
-from eddy.store.submission import Submission
+from eddy.store.tables.submission import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy
 

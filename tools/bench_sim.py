@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.bench import Bench, BenchFailed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from eddy.board.fpga_manager import to_binary
+from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused
 
 

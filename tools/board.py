@@ -31,8 +31,8 @@ from board_flow.overlay import overlay_source
 from board_flow.package import PackingFailed, pack, write_identities
 from board_flow.profiles import profile_file
 from board_flow.runs import runs_tcl
-from eddy.board.profile import load_profile
-from eddy.board.signing import load_key
+from eddy.board.images.signing import load_key
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import EddyError
 
 

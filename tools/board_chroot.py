@@ -125,7 +125,9 @@ def job(system: System) -> str:
 
 def boardd(system: System) -> str:
     """The privileged half imports all it needs, and names what an emulated machine lacks of a board."""
-    system.run(f"{VENV}/bin/python -c 'import eddy.board.boardd, eddy.board.overlay, eddy.board.real_board, pynq'")
+    system.run(
+        f"{VENV}/bin/python -c 'import eddy.board.remote.boardd, eddy.board.overlay, eddy.board.pynq.real_board, pynq'"
+    )
     folder = system.root / "lib/firmware/eddy/kv260"
     folder.mkdir(parents=True)
     (folder / "eddy.bit").write_bytes(b"")

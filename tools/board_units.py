@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_sim import bitstreams, build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,7 +162,7 @@ def until(what: str, happened: Callable[[], bool]) -> None:
 
 def _identify(folder: Path) -> None:
     """Give the gateway a certificate and a key that opens it."""
-    from eddy.board.signing import generate
+    from eddy.board.images.signing import generate
 
     keys = folder / "gateway-keys"
     keys.mkdir(parents=True)

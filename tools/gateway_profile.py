@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.board.gateway import Gateway
-from eddy.board.socket import SocketBoard
+from eddy.board.remote.gateway import Gateway
+from eddy.board.remote.socket import SocketBoard
 
 KEY, AUTHORITY = Path("/etc/eddy/operator"), Path("/etc/eddy/gateway.pem")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, packed
+from eddy.board.selftest.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, packed
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Execution
 from eddy.gpu.shape import ClusterShape
@@ -108,7 +108,9 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         if found == dict(known_answers()):
             return 0
-        print("runtime/eddy/board/known_answers.npz is out of date: run tools/known_answers.py", file=sys.stderr)
+        print(
+            "runtime/eddy/board/selftest/known_answers.npz is out of date: run tools/known_answers.py", file=sys.stderr
+        )
         return 1
     np.savez_compressed(FILE, **packed(found))
     print(f"{FILE.relative_to(ROOT)}: {len(found)} modules, {FILE.stat().st_size} bytes")

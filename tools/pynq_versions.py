@@ -1,6 +1,6 @@
 """`make pynq-versions`: the releases of PYNQ that Eddy supports, each tested on the faked kernel.
 
-tools/pynq_versions.py [RELEASE ...]    those of `eddy.board.real_board.SUPPORTED_PYNQ` without any
+tools/pynq_versions.py [RELEASE ...]    those of `eddy.board.pynq.real_board.SUPPORTED_PYNQ` without any
 
 Each release goes into `build/pynq/<release>` (once, some minutes), built without its native parts, as on a board. The
 unmodified `eddy boardd --board pynq` then runs the faults of a board and the contract of the board port. No part of
@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eddy.board.real_board import SUPPORTED_PYNQ
+from eddy.board.pynq.real_board import SUPPORTED_PYNQ
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "pynq"

@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.board.profile import Profile, load_profile
-from eddy.board.signing import load_key, sign
+from eddy.board.images.signing import load_key, sign
+from eddy.board.port.profile import Profile, load_profile
 from eddy.core.errors import EddyError
 from eddy.core.slots import Control, Image, Pool, SlotDescription
 from eddy.packages.manifests import load_module_manifest
@@ -137,7 +137,7 @@ def list_or_build(
     Args:
         profile: A profile, or its name.
         progress: Told what is being written.
-        key: Private key (`eddy.board.signing`) to sign the manifests with; left as they are without.
+        key: Private key (`eddy.board.images.signing`) to sign the manifests with; left as they are without.
         found: The modules to build for; those of the source tree without.
 
     Raises:

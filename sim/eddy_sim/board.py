@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import BoardFault, Conflict
 
 from eddy_sim import build

@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import BoardFault, InvalidRequest
 
 from eddy_sim.dram import DramParameters, dram_parameters

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import InvalidRequest, MemoryExhausted
 from pynq import MMIO
 from pynq.buffer import PynqBuffer

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import NotFound
 from eddy.packages.fields import load_yaml
 

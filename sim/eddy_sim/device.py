@@ -28,8 +28,8 @@ from typing import Any
 import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
-from eddy.board.handoff import handoff_of
-from eddy.board.profile import Profile, load_profile
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.pynq.handoff import handoff_of
 from eddy.core.errors import InvalidRequest, NotFound
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device

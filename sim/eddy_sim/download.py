@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.slots import SlotDescription
 from eddy.packages.modules import ModuleManifest
 

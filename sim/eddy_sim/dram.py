@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.dram_map import UNIT_BITS, hash_masks
-from eddy.board.profile import SCHEDULING, Dram
+from eddy.board.port.dram_map import UNIT_BITS, hash_masks
+from eddy.board.port.profile import SCHEDULING, Dram
 from eddy.core.errors import InvalidRequest
 
 from eddy_sim import build

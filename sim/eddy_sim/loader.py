@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest

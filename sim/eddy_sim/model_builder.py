@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from eddy.board.port import READY, Preparation
+from eddy.board.port.port import READY, Preparation
 from eddy.core.errors import EddyError
 
 from eddy_sim import build, toolchain

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from eddy.board.profile import Profile, load_profile
+from eddy.board.port.profile import Profile, load_profile
 from eddy.packages.modules import ModuleKind
 
 from eddy_sim import bitstreams, build, cxx

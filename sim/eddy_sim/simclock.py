@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol
 
-from eddy.board.clock import run_due
+from eddy.board.port.clock import run_due
 from eddy.core.errors import Conflict
 
 STRETCH_S = 1e-3
@@ -100,7 +100,7 @@ class Clocked(Protocol):
 
 
 class SimClock:
-    """How time passes on a simulated board (`eddy.board.clock.Clock`).
+    """How time passes on a simulated board (`eddy.board.port.clock.Clock`).
 
     Args:
         device: The board; loops that await its interrupts stop advancing it from now on.

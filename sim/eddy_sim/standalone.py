@@ -1,8 +1,8 @@
 """The part of a swap that a stock script has nobody to run: closing a slot before a load and opening it afterwards.
 
-Where a hypervisor is in charge it runs the whole sequence itself (`eddy.board.swap`) with checks between the steps,
-and none of this happens. A script that only calls `Overlay.pr_download` gets a slot that works: its clock set, its
-registers and its interrupt reachable, and all of memory open to it, as in an overlay without a firewall.
+Where a hypervisor is in charge it runs the whole sequence itself (`eddy.board.pynq.swap`) with checks between the
+steps, and none of this happens. A script that only calls `Overlay.pr_download` gets a slot that works: its clock set,
+its registers and its interrupt reachable, and all of memory open to it, as in an overlay without a firewall.
 """
 
 from __future__ import annotations

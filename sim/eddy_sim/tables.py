@@ -10,7 +10,7 @@ import errno
 from pathlib import Path
 from typing import Any
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from pynq.devicetree import get_dtbo_base_name
 from pynq.pl_server.device import Device
 

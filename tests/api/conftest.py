@@ -24,9 +24,9 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Slo
 from eddy.core.slots import Pool
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.admission import Admission
-from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.following import JobFollowing
+from eddy.hypervisor.engine.followers import Followers
+from eddy.hypervisor.engine.following import JobFollowing
+from eddy.hypervisor.engine.operating import Operating
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import QueueOutlook
@@ -35,8 +35,8 @@ from eddy.hypervisor.forecast.simulate import QueueForecast
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
-from eddy.hypervisor.intake import of_array
-from eddy.hypervisor.operating import Operating
+from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.intake import of_array
 from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
@@ -44,9 +44,9 @@ from eddy.packages.manifests import parse_module_manifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
-from eddy.store.numbers import Numbers
-from eddy.store.rows import Commit, ItemOutput
-from eddy.store.submission import Submission
+from eddy.store.db.numbers import Numbers
+from eddy.store.db.rows import Commit, ItemOutput
+from eddy.store.tables.submission import Submission
 
 INVERT: dict[str, Any] = {
     "application": "invert",

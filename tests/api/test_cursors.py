@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from eddy.store.numbers import numbers_of
+from eddy.store.db.numbers import numbers_of
 
 pytestmark = pytest.mark.anyio
 BEHIND = (1 << 63) - 1

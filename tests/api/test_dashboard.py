@@ -13,7 +13,7 @@ from eddy.api.overview import ENDED, ENTRIES, JOBS
 from eddy.api.sessions import COOKIE, HEADER
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 

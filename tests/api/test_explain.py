@@ -14,8 +14,8 @@ from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.whatif import WhatIf
 from eddy.hypervisor.forecast.why import JobStanding
-from eddy.store.events import PART
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
+from eddy.store.tables.events import PART
 
 pytestmark = pytest.mark.anyio
 

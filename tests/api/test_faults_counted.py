@@ -14,7 +14,7 @@ from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.store import Store
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 EVENTS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.port import Cause
+from eddy.board.port.port import Cause
 from eddy.core.faults import OF_CAUSE, Fault, of_cause
 
 ROOT = Path(__file__).parents[2]

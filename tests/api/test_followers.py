@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits, Connections, GuardedProtocol
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 BATCH, BATCHES = 100, 100

@@ -11,8 +11,8 @@ from eddy.api.retention import collect
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.store import Store
-from eddy.store.retention import Leaving
-from eddy.store.rows import Commit, ItemOutput
+from eddy.store.db.rows import Commit, ItemOutput
+from eddy.store.tables.retention import Leaving
 
 pytestmark = pytest.mark.anyio
 

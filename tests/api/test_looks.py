@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 

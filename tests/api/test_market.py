@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.epoch_totals import SliceMeasured
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.messages import Spread, Variant
-from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price import POLICIES
 from hypervisor_kit import CHAIN
 

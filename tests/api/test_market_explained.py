@@ -12,10 +12,10 @@ import pytest
 from api.test_market import live_loop
 from eddy.cli.market_picture import history
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.market_explain import explanation_of, marginal
-from eddy.hypervisor.market_history import Epoch
-from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.market_report import history_of, worth
+from eddy.hypervisor.cores.market_explain import explanation_of, marginal
+from eddy.hypervisor.cores.market_history import Epoch
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.cores.market_report import history_of, worth
 from eddy.market import equilibrium
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterView, Configuration, PriceView

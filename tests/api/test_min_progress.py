@@ -10,8 +10,8 @@ import pytest
 from eddy.api.progress import check_asked, check_promise
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.market_history import Epoch, EpochHistory
-from eddy.hypervisor.progress_report import progress_in, progress_of_job
+from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
+from eddy.hypervisor.cores.progress_report import progress_in, progress_of_job
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView
 from eddy.store import Store
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.store.numbers import numbers_of
-from eddy.store.rows import Commit
+from eddy.store.db.numbers import numbers_of
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from eddy.api.parts import PartAsked
 from eddy.api.problems import RangeNotSatisfiable
-from eddy.store import Store, files
+from eddy.store import Store
+from eddy.store.disk import files
 
 pytestmark = pytest.mark.anyio
 DATA = bytes(range(12))

@@ -13,8 +13,8 @@ import pytest
 from eddy.client.parts import put_in_parts
 from eddy.client.transport import Transport
 from eddy.store import Store
-from eddy.store.names import INCOMING
-from eddy.store.partial import KEPT_S, MOST
+from eddy.store.bytes.partial import KEPT_S, MOST
+from eddy.store.disk.names import INCOMING
 
 pytestmark = pytest.mark.anyio
 DATA = bytes(range(200))

@@ -11,7 +11,7 @@ import pytest
 from eddy.api.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 SECRET_NAMES = ("ada", "invert", "thesis")

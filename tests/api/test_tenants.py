@@ -10,7 +10,7 @@ import pytest
 from eddy.api.rates import Rates
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
-from eddy.store.keys import KEPT_ENDED, MOST_KEYS, Keys
+from eddy.store.tables.keys import KEPT_ENDED, MOST_KEYS, Keys
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ import pytest
 from bitstreams_kit import package
 from chromium_kit import OUT, PATIENCE_MS, page_of
 from eddy.api.server import Server, ServerSettings
-from eddy.board.model import ModelFaults
+from eddy.board.model.model import ModelFaults
 from eddy.client import Client
 from hypervisor_kit import KEY, item, model_board
 from playwright.sync_api import Browser, Page, Route, expect

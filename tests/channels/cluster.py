@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from channels.decoder import Heard
-from eddy.board.profile import Dram
+from eddy.board.port.profile import Dram
 from eddy.gpu.layout import REGION_BASE
 from eddy_sim.dram import dram_parameters
 from eddy_sim.gpu.assemble import program

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from channels.decoder import Heard
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy_sim import build
 from eddy_sim.board import SimBoard, StopReason
 from system.board_rig import bank, load, module, run_for

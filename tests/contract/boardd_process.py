@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddy.board import boardd
+from eddy.board.remote import boardd
 
 Start = Callable[[], "subprocess.Popen[str]"]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from contract.fake_cluster import FakeCluster, Surroundings
-from eddy.board.clock import run_due
-from eddy.board.fabric import ClusterDriver, Fault, Identity, SlotFabric, Window
-from eddy.board.model_modules import cluster_shape
+from eddy.board.model.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
-from eddy.board.port import Cause, MonitorCounters
-from eddy.board.profile import Profile
+from eddy.board.port.clock import run_due
+from eddy.board.port.port import Cause, MonitorCounters
+from eddy.board.port.profile import Profile
+from eddy.board.pynq.fabric import ClusterDriver, Fault, Identity, SlotFabric, Window
 from eddy.core.counters import MemoryUse
 from eddy.core.slots import Control
 from eddy_drivers.gpu_cluster import GpuCluster

@@ -14,12 +14,12 @@ from contract.fake_fabric import SHELL, FakeFabric
 from contract.harness import OPEN, Harness, socketed
 from contract.images import make_images
 from contract.kernels import BAD, MODULE, RESULT, code, kernel, name_of
-from eddy.board.images import ImageStore
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.model_modules import KERNEL_REGISTERS
-from eddy.board.port import BoardEvent, Buffer, Cause, Launch
-from eddy.board.profile import Profile, load_profile
-from eddy.board.pynq import PynqBoard
+from eddy.board.images.images import ImageStore
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.model.model_modules import KERNEL_REGISTERS
+from eddy.board.port.port import BoardEvent, Buffer, Cause, Launch
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import ModuleFault
 from eddy.core.slots import Pool
 from eddy.packages.manifests import load_module_manifest
@@ -103,7 +103,7 @@ def fake(tmp: Path) -> GpuHarness:
 
 def rtl(tmp: Path, behind_socket: bool = False) -> GpuHarness:
     """`PynqBoard` over the RTL of shell, accelerator and cluster."""
-    from eddy.board.factory import open_device
+    from eddy.board.remote.factory import open_device
     from eddy_sim import bitstreams, build
     from eddy_sim.device import SimClock, SimDevice
 

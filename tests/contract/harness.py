@@ -20,15 +20,15 @@ from typing import Any, cast
 
 from contract.fake_fabric import MARK, SHELL, FakeFabric
 from contract.images import SCRUBBED, make_images
-from eddy.board.boardd import Boardd
-from eddy.board.images import ImageStore
-from eddy.board.journal import Journal
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import Access, BoardEvent, BoardPort, Buffer, Cause, Grant, Launch, SlotPhase
-from eddy.board.profile import Profile, load_profile
-from eddy.board.pynq import PynqBoard
-from eddy.board.signing import Trust
-from eddy.board.socket import SocketBoard
+from eddy.board.images.images import ImageStore
+from eddy.board.images.signing import Trust
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.port.port import Access, BoardEvent, BoardPort, Buffer, Cause, Grant, Launch, SlotPhase
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.boardd import Boardd
+from eddy.board.remote.journal import Journal
+from eddy.board.remote.socket import SocketBoard
 from eddy.core.slots import Image
 from eddy_sim.faults import LoadFault
 
@@ -129,7 +129,7 @@ def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_s
 
 def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
     """`PynqBoard` over the RTL, with the images of the source tree and modules of the simulated board."""
-    from eddy.board.factory import open_device
+    from eddy.board.remote.factory import open_device
     from eddy_sim import bitstreams, faults
     from eddy_sim.device import SimClock, SimDevice
 

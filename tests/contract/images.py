@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.slots import Control, Image
 from eddy_sim import bitfile
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking
-from eddy.board.port import Access, BoardEvent, Buffer
+from eddy.board.port.port import Access, BoardEvent, Buffer
 from eddy_sim import build
 from eddy_sim.faults import LIE, Liar, LoadFault, Said
 

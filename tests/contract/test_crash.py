@@ -16,13 +16,13 @@ import pytest
 from contract.boardd_process import Start, processes
 from contract.fake_fabric import MARK, FakeSlot
 from contract.harness import PATIENCE_S, fake, marking, socketed
-from eddy.board import wire
-from eddy.board.boardd import listen, serve
-from eddy.board.boardd_server import NEWCOMERS
-from eddy.board.journal import Journal, Started
-from eddy.board.port import Cause, EventKind, Launch, SlotPhase
-from eddy.board.pynq import PynqBoard
-from eddy.board.socket import SocketBoard
+from eddy.board.port import wire
+from eddy.board.port.port import Cause, EventKind, Launch, SlotPhase
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.boardd import listen, serve
+from eddy.board.remote.boardd_server import NEWCOMERS
+from eddy.board.remote.journal import Journal, Started
+from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageInUse
 from eddy.files import Hold
 
@@ -369,8 +369,8 @@ def test_a_socket_is_there_once_it_is_served(tmp_path: Path) -> None:
         return listen(address)
 
     with (
-        patch("eddy.board.boardd.open_board", opened),
-        patch("eddy.board.boardd.listen", bind),
+        patch("eddy.board.remote.boardd.open_board", opened),
+        patch("eddy.board.remote.boardd.listen", bind),
         pytest.raises(InvalidRequest, match="no board"),
     ):
         serve("rtl", path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from contract.conftest import RTL
 from contract.harness import Harness, opened
-from eddy.board.port import BoardEvent, SlotCounters
+from eddy.board.port.port import BoardEvent, SlotCounters
 
 
 def scenario(harness: Harness) -> tuple[list[BoardEvent], SlotCounters, float]:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 from contract.harness import Harness
-from eddy.board.port import EventKind, SlotPhase
+from eddy.board.port.port import EventKind, SlotPhase
 
 
 def test_waiting_lets_board_time_pass_and_no_more(still_harness: Harness) -> None:

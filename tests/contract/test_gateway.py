@@ -22,10 +22,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from eddy.board import wire
-from eddy.board.gateway import GREETING_BYTES, Gateway, signed
-from eddy.board.port import EventKind
-from eddy.board.socket import SocketBoard
+from eddy.board.port import wire
+from eddy.board.port.port import EventKind
+from eddy.board.remote.gateway import GREETING_BYTES, Gateway, signed
+from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, Unauthorized
 from eddy.pool.nats_server import free_port
 from eddy.trust import generate, load_key

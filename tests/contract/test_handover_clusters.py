@@ -9,8 +9,8 @@ import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import CORES, MODULE, kernel
 from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes
-from eddy.board.port import BoardEvent, Buffer, Cause, EventKind, SlotPhase
-from eddy.board.socket import SocketBoard
+from eddy.board.port.port import BoardEvent, Buffer, Cause, EventKind, SlotPhase
+from eddy.board.remote.socket import SocketBoard
 from eddy_sim.faults import LIE, Liar, LoadFault, Said
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]

@@ -15,7 +15,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Image
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

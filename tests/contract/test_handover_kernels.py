@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from contract.gpu_harness import GpuHarness, opened
 from contract.kernels import REGION_BYTES
-from eddy.board.port import Cause, EventKind
+from eddy.board.port.port import Cause, EventKind
 
 RTL = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 PATTERN = bytes(range(256)) * (REGION_BYTES // 256)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from contract.harness import Harness, fabric_of, fake
 from contract.images import write_manifest
-from eddy.board import signing
-from eddy.board.port import EventKind, SlotPhase
-from eddy.board.signing import Trust
+from eddy.board.images import signing
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import EventKind, SlotPhase
 from eddy.core.errors import ImageRefused
 from eddy.core.slots import Image
 

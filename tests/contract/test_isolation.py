@@ -9,8 +9,8 @@ import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking, opened
 from eddy.board.overlay import memory_bytes_per_cycle
-from eddy.board.port import Access, Cause, EventKind, SlotPhase
-from eddy.board.profile import load_profile
+from eddy.board.port.port import Access, Cause, EventKind, SlotPhase
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import Conflict
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

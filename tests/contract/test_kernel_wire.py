@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from eddy.board import wire
-from eddy.board.port import (
+from eddy.board.port import wire
+from eddy.board.port.port import (
     Access,
     BoardEvent,
     Cause,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from contract.gpu_harness import ACCELERATOR, CLUSTER, GpuHarness, opened
 from contract.kernels import BAD, CORES, MODULE, REGION_BYTES, THREADS, kernel, name_of
-from eddy.board.port import Access, BoardEvent, Cause, EventKind, Grant, Launch, SlotPhase
+from eddy.board.port.port import Access, BoardEvent, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 
 RTL = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking
-from eddy.board.port import Cause, EventKind, SlotPhase
+from eddy.board.port.port import Cause, EventKind, SlotPhase
 from eddy.core.errors import Conflict, EddyError, ImageRefused
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import MODULE, kernel
-from eddy.board.port import Buffer, EventKind
+from eddy.board.port.port import Buffer, EventKind
 from eddy.core.counters import ContextCounters, SharingCounters
 from eddy.core.errors import NotFound
 

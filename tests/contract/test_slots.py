@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking
-from eddy.board import wire
-from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
-from eddy.board.socket import SocketBoard
+from eddy.board.port import wire
+from eddy.board.port.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
+from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import Conflict, ImageRefused, NotFound
 
 CLOSED = (SlotPhase.EMPTY, SlotPhase.FAULTED)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking, opened
-from eddy.board.port import Access, Buffer, Cause, EventKind, SlotPhase
+from eddy.board.port.port import Access, Buffer, Cause, EventKind, SlotPhase
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 

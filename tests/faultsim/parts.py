@@ -13,11 +13,11 @@ from typing import Any
 
 from eddy.api.app import create_app
 from eddy.api.keys import KeyHasher
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.buffers import arena_bytes
+from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.packages.catalogue import Catalogue, CatalogueInForce
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from eddy.board.events import EventLog
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import BoardEvent, Buffer, Cause, EventKind, Launch, SlotPhase
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.port.events import EventLog
+from eddy.board.port.port import BoardEvent, Buffer, Cause, EventKind, Launch, SlotPhase
 from eddy.core.errors import BoardUnreachable
 
 FAULTS = (Cause.TIME_LIMIT, Cause.ILLEGAL_BURST, Cause.MODULE_ERROR, Cause.READ_OUTSIDE_WINDOW)

@@ -21,10 +21,10 @@ from typing import Any
 
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.recovery import DRAINED
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.recovery import DRAINED
 from eddy.store import Store
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
+from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected
 
 from faultsim.clients import TENANTS, Answer, Clients, Wanted

@@ -20,8 +20,8 @@ from unittest import mock
 from eddy.api.context import Context
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.board_events import BoardRestarted
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.board_events import BoardRestarted
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import MODULES
@@ -219,8 +219,8 @@ class World:
                 ("time.time", lambda: self.wall_s),
                 ("secrets.token_hex", lambda count=8: self.draw.randbytes(count).hex()),
                 ("anyio.to_thread.run_sync", at_once),
-                ("eddy.hypervisor.engine.time", clock),
-                ("eddy.hypervisor.preparing.time", clock),
+                ("eddy.hypervisor.engine.engine.time", clock),
+                ("eddy.hypervisor.intake.preparing.time", clock),
             ):
                 with contextlib.suppress(AttributeError):
                     stack.enter_context(mock.patch(name, stand_in))
@@ -256,7 +256,7 @@ class World:
         return self.draw.choices([what for _, what in chances], [weight for weight, _ in chances])[0]
 
     def turn(self) -> None:
-        """What the hypervisor's loop does next; see `eddy.hypervisor.turning`."""
+        """What the hypervisor's loop does next; see `eddy.hypervisor.engine.turning`."""
         turning = self._hypervisor._turning
         try:
             if self._started:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.board.profile import Profile, load_profile
+from eddy.board.port.profile import Profile, load_profile
 from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.board import SimBoard, StopReason

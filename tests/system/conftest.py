@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from eddy.board.factory import open_board
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
+from eddy.board.remote.factory import open_board
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from typing import Any
 
 from eddy.api import server as api_server
 from eddy.api.server import Server, ServerSettings
-from eddy.board.boardd_server import Boardd
-from eddy.board.events import EventLog
-from eddy.board.journal import Journal
-from eddy.board.port import Cause, EventKind
-from eddy.hypervisor.kernels import KernelLimits
+from eddy.board.port.events import EventLog
+from eddy.board.port.port import Cause, EventKind
+from eddy.board.remote.boardd_server import Boardd
+from eddy.board.remote.journal import Journal
+from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.packages.catalogue import Catalogue
 from hypervisor_kit import CHAIN
 from kernel_kit import ALL_MODULES, ComputingBoard, description

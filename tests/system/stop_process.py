@@ -37,12 +37,12 @@ def run(arguments: list[str]) -> int:
 
 def slots() -> list[dict[str, bool]]:
     """How every slot of the board in this process stands; [] where there is none."""
-    modules = {name: sys.modules.get(name) for name in ("eddy_sim.device", "eddy.board.model")}
+    modules = {name: sys.modules.get(name) for name in ("eddy_sim.device", "eddy.board.model.model")}
     found: list[dict[str, bool]] = []
     if modules["eddy_sim.device"] is not None:
         found += _registers()
-    if modules["eddy.board.model"] is not None:
-        found += _modelled(modules["eddy.board.model"].ModelBoard)
+    if modules["eddy.board.model.model"] is not None:
+        found += _modelled(modules["eddy.board.model.model"].ModelBoard)
     return found
 
 

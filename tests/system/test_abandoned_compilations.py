@@ -25,7 +25,7 @@ from eddy.gpu import abandon, sandbox, toolchain
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.gpu.sandbox import Limits
-from eddy.hypervisor.waiting import run_abandonable
+from eddy.hypervisor.intake.waiting import run_abandonable
 from kernel_kit import STEP, kernel_board, step_arrays
 from unit.gpu_kit import CACHE
 

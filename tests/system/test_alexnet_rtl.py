@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
 from eddy.cli.demo_plan import Order
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind

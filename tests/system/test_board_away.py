@@ -13,7 +13,7 @@ import httpx
 import pytest
 from contract.boardd_process import Start, processes
 from eddy.api.server import Server, ServerSettings
-from eddy.board.socket import SocketBoard
+from eddy.board.remote.socket import SocketBoard
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
 SOON_S, LATE_S = 0.5, 20.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy_sim import build
 from eddy_sim.board import SimBoard
 from eddy_sim.filelist import read_filelist

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from eddy.board.dram_map import hash_masks, place, units
-from eddy.board.profile import Profile
+from eddy.board.port.dram_map import hash_masks, place, units
+from eddy.board.port.profile import Profile
 from eddy_drivers.memory_counters import COUNTERS
 from eddy_drivers.regs import memory_counters, slot_ctrl, window
 from eddy_sim import build

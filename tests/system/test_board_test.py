@@ -14,16 +14,16 @@ from typing import Any, cast
 
 import pytest
 from contract.harness import Harness, opened
-from eddy.board.board_test import ITEM_MODULE, LEFT_OUT, Surroundings, canonical, report, run
-from eddy.board.board_test_dram import DRAM_MAP, PROBE, SIMULATED, dram_map
-from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks, highest_right
-from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure
-from eddy.board.dram_finder import planned_map
-from eddy.board.factory import open_device
-from eddy.board.known_answers import KnownAnswer, known_answers, wrong
-from eddy.board.port import BoardPort, SlotPhase
-from eddy.board.profile import load_profile
-from eddy.board.signing import Trust, generate, load_key
+from eddy.board.images.signing import Trust, generate, load_key
+from eddy.board.port.port import BoardPort, SlotPhase
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.dram_finder import planned_map
+from eddy.board.remote.factory import open_device
+from eddy.board.selftest.board_test import ITEM_MODULE, LEFT_OUT, Surroundings, canonical, report, run
+from eddy.board.selftest.board_test_dram import DRAM_MAP, PROBE, SIMULATED, dram_map
+from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks, highest_right
+from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure
+from eddy.board.selftest.known_answers import KnownAnswer, known_answers, wrong
 from eddy.core.slots import Image
 from eddy_sim import bitfile, bitstreams, faults
 from eddy_sim.board import SimBoard
@@ -278,7 +278,7 @@ def test_memory_that_shows_no_rows_gives_no_map() -> None:
 
 
 def test_pairs_that_follow_no_map_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    from eddy.board import board_test_dram
+    from eddy.board.selftest import board_test_dram
 
     chance = random.Random(4)
     monkeypatch.setattr(board_test_dram._Pairs, "slow", lambda self, difference: chance.random() < 0.3)

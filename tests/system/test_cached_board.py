@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.board.factory import open_device
-from eddy.board.port import Access, Buffer, EventKind, Grant, Launch
-from eddy.board.profile import load_profile
-from eddy.board.pynq import PynqBoard
-from eddy.board.signing import Trust
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import Access, Buffer, EventKind, Grant, Launch
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.factory import open_device
 from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.shell import CacheCounts, Shell
 from eddy_sim import bitstreams

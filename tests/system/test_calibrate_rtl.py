@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from contract.gpu_harness import MODULES, opened
-from eddy.hypervisor.calibrating import calibrate
-from eddy.hypervisor.calibration import hardware_now
+from eddy.hypervisor.cores.calibration import hardware_now
+from eddy.hypervisor.engine.calibrating import calibrate
 from eddy.packages.manifests import load_module_manifest
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

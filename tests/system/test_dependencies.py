@@ -7,13 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
-from eddy.board.model import ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.asked import Asked, Condition, Predecessor
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord, JobRequest
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchView
 from eddy.store import Store

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from cores_kit import CoresBoard, engine_over, manifest, tenants
-from eddy.board.port import Launch
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.board.port.port import Launch
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.engine.engine import Engine
 from eddy.store import Store
 from system.test_shared_cores_faults import check_step, step_request
 

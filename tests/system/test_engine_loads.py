@@ -11,8 +11,8 @@ import pynq
 import pytest
 from contract.harness import Harness, marking, rtl
 from eddy.board.overlay import OverlayFabric
-from eddy.board.port import Access, BoardEvent, Cause, EventKind, SlotPhase
-from eddy.board.pynq import PynqBoard
+from eddy.board.port.port import Access, BoardEvent, Cause, EventKind, SlotPhase
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import ConfigurationFailed
 from eddy_drivers.icap_engine import IcapEngine
 from eddy_drivers.regs import icap_engine as regs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from eddy.board.model import ModelBoard
+from eddy.board.model.model import ModelBoard
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord

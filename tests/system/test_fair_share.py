@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
-from eddy.board.factory import open_board
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
+from eddy.board.remote.factory import open_board
 from eddy.cli.demo_plan import photograph
 from eddy.client import Client
 from eddy.core.errors import InvalidRequest

@@ -16,9 +16,9 @@ import pytest
 from contract.fake_fabric import MARK
 from contract.harness import PATIENCE_S, KernelRig, marking
 from contract.images import write_manifest
-from eddy.board.board_test import ITEM_MODULE
-from eddy.board.port import Cause, EventKind, SlotPhase
-from eddy.board.socket import SocketBoard
+from eddy.board.port.port import Cause, EventKind, SlotPhase
+from eddy.board.remote.socket import SocketBoard
+from eddy.board.selftest.board_test import ITEM_MODULE
 from eddy_sim import bitfile
 from eddy_sim.kernel.board import unavailable
 from eddy_sim.kernel.overlays import MAGIC
@@ -396,8 +396,8 @@ def test_a_damaged_image_is_found_over_pcap_by_identity(rig: KernelRig) -> None:
             path.unlink()
     program = f"""
 from pathlib import Path
-from eddy.board.board_test_past import damaged_image
-from eddy.board.factory import open_board
+from eddy.board.selftest.board_test_past import damaged_image
+from eddy.board.remote.factory import open_board
 board = open_board("pynq", "{rig.profile}", images=Path({str(rig.images)!r}))
 with board.past_checks() as past:
     step = damaged_image(board, past)

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.model import ModelBoard
+from eddy.board.model.model import ModelBoard
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.jobs import JobState
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.recovery import DRAINED
-from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.recovery import DRAINED
+from eddy.hypervisor.jobs.slot import Phase
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.disk import Disk
-from eddy.store.files import make_folder
-from eddy.store.rows import Commit
-from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
+from eddy.store.db.rows import Commit
+from eddy.store.disk.disk import Disk
+from eddy.store.disk.files import make_folder
+from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from faultsim.parts import Parts, parts
 from faultsim.world import World
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request

@@ -19,7 +19,7 @@ from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError, StorageFull, StorageReadOnly
-from eddy.store import files
+from eddy.store.disk import files
 from hypervisor_kit import model_board
 from system.test_server_model import inputs, result
 

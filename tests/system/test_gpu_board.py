@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from eddy.board.executor import BoardExecutor
-from eddy.board.factory import open_device
-from eddy.board.known_answers import KnownKernel, known_answers, wrong
-from eddy.board.port import BoardPort, Cause, EventKind, SlotPhase
-from eddy.board.profile import load_profile
-from eddy.board.signing import Trust
+from eddy.board.images.signing import Trust
+from eddy.board.port.executor import BoardExecutor
+from eddy.board.port.port import BoardPort, Cause, EventKind, SlotPhase
+from eddy.board.port.profile import load_profile
+from eddy.board.remote.factory import open_device
+from eddy.board.selftest.known_answers import KnownKernel, known_answers, wrong
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.core.slots import Pool
 from eddy.gpu.launch import Local, launch

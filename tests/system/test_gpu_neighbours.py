@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import THREADS
-from eddy.board.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
+from eddy.board.port.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
 from eddy.gpu.launch import extent
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.ndrange import Local, arrange

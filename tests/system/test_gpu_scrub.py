@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import END, LEAVE, REGION_BYTES, RESULT, kernel
-from eddy.board.port import Buffer, EventKind, SlotPhase
+from eddy.board.port.port import Buffer, EventKind, SlotPhase
 from eddy.gpu.layout import LOCAL_BASE, REGION_BASE
 from eddy_sim.gpu.assemble import program
 

@@ -10,8 +10,8 @@ import pytest
 from eddy.api.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.core.errors import Conflict, EddyError
-from eddy.hypervisor.kernels import KernelLimits
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import SLICE_S, STEP, kernel_board, step_arrays
 from unit.gpu_kit import CACHE
 

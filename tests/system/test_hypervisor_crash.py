@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
 from eddy.core.tenants import Quota
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.keeping import Spawn, at_once
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.keeping import Spawn, at_once
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Dispatch, DispatchView
 from eddy.store import Store
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 EFFECTS = ("load", "launch", "stop", "free", "allocate", "write", "read", "wait", "commit", "write_results", "settle")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
@@ -335,7 +335,7 @@ async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_item
 async def test_an_unforeseen_error_that_can_be_survived_is(
     store: Store, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.hypervisor.turning.RETRY_S", 0.0)
+    monkeypatch.setattr("eddy.hypervisor.engine.turning.RETRY_S", 0.0)
     board = model_board()
     async with serving(store, Clumsy(board, call, 2)) as hypervisor:  # type: ignore[arg-type]
         records = [await hypervisor.submit(request(store, batch=2, salt=number)) for number in range(2)]
@@ -347,7 +347,7 @@ async def test_an_unforeseen_error_that_can_be_survived_is(
 async def test_the_loop_gives_up_on_an_error_that_does_not_go_away(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.hypervisor.turning.RETRY_S", 0.0)
+    monkeypatch.setattr("eddy.hypervisor.engine.turning.RETRY_S", 0.0)
     board = Clumsy(model_board(), "wait", 1000)
     hypervisor = Hypervisor(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="tripped"):

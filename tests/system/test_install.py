@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.board.package import seal
+from eddy.board.images.package import seal
 from eddy.cli.install_files import GATEWAY, OTHER_LOADERS, UNITS
 from eddy.notify import Notifier
 

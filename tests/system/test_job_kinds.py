@@ -14,19 +14,19 @@ import pytest
 from bitstreams_kit import package
 from eddy.api.kinds import ONLY_APPLICATIONS, KindView, ServedKind, views_with
 from eddy.api.server import Server, ServerSettings
-from eddy.board.port import BoardEvent, Launch
+from eddy.board.port.port import BoardEvent, Launch
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.buffers import Content
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.work import Fetch, JobMemory, Offer
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.buffers import Content
+from eddy.hypervisor.jobs.work import Fetch, JobMemory, Offer
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.rows import StoredJob
-from eddy.store.submission import Submission
+from eddy.store.db.rows import StoredJob
+from eddy.store.tables.submission import Submission
 from hypervisor_kit import CHAIN, KEY, MODULES, TENANT, expected, item, model_board, request
 from pydantic import BaseModel, ConfigDict, Field
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-from eddy.board.port import Cause
+from eddy.board.port.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
@@ -18,8 +18,8 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import MAX_LOG_BYTES, KernelLimits, KernelPlanner, slice_groups
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake.kernels import MAX_LOG_BYTES, KernelLimits, KernelPlanner, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store

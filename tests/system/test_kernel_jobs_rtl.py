@@ -12,7 +12,7 @@ from eddy.cli.demo_plan import photograph
 from eddy.cli.demo_run import matches
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import KernelJob, Local
-from eddy.hypervisor.kernels import KernelLimits
+from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import STEP, step_arrays, stepped
 from unit.gpu_kit import CACHE
 

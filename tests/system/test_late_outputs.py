@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from eddy.core.jobs import JobState
-from eddy.hypervisor.job import Job
-from eddy.hypervisor.keeping import Keeping
-from eddy.hypervisor.messages import Collected
+from eddy.hypervisor.engine.keeping import Keeping
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.messages import Collected
 from eddy.store import Store
-from eddy.store.rows import ItemOutput
+from eddy.store.db.rows import ItemOutput
 from hypervisor_kit import BYTES, TENANT, model_board, request
 from system.test_retries_on_a_slow_disk import SlowDisk
 

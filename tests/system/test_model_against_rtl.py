@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
-from eddy.board.factory import open_board
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
+from eddy.board.remote.factory import open_board
 from eddy.cli.demo_plan import Order, digits, photograph
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.policy.dispatch import POLICIES

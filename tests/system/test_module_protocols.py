@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from contract.harness import OPEN
-from eddy.board.factory import open_device
-from eddy.board.port import READY, Access, BoardEvent, Cause, EventKind, Grant, Launch, Preparation, SlotPhase
-from eddy.board.profile import load_profile
-from eddy.board.pynq import PynqBoard
+from eddy.board.port.port import READY, Access, BoardEvent, Cause, EventKind, Grant, Launch, Preparation, SlotPhase
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.factory import open_device
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.manifests import CHECK_RECORD, load_module_manifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from eddy.board.boardd import _alone_in
-from eddy.board.fpga_manager import FpgaManager
+from eddy.board.pynq.fpga_manager import FpgaManager
+from eddy.board.remote.boardd import _alone_in
 from eddy.cli.output import STORAGE
 from eddy.core.errors import BoardNotReady, StorageInUse
 from eddy.files import Hold, holder_of
@@ -125,7 +125,7 @@ def test_the_notary_may_lie_beside_the_socket(tmp_path: Path) -> None:
 def test_a_board(tmp_path: Path) -> None:
     """The lock is on the kernel's own folder of the configuration port."""
     (tmp_path / "state").write_text("operating\n")
-    script = "import sys, pathlib; from eddy.board.fpga_manager import FpgaManager as F\n"
+    script = "import sys, pathlib; from eddy.board.pynq.fpga_manager import FpgaManager as F\n"
     script += "claim = F(pathlib.Path(sys.argv[1])).claim(); print('has it', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

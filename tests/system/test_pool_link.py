@@ -26,7 +26,7 @@ from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
-from eddy.store.keys import revoked
+from eddy.store.tables.keys import revoked
 from nats.js.kv import KeyValue
 from pool_boards import unhurried
 from pool_kit import WAIT_S

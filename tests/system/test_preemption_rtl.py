@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eddy.board.factory import open_board
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
+from eddy.board.remote.factory import open_board
 from eddy.cli.demo_plan import digits, photograph
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
-from eddy.board.model import ModelBoard
-from eddy.board.port import READY, Preparation
+from eddy.board.model.model import ModelBoard
+from eddy.board.port.port import READY, Preparation
 from eddy.client import Client, Job, JobFailed
 from hypervisor_kit import BYTES, KEY, expected, item, model_board
 

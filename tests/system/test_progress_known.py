@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import pytest
 from cores_kit import add_request, description, engine_over, manifest, tenants
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import Launch
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import Launch
 from eddy.core.counters import ContextCounters
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.market_history import Epoch
-from eddy.hypervisor.market_loop import PriceSettings
-from eddy.hypervisor.progress_report import progress_of_job
+from eddy.hypervisor.cores.market_history import Epoch
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.cores.progress_report import progress_of_job
+from eddy.hypervisor.engine.engine import Engine
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price.view import ClusterMachine
 from eddy.store import Store

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from cores_kit import add_request, description, engine_over, manifest, tenants
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import Launch
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import Launch
 from eddy.core.counters import ContextCounters
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price.progress import LEAST
 from eddy.policy.price.view import ClusterMachine

@@ -12,7 +12,7 @@ from typing import Any
 
 import pynq.pl_server
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_sim.bitstreams import list_or_build
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]

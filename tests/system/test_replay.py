@@ -9,7 +9,7 @@ import pytest
 from eddy.cli import replay as command
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.studies.replay import read_trace, replay

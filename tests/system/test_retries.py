@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.model import ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT, Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request

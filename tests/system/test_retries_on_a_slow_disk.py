@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.model import ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.asked import Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request

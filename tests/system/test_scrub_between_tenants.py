@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from contract.harness import OPEN
-from eddy.board.factory import open_device
-from eddy.board.profile import load_profile
-from eddy.board.pynq import PynqBoard
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.factory import open_device
 from eddy.cli.module import create
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.manifests import SCRUB_RECORD, load_module_manifest, recorded_build
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES

@@ -23,7 +23,7 @@ from eddy.cli.output import shown
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import Local
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
-from eddy.hypervisor.kernels import KernelLimits
+from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import STEP, kernel_board, step_arrays, stepped
 from typer.testing import CliRunner
 from unit.gpu_kit import CACHE

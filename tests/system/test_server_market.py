@@ -12,8 +12,8 @@ from eddy.api.server import Server, ServerSettings
 from eddy.cli.main import app
 from eddy.client import Client
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.kernels import KernelLimits
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import STEP, kernel_board, step_arrays
 from typer.testing import CliRunner
 from unit.gpu_kit import CACHE

@@ -27,8 +27,8 @@ import numpy as np
 import pytest
 from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
-from eddy.board.model import ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelFaults
+from eddy.board.port.port import Cause
 from eddy.cli import demo_run
 from eddy.cli.demo_plan import Order
 from eddy.cli.main import app

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, manifest, tenants
-from eddy.board.model import ModelFaults
+from eddy.board.model.model import ModelFaults
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.gpu.request import KernelRequest
-from eddy.hypervisor import kernels
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake import kernels
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import PriceDecision, PriceView
 from eddy.store import Store

@@ -7,13 +7,13 @@ import random
 import numpy as np
 import pytest
 from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
-from eddy.board.model import ModelFaults
-from eddy.board.port import Cause, Launch
+from eddy.board.model.model import ModelFaults
+from eddy.board.port.port import Cause, Launch
 from eddy.core.errors import Conflict, ImageRefused
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.store import Store
 from hypervisor_kit import request
 from kernel_kit import buffer, step_arrays, stepped

@@ -13,8 +13,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.gpu.ndrange import Local as LocalBytes
 from eddy.gpu.request import KernelRequest
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.manifests import load_module_manifest
 from eddy.store import Store
 from kernel_kit import buffer, step_arrays, stepped

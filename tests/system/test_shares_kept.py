@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 from cores_kit import add_request, description, engine_over, manifest, tenants
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.engine.engine import Engine
 from eddy.store import Store
 
 FOUR = manifest(4)

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from contract.harness import OPEN
 from cores_kit import engine_over, tenants
-from eddy.board.factory import open_device
-from eddy.board.port import BoardPort
-from eddy.board.profile import load_profile
+from eddy.board.port.port import BoardPort
+from eddy.board.port.profile import load_profile
+from eddy.board.remote.factory import open_device
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
 from eddy_sim import bitstreams, build

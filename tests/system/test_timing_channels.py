@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from channels import cluster, slots
 from channels.decoder import Heard, Received, message, receive
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_sim.gpu.dram_cluster import build_dram_cluster
 from system.traffic import READ, Traffic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eddy.board.overlay import memory_bytes_per_cycle
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy_drivers.regs import slot_ctrl
 from eddy_sim import build
 from eddy_sim.board import SimBoard, StopReason

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from contract.fake_fabric import FakeFabric
-from eddy.board.images import ImageStore
+from eddy.board.images.images import ImageStore
 
 
 @pytest.fixture(autouse=True)

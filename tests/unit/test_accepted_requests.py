@@ -18,13 +18,13 @@ from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.slots import Pool
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.recovery import DRAINED
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.recovery import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.folder import DataFolder
-from eddy.store.listing import Wanted
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
+from eddy.store.tables.listing import Wanted
+from eddy.store.upkeep.folder import DataFolder
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 MOST_COMMITS = 60

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from eddy.api.progress import least_of, watch_for
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor import calibration
-from eddy.hypervisor.calibration import CalibrationPoint, fitted, hardware_now
-from eddy.hypervisor.tenant_estimates import ClusterKind
+from eddy.hypervisor.cores import calibration
+from eddy.hypervisor.cores.calibration import CalibrationPoint, fitted, hardware_now
+from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from eddy.store import Store
 from hypervisor_kit import description
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.hypervisor.buffers import PAGE, arena_bytes, needed
+from eddy.hypervisor.jobs.buffers import PAGE, arena_bytes, needed
 from eddy.packages.catalogue import load_catalogue
 
 SHIPPED = load_catalogue(Path(__file__).parents[2] / "bitstreams").applications

@@ -12,10 +12,10 @@ import pytest
 from eddy.core.asked import Asked, Condition, Predecessor
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.listing import Wanted as Listed
+from eddy.store.tables.listing import Wanted as Listed
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 DUMP = Path(__file__).with_name("store_schema_12_arrays.sql")

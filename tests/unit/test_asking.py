@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from eddy.cli.expected import estimate_line, estimate_sentence
-from eddy.hypervisor import messages as m
 from eddy.hypervisor.forecast import asking as subject
 from eddy.hypervisor.forecast.asking import Asking
 from eddy.hypervisor.forecast.keeper import EstimateKeeper
-from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from machine_kit import ONE

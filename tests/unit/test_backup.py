@@ -19,15 +19,16 @@ from eddy.api.operator import see_to_operator
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, InvalidRequest, StorageDamaged, StorageFailed, StorageFull
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
-from eddy.store import Store, backup
-from eddy.store.backup import NOTE, SUMS, UNFINISHED, back_up
-from eddy.store.files import Draft
-from eddy.store.folder import RESTORING, DataFolder, findings
-from eddy.store.restore import restore
-from eddy.store.schema import SchemaTooNew
-from eddy.store.snapshot import snapshot
+from eddy.store import Store
+from eddy.store.db.schema import SchemaTooNew
+from eddy.store.disk.files import Draft
+from eddy.store.upkeep import backup
+from eddy.store.upkeep.backup import NOTE, SUMS, UNFINISHED, back_up
+from eddy.store.upkeep.folder import RESTORING, DataFolder, findings
+from eddy.store.upkeep.restore import restore
+from eddy.store.upkeep.snapshot import snapshot
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, request
 from typer.testing import CliRunner
 
@@ -338,11 +339,11 @@ def test_a_full_disk_is_said_in_a_sentence(
     if where == "restore":
         back_up(data, into)
     with monkeypatch.context() as patched:
-        patched.setattr("eddy.store.files.write_all", lambda *_: (_ for _ in ()).throw(full()))
+        patched.setattr("eddy.store.disk.files.write_all", lambda *_: (_ for _ in ()).throw(full()))
         with pytest.raises(StorageFull, match="is full"):
             restore(into, tmp_path / "again") if where == "restore" else back_up(data, into)
     with monkeypatch.context() as patched:
-        module = "eddy.store.restore" if where == "restore" else "eddy.store.backup"
+        module = "eddy.store.upkeep.restore" if where == "restore" else "eddy.store.upkeep.backup"
         patched.setattr(f"{module}.free_bytes", lambda _: 10)
         with pytest.raises(StorageFull, match="and 10 are free"):
             restore(into, tmp_path / "third") if where == "restore" else back_up(data, into)

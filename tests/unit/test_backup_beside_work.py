@@ -11,8 +11,8 @@ import pytest
 from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
-from eddy.store.backup import back_up
-from eddy.store.restore import restore
+from eddy.store.upkeep.backup import back_up
+from eddy.store.upkeep.restore import restore
 from hypervisor_kit import TENANT, expected
 
 from .test_backup import Serving

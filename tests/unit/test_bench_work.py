@@ -10,7 +10,7 @@ from eddy.core.fusion import in_form
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 from hypervisor_kit import request
 
 KIND, TOOLS = JobEventKind, Path(__file__).resolve().parents[2] / "tools"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from eddy.board.fpga_manager import to_binary
-from eddy.board.image_files import refuse_boot_image
+from eddy.board.images.image_files import refuse_boot_image
+from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused
 from eddy_sim.bitfile import header
 from pynq.pl_server.embedded_device import bit2bin

@@ -17,10 +17,11 @@ from eddy.core.errors import InvalidRequest, QuotaExceeded, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.core.tenants import Quota
-from eddy.store import Store, files
-from eddy.store.names import INCOMING
-from eddy.store.partial import KEPT_S, MOST
-from eddy.store.rows import Commit, ItemOutput
+from eddy.store import Store
+from eddy.store.bytes.partial import KEPT_S, MOST
+from eddy.store.db.rows import Commit, ItemOutput
+from eddy.store.disk import files
+from eddy.store.disk.names import INCOMING
 
 TENANT, QUOTA_BYTES = "ada", 1000
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from eddy.board.clock import WallClock, run_due
+from eddy.board.port.clock import WallClock, run_due
 
 
 def test_a_wait_ends_at_its_time() -> None:

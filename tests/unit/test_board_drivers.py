@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.board.dram_map import hash_masks
 from eddy.board.overlay.control_bank import ControlBank
-from eddy.board.profile import load_profile
+from eddy.board.port.dram_map import hash_masks
+from eddy.board.port.profile import load_profile
 from eddy.core.counters import MemoryUse
 from eddy_drivers import clocking_wizard as wizard
 from eddy_drivers.bank import MapMismatch

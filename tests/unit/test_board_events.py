@@ -7,16 +7,16 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from eddy.board.port import BoardEvent, BoardPort, Cause, CoreReport, EventKind
+from eddy.board.port.port import BoardEvent, BoardPort, Cause, CoreReport, EventKind
 from eddy.core.counters import CoreCounters
 from eddy.core.records import JobRequest
-from eddy.hypervisor.board_events import BOARD_STEPS, BoardEvents, BoardRestarted
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import Configured, ItemEnded
-from eddy.hypervisor.plan import Plan
-from eddy.hypervisor.recovery import LastTimes
-from eddy.hypervisor.spread import SpreadWork
-from eddy.hypervisor.translate import running_name
+from eddy.hypervisor.engine.board_events import BOARD_STEPS, BoardEvents, BoardRestarted
+from eddy.hypervisor.engine.recovery import LastTimes
+from eddy.hypervisor.intake.spread import SpreadWork
+from eddy.hypervisor.jobs.messages import Configured, ItemEnded
+from eddy.hypervisor.jobs.plan import Plan
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.translate import running_name
 from machine_kit import FITS, Script
 
 INFINITE = float("inf")

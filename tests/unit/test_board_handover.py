@@ -11,12 +11,12 @@ from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.gpu_harness import CLUSTER, GpuHarness
 from contract.gpu_harness import fake as fake_gpu
 from contract.harness import Harness, fake, marking
-from eddy.board.handover import ITEM_DRAIN_BOUND_S, Loan, NotDrained, Quiescent
-from eddy.board.images import ImageStore
-from eddy.board.port import Access, Cause, EventKind, SlotPhase
-from eddy.board.profile import load_profile
-from eddy.board.pynq import PynqBoard
-from eddy.board.signing import Trust
+from eddy.board.images.images import ImageStore
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import Access, Cause, EventKind, SlotPhase
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.handover import ITEM_DRAIN_BOUND_S, Loan, NotDrained, Quiescent
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import BoardFault
 
 BOARD = Path(eddy.board.__file__).parent

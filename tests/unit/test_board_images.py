@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from contract.fake_fabric import SHELL
 from contract.images import make_images
-from eddy.board import signing
-from eddy.board.image_files import image_of, payload_bytes, read_manifest
-from eddy.board.images import ImageStore
-from eddy.board.profile import load_profile
-from eddy.board.signing import Trust
+from eddy.board.images import signing
+from eddy.board.images.image_files import image_of, payload_bytes, read_manifest
+from eddy.board.images.images import ImageStore
+from eddy.board.images.signing import Trust
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import ConfigurationFailed, ImageRefused, InvalidRequest
 from eddy.core.slots import Control
 from eddy_sim import bitfile

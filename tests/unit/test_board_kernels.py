@@ -10,12 +10,12 @@ from contract.fake_cluster import FakeCluster
 from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.gpu_harness import CLUSTER, GpuHarness, fake
 from contract.kernels import MODULE
-from eddy.board.cluster_runner import HALT_BOUND_S
-from eddy.board.fabric import NO_WINDOW, Window
-from eddy.board.model_modules import cluster_shape
+from eddy.board.model.model_modules import cluster_shape
 from eddy.board.overlay.module_window import ModuleWindow
-from eddy.board.port import Buffer, Cause, EventKind, SlotPhase
-from eddy.board.pynq import PynqBoard
+from eddy.board.port.port import Buffer, Cause, EventKind, SlotPhase
+from eddy.board.pynq.cluster_runner import HALT_BOUND_S
+from eddy.board.pynq.fabric import NO_WINDOW, Window
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import Conflict
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.regs import gpu_cluster as regs

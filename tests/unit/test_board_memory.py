@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 from contract.fake_fabric import FakeMemory
-from eddy.board.arena import Arena
-from eddy.board.pages import PAGE
-from eddy.board.profile import load_profile
+from eddy.board.port.pages import PAGE
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.arena import Arena
 from eddy.core.errors import MemoryExhausted
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -13,10 +13,10 @@ from typing import Any
 
 import fake_vivado
 import pytest
-from eddy.board.images import ImageStore
-from eddy.board.package import LIST, checked, put, seal
-from eddy.board.profile import load_profile
-from eddy.board.signing import Trust, generate, load_key
+from eddy.board.images.images import ImageStore
+from eddy.board.images.package import LIST, checked, put, seal
+from eddy.board.images.signing import Trust, generate, load_key
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import EddyError
 from eddy.trust import trusted
 from eddy_drivers.regs import window

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from contract.fake_fabric import MARK, FakeFabric
 from contract.harness import Harness, fabric_of, fake, marking
-from eddy.board.images import ImageStore
-from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
-from eddy.board.profile import load_profile
-from eddy.board.pynq import PynqBoard
-from eddy.board.signing import Trust
+from eddy.board.images.images import ImageStore
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.slots import Control
 

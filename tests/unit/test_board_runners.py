@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from contract.harness import Harness, fake, marking
-from eddy.board import loads, pynq
-from eddy.board.arena import Arena
-from eddy.board.clock import Clock
-from eddy.board.port import Cause, EventKind, KernelLaunch, Launch, SlotPhase
-from eddy.board.runner import Ended, Runner, SlotFailed, StartFailed
-from eddy.board.slot import BoardSlot
+from eddy.board.port.clock import Clock
+from eddy.board.port.port import Cause, EventKind, KernelLaunch, Launch, SlotPhase
+from eddy.board.pynq import loads, pynq
+from eddy.board.pynq.arena import Arena
+from eddy.board.pynq.runner import Ended, Runner, SlotFailed, StartFailed
+from eddy.board.pynq.slot import BoardSlot
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
 from eddy.core.slots import Control

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.harness import Harness, fabric_of, fake
-from eddy.board import swap
-from eddy.board.port import Cause, EventKind, SlotPhase
-from eddy.board.pynq import PynqBoard
+from eddy.board.port.port import Cause, EventKind, SlotPhase
+from eddy.board.pynq import swap
+from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import Conflict, ImageRefused
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_sim.filelist import expanded, read_filelist, sources_of
 from eddy_sim.prove import stage
 from eddy_sim.yosys import run_script

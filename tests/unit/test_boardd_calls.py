@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.board.boardd_calls import Calls, Wait
+from eddy.board.remote.boardd_calls import Calls, Wait
 
 
 class Instant:

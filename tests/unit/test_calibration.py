@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.board.model_images import model_images
+from eddy.board.model.model_images import model_images
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.hypervisor import calibration
-from eddy.hypervisor.calibration import CalibrationPoint, MemoryCalibration, by_pairs, fitted, hardware_of
-from eddy.hypervisor.tenant_estimates import ClusterKind
+from eddy.hypervisor.cores import calibration
+from eddy.hypervisor.cores.calibration import CalibrationPoint, MemoryCalibration, by_pairs, fitted, hardware_of
+from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from hypervisor_kit import description
 
 PEAK = 400e6

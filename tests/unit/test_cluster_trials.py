@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
-from eddy.hypervisor import tenant_estimates
-from eddy.hypervisor.cluster_trials import ClusterTrials
-from eddy.hypervisor.epoch_totals import SliceMeasured
-from eddy.hypervisor.job import Job
-from eddy.hypervisor.kernel_queues import KernelQueues
+from eddy.hypervisor.clusters.cluster_trials import ClusterTrials
+from eddy.hypervisor.clusters.kernel_queues import KernelQueues
+from eddy.hypervisor.cores import tenant_estimates
+from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.jobs.job import Job
 from eddy.policy.price import POLICIES, kernel_places
 from eddy.policy.price.view import Floats
 from eddy.studies.vayalapra import live as studied

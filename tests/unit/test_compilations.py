@@ -11,9 +11,9 @@ import anyio.to_thread
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import KERNEL, JobRequest
-from eddy.hypervisor.compilations import AT_ONCE, Compilations
-from eddy.hypervisor.intake import Intake
-from eddy.hypervisor.work import Work
+from eddy.hypervisor.intake.compilations import AT_ONCE, Compilations
+from eddy.hypervisor.intake.intake import Intake
+from eddy.hypervisor.jobs.work import Work
 
 WORK = cast(Work, object())
 

@@ -6,7 +6,7 @@ import random
 import struct
 
 import pytest
-from eddy.board.compressed_images import MOST_WORDS, PieceKind, compress, expand
+from eddy.board.images.compressed_images import MOST_WORDS, PieceKind, compress, expand
 from eddy.core.errors import ImageRefused
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from eddy.hypervisor.core_accounts import CoreAccount, Slice
+from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice
 from eddy.policy.price.turns import Claim, charged, due, next_tenant, settled
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,7 +9,7 @@ import pytest
 from eddy.core.counters import CoreCounters, added
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRecord, KernelRecord
-from eddy.store.rows import dump_record, load_record
+from eddy.store.db.rows import dump_record, load_record
 
 BANK = {"cycles": 90, "instructions": 9, "loads": 4, "total_active_cycles": 9, "cycle_thread_1": 2, "cycle_thread_2": 7}
 COUNTED = CoreCounters(90, 9, 9, (2, 7), (("loads", 4),))

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from eddy.core.applications import Application
 from eddy.core.records import JobEventKind
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.board_events import BOARD_STEPS
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.near_images import NearImages
+from eddy.hypervisor.engine.board_events import BOARD_STEPS
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.near_images import NearImages
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request

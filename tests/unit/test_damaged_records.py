@@ -23,16 +23,16 @@ from eddy.cli.main import app
 from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.database import Database
-from eddy.store.examined import TABLES, examine_folder
-from eddy.store.folder import DataFolder, findings
-from eddy.store.listing import Wanted
-from eddy.store.schema import MIGRATIONS
-from eddy.store.submission import Submission
-from eddy.store.usage import UsageRow, day_of
+from eddy.store.db.database import Database
+from eddy.store.db.schema import MIGRATIONS
+from eddy.store.tables.listing import Wanted
+from eddy.store.tables.submission import Submission
+from eddy.store.tables.usage import UsageRow, day_of
+from eddy.store.upkeep.examined import TABLES, examine_folder
+from eddy.store.upkeep.folder import DataFolder, findings
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, request
 from typer.testing import CliRunner
 

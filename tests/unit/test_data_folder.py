@@ -36,10 +36,10 @@ from eddy.gpu.program_cache import ProgramCache
 from eddy.packages.catalogue import load_catalogue
 from eddy.presence import announced, operator_key
 from eddy.store import Store
-from eddy.store.check import examine
-from eddy.store.database import Database
-from eddy.store.folder import DataFolder, findings
-from eddy.store.schema import SchemaTooNew
+from eddy.store.db.check import examine
+from eddy.store.db.database import Database
+from eddy.store.db.schema import SchemaTooNew
+from eddy.store.upkeep.folder import DataFolder, findings
 from typer.testing import CliRunner
 
 JOBS = 40
@@ -109,7 +109,7 @@ def test_files_others_could_read_are_mended(folder: Path, caplog: pytest.LogCapt
 
 def test_a_second_server_is_told_who_has_the_folder(tmp_path: Path) -> None:
     path = tmp_path / "data"
-    script = "import sys, eddy.store.folder as f; d = f.DataFolder(__import__('pathlib').Path(sys.argv[1]))\n"
+    script = "import sys, eddy.store.upkeep.folder as f; d = f.DataFolder(__import__('pathlib').Path(sys.argv[1]))\n"
     script += "d.settle('http://127.0.0.1:4711'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.job_view import JobView
 from eddy.policy.dispatch.requests import KindQueue

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchPolicy, DispatchView, Preempt, Prefetch

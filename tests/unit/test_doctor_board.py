@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.board.fabric_record import Record, sha256_of
-from eddy.board.profile import load_profile
-from eddy.board.real_board import INSTALL_PYNQ
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.fabric_record import Record, sha256_of
+from eddy.board.pynq.real_board import INSTALL_PYNQ
 from eddy.cli.doctor_board import board
 
 PROFILE = load_profile("tiny")

@@ -16,10 +16,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from eddy.board.notary import SUFFIX, serving
+from eddy.board.remote.notary import SUFFIX, serving
 from eddy.cli import doctor_operating as doctor
 from eddy.store import Store
-from eddy.store.schema import MIGRATIONS
+from eddy.store.db.schema import MIGRATIONS
 
 NOW_S = 1_800_000_000.0
 

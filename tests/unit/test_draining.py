@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import Cause
+from eddy.board.model.model import ModelBoard, ModelFaults
+from eddy.board.port.port import Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.draining import MOST_FAILED_LOADS, MOST_FAULTS
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.slot import Phase
-from eddy.hypervisor.stalls import stall
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.draining import MOST_FAILED_LOADS, MOST_FAULTS
+from eddy.hypervisor.machine.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import Configure

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from eddy.board.dram_finder import FoundMap, find_map, planned_map, rank
-from eddy.board.dram_map import place
-from eddy.board.profile import load_profile
+from eddy.board.port.dram_map import place
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.dram_finder import FoundMap, find_map, planned_map, rank
 
 BITS = range(6, 23)
 EVERY = sum(1 << bit for bit in BITS)

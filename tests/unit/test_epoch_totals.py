@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from eddy.core.counters import CoreCounters
-from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.epoch_totals import EpochTotals, SliceMeasured
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasured
 from eddy.policy.price.view import ClusterView
 
 TENANTS = ("a", "b")

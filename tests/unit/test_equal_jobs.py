@@ -6,12 +6,12 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch import POLICIES
 

@@ -153,7 +153,7 @@ def test_learns_from_jobs_that_start_and_end() -> None:
 
 
 def test_what_was_cancelled_teaches_nothing_of_ends() -> None:
-    from eddy.hypervisor.messages import Cancel
+    from eddy.hypervisor.jobs.messages import Cancel
 
     bench, estimator = Bench(), Estimator(Calibration(UNIT_S))
     bench.arrive(1, ONE)

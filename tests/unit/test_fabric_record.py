@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board import fabric_record
-from eddy.board.fabric_record import DesignStanding, Evidence, FabricRecord, Record, last_loaded, standing
-from eddy.board.fpga_manager import FpgaManager, to_binary
+from eddy.board.pynq import fabric_record
+from eddy.board.pynq.fabric_record import DesignStanding, Evidence, FabricRecord, Record, last_loaded, standing
+from eddy.board.pynq.fpga_manager import FpgaManager, to_binary
 from eddy.core.errors import ConfigurationFailed, ImageRefused
 from eddy_sim import bitfile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from eddy.core.errors import Conflict, StorageDamaged
-from eddy.hypervisor.failures import explain
+from eddy.hypervisor.machine.failures import explain
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.overdue import OVERDUE_S, OverdueJobs
-from eddy.hypervisor.slot import Phase
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.intake.overdue import OVERDUE_S, OverdueJobs
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fair_share import MOST_MISSED, FairMemory
 

@@ -10,11 +10,11 @@ import anyio
 import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
-from eddy.hypervisor import fanout
-from eddy.hypervisor.fanout import Fanout, Follower
-from eddy.hypervisor.followers import ANY, Followers
+from eddy.hypervisor.engine import fanout
+from eddy.hypervisor.engine.fanout import Fanout, Follower
+from eddy.hypervisor.engine.followers import ANY, Followers
 from eddy.store import Store
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
 
 
 def words(events: Sequence[JobEvent]) -> bytes:

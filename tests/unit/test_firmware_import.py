@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.firmware import import_package
-from eddy.board.images import ImageStore
-from eddy.board.signing import Trust
+from eddy.board.images.images import ImageStore
+from eddy.board.images.signing import Trust
+from eddy.board.pynq.firmware import import_package
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Pool, SlotDescription

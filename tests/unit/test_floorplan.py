@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import board as tool

@@ -6,17 +6,17 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobRecord
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor import messages as m
 from eddy.hypervisor.forecast.queue import QueuePicture, joining, queue_of
 from eddy.hypervisor.forecast.simulate import QueueForecast, forecast
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.job_view import JobView
 from eddy.policy.dispatch.view import DispatchPolicy

@@ -10,17 +10,17 @@ from eddy.core.applications import Application, FusedTask
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import forms, in_form
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.application_graph import Graph
-from eddy.hypervisor.job import BufferState, Job
-from eddy.hypervisor.job_records import record_of, restored, snapshot_of
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.residency import LIVE, Residency, no_fused_task
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.application_graph import Graph
+from eddy.hypervisor.jobs.job import BufferState, Job
+from eddy.hypervisor.jobs.job_records import record_of, restored, snapshot_of
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.residency import LIVE, Residency, no_fused_task
 from eddy.packages.applications import load_application, parse_application
 from eddy.packages.fuse import fuse, read_stage
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
-from eddy.store.rows import dump_record, load_record
+from eddy.store.db.rows import dump_record, load_record
 from eddy.studies.judge.sequences import recorded
 from eddy.studies.levers.fused import fused_workload
 from eddy.studies.nimblock.policies import make_player

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy.hypervisor.giving_way import MOST_S, GivingWay
+from eddy.hypervisor.engine.giving_way import MOST_S, GivingWay
 
 
 class Clock:

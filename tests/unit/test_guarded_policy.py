@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 import pytest
-from eddy.hypervisor.guarded_policy import GuardedPolicy
+from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, unpriced
 
 

@@ -8,18 +8,18 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
-from eddy.board.port import READY, Preparation
+from eddy.board.port.port import READY, Preparation
 from eddy.core.asked import ArrayPlace, Asked, Condition, Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.array_bounds import ArrayBounds
-from eddy.hypervisor.dependencies import CAUSE, MOST_ARRAYS, NEVER, Dependencies
-from eddy.hypervisor.holding import Holding, held_for
-from eddy.hypervisor.job_spec import JobSpec
-from eddy.hypervisor.preparing import Preparing
-from eddy.store.numbers import Numbers
+from eddy.hypervisor.intake.array_bounds import ArrayBounds
+from eddy.hypervisor.intake.dependencies import CAUSE, MOST_ARRAYS, NEVER, Dependencies
+from eddy.hypervisor.intake.holding import Holding, held_for
+from eddy.hypervisor.intake.preparing import Preparing
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.job_spec import JobSpec
+from eddy.store.db.numbers import Numbers
 from hypervisor_kit import CHAIN
 
 PLAIN = Numbers(Numbering(b"", 12, 1 << 62), Numbering(b"", 15, 1 << 62))

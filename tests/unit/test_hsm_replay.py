@@ -150,7 +150,7 @@ def test_each_request_has_its_work_and_what_it_waited_for() -> None:
 
 def test_the_machine_played_on_is_the_measured_one() -> None:
     """Where rows lie, and how far apart tenants do, against what the RTL was run with."""
-    from eddy.board.dram_map import place
+    from eddy.board.port.dram_map import place
     from eddy.studies.hsm import rtl
 
     assert replay.SPACE_BYTES == rtl.SPACE_BYTES

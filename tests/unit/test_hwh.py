@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.port import Access
+from eddy.board.port.port import Access
 from eddy.packages.modules import ArgumentRegister, RegisterKind
 from eddy_sim.addressmap import INTC_NAME, Ip, argument_map, module_base, slot_ip, static_ips
 from eddy_sim.hwh import clock_divisor, overlay_hwh, partial_hwh

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from eddy.board.image_memory import ImageMemory
-from eddy.hypervisor.near_images import NearImages
+from eddy.board.images.image_memory import ImageMemory
+from eddy.hypervisor.slots.near_images import NearImages
 
 READ_S = 1.0
 

@@ -16,8 +16,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.core.slots import Pool
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.hypervisor.buffers import PAGE
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request

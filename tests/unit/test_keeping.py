@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from eddy.hypervisor import keeping
-from eddy.hypervisor.keeping import Keeping
-from eddy.hypervisor.messages import Collected
+from eddy.hypervisor.engine import keeping
+from eddy.hypervisor.engine.keeping import Keeping
+from eddy.hypervisor.jobs.messages import Collected
 from eddy.store import Store
-from eddy.store.rows import ItemOutput, ResultRow
+from eddy.store.db.rows import ItemOutput, ResultRow
 
 WAIT_S = 180.0
 

@@ -12,8 +12,8 @@ from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu import library
 from eddy.gpu.request import KernelRequest
 from eddy.gpu.toolchain import CompilerMissing
-from eddy.hypervisor.kept_programs import kept
-from eddy.hypervisor.kernels import REGION, KernelPlanner
+from eddy.hypervisor.intake.kept_programs import kept
+from eddy.hypervisor.intake.kernels import REGION, KernelPlanner
 from eddy.store import Store
 from unit.gpu_kit import compiler
 

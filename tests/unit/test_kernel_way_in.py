@@ -10,7 +10,7 @@ import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
-from eddy.hypervisor.kernels import KernelPlanner, available
+from eddy.hypervisor.intake.kernels import KernelPlanner, available
 from eddy.store import Store
 from kernel_kit import ALL_MODULES, kernels
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from eddy.hypervisor.core_accounts import CoreAccount, Slice, note_company
-from eddy.hypervisor.epoch_work import EpochWork
-from eddy.hypervisor.learning import ALONE_KEPT_S, ALONE_SLICES, AloneRuns
+from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice, note_company
+from eddy.hypervisor.cores.epoch_work import EpochWork
+from eddy.hypervisor.cores.learning import ALONE_KEPT_S, ALONE_SLICES, AloneRuns
 from eddy.model.contention import KernelBehaviour, share_cluster
 from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.known_alone import KnownAlone, measured

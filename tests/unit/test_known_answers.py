@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from eddy.board.known_answers import UNTOUCHED, KnownKernel, known_answers
+from eddy.board.selftest.known_answers import UNTOUCHED, KnownKernel, known_answers
 from eddy.core.slots import Access
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, RegisterKind

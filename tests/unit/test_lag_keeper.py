@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from cores_kit import add_request, description, engine_over, manifest, tenants
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.lag_keeper import MOST, LagKeeper
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.lag_keeper import MOST, LagKeeper
 from eddy.store import Store
-from eddy.store.removal import LAGS
+from eddy.store.tables.removal import LAGS
 
 LONG_S = 0.2
 """Board seconds of one work-group of the light tenant's kernel, which nothing cuts."""

@@ -6,14 +6,14 @@ import dataclasses
 import random
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.translate import item_name
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.translate import item_name
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.model.latency.learned import APPLICATIONS, MEMORY, Item, Latencies
 from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.view import Dispatch, DispatchView

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
-from eddy.hypervisor.core_accounts import CoreAccount, Slice
-from eddy.hypervisor.learning import KNOWN, Learned, LearnedKernel
-from eddy.hypervisor.messages import Spread, Variant
-from eddy.hypervisor.tenant_estimates import MOST_SPEED, ClusterKind, TenantEstimates
+from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice
+from eddy.hypervisor.cores.learning import KNOWN, Learned, LearnedKernel
+from eddy.hypervisor.cores.tenant_estimates import MOST_SPEED, ClusterKind, TenantEstimates
+from eddy.hypervisor.jobs.messages import Spread, Variant
 from hypervisor_kit import CHAIN
 
 KINDS = {"fast": ClusterKind(8, 4, 1e8), "slow": ClusterKind(4, 4, 1e8)}

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from eddy import presence
-from eddy.board.signing import main as signing
+from eddy.board.images.signing import main as signing
 from eddy.cli import output
 from eddy.cli.events import in_order
 from eddy.cli.jobs import counted

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from eddy.board.port import Cause
+from eddy.board.port.port import Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.diagram import state_diagram
-from eddy.hypervisor.job_records import record_of
-from eddy.hypervisor.load_reports import MAX_LOAD_ATTEMPTS
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.diagram import state_diagram
+from eddy.hypervisor.jobs.job_records import record_of
+from eddy.hypervisor.machine.load_reports import MAX_LOAD_ATTEMPTS
 from eddy.policy.dispatch.view import Configure, Decision, Preempt, SlotView
 from machine_kit import ONE, TWO, Bench
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 import pytest
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.application_graph import Graph
-from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.job import BufferState, Job
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.residency import Residency, at_any_time, forget_module, keep_module, while_nothing_loads
-from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.application_graph import Graph
+from eddy.hypervisor.jobs.job import BufferState, Job
+from eddy.hypervisor.jobs.slot import MachineSlot
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.config_port import ConfigurationPort
+from eddy.hypervisor.slots.memory import MemoryQueue
+from eddy.hypervisor.slots.pools import PoolState
+from eddy.hypervisor.slots.residency import Residency, at_any_time, forget_module, keep_module, while_nothing_loads
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())

@@ -8,15 +8,15 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription, Cause
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription, Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, KernelRecord
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchPolicy, DispatchView, Preempt, Prefetch

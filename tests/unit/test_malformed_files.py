@@ -13,9 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy.board import firmware, fpga_manager, image_files, package
-from eddy.board.handoff import handoff_of
-from eddy.board.profile import load_profile
+from eddy.board.images import image_files, package
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq import firmware, fpga_manager
+from eddy.board.pynq.handoff import handoff_of
 from eddy.core.errors import EddyError, ImageRefused, InvalidRequest
 from eddy_sim import bitfile
 from eddy_sim.addressmap import argument_map, slot_ip, static_ips

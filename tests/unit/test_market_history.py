@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.hypervisor.market_history import AT_ONCE, Epoch, EpochHistory, Rows, retained
+from eddy.hypervisor.cores.market_history import AT_ONCE, Epoch, EpochHistory, Rows, retained
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView
 from eddy.store import Store
 

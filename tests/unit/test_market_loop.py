@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
-from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.epoch_totals import SliceMeasured
-from eddy.hypervisor.learning import UNKNOWN_FRACTION, LearnedKernel
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.messages import Spread, Variant
-from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.learning import UNKNOWN_FRACTION, LearnedKernel
+from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.view import PriceDecision, PriceView
 from hypervisor_kit import CHAIN

@@ -7,18 +7,18 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from eddy.hypervisor.cluster_binding import ClusterBinding
-from eddy.hypervisor.cluster_loads import ClusterLoads
-from eddy.hypervisor.cluster_trials import ClusterTrials
-from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.job import Job
-from eddy.hypervisor.kernel_queues import KernelQueues
-from eddy.hypervisor.kernel_work import KernelWork
-from eddy.hypervisor.machine_state import MachineState
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.market_report import market_of
-from eddy.hypervisor.messages import Spread, Variant
-from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.clusters.cluster_binding import ClusterBinding
+from eddy.hypervisor.clusters.cluster_loads import ClusterLoads
+from eddy.hypervisor.clusters.cluster_trials import ClusterTrials
+from eddy.hypervisor.clusters.kernel_queues import KernelQueues
+from eddy.hypervisor.clusters.kernel_work import KernelWork
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.cores.market_report import market_of
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.slot import MachineSlot
+from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import Floats
 from hypervisor_kit import CHAIN

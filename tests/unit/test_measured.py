@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.dram_finder import FoundMap, planned_map
-from eddy.board.dram_map import hash_masks, place
-from eddy.board.measured import of_report, write
-from eddy.board.profile import load_profile
+from eddy.board.port.dram_map import hash_masks, place
+from eddy.board.port.measured import of_report, write
+from eddy.board.port.profile import load_profile
+from eddy.board.pynq.dram_finder import FoundMap, planned_map
 from eddy.core.errors import InvalidRequest
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from cores_kit import CoresBoard, add_request, finish, manifest, tenants
 from cores_kit import engine_over as shared_engine
-from eddy.board.model import ModelBoard
+from eddy.board.model.model import ModelBoard
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.metering import SlotMeter, Unit
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.usage import DAY_S, UsageRow, day_of
+from eddy.store.tables.usage import DAY_S, UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)

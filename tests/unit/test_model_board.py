@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from eddy.board.model import LoadTime, ModelBoard, ModelFaults
-from eddy.board.model_images import model_images
-from eddy.board.model_memory import GrantedMemory, ModelMemory
-from eddy.board.model_modules import Behaviour
-from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
-from eddy.board.profile import load_profile
+from eddy.board.model.model import LoadTime, ModelBoard, ModelFaults
+from eddy.board.model.model_images import model_images
+from eddy.board.model.model_memory import GrantedMemory, ModelMemory
+from eddy.board.model.model_modules import Behaviour
+from eddy.board.port.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, MemoryExhausted, ModuleFault, NotFound
 from hypervisor_kit import BEHAVIOURS, LATENCY, description, model_board
 

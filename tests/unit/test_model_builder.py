@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from eddy.board.port import READY, Preparation
+from eddy.board.port.port import READY, Preparation
 from eddy.core.errors import NotFound
 from eddy_sim import model_builder
 from eddy_sim.model_builder import ModelBuilder

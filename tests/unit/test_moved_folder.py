@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import StorageFailed
 from eddy.store import Store
-from eddy.store.files import make_folder
+from eddy.store.disk.files import make_folder
 from hypervisor_kit import TENANT, put, request
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.near_images import NearImages
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.near_images import NearImages
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge.sequences import recorded, workload
 from eddy.studies.nimblock.policies import make_player

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.board import neighbours, real_board
+from eddy.board.pynq import neighbours, real_board
 from eddy.core.errors import BoardNotReady, ForeignDesign
 
 DFX_MGR, FPGAD = neighbours.LOADERS

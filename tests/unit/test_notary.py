@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from eddy.api.keys import KeyHasher, load_secret
-from eddy.board.notary import KEY, LIST, SUFFIX, Notary, read_list, serving, text, vouched
-from eddy.board.notary_client import NotaryClient
+from eddy.board.remote.notary import KEY, LIST, SUFFIX, Notary, read_list, serving, text, vouched
+from eddy.board.remote.notary_client import NotaryClient
 from eddy.cli.main import app
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageDamaged, StorageFull
 from eddy.store import Store
-from eddy.store.folder import DataFolder
+from eddy.store.upkeep.folder import DataFolder
 from eddy.trust import public_key
 from typer.testing import CliRunner
 
@@ -93,7 +93,7 @@ def test_a_full_disk_signs_nothing_and_spoils_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("eddy.board.notary.os.write", half)
+        patched.setattr("eddy.board.remote.notary.os.write", half)
         with pytest.raises(StorageFull):
             notary.sign(2, CHAIN)
     notary.sign(2, OTHER)
@@ -206,7 +206,7 @@ def test_what_was_noted_while_boardd_was_away_is_said_and_signed_at_the_next_sta
 
 def test_every_boardd_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon itself, as far as its board: the notary answers while it serves, and is gone after it."""
-    from eddy.board import boardd as daemon
+    from eddy.board.remote import boardd as daemon
 
     seen: list[Any] = []
 

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from eddy.core.errors import NotFound
 from eddy.core.slots import Pool
-from eddy.hypervisor import operating
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.operating import Operating
-from eddy.hypervisor.turning import Turning
+from eddy.hypervisor.engine import operating
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.followers import Followers
+from eddy.hypervisor.engine.operating import Operating
+from eddy.hypervisor.engine.turning import Turning
 from eddy.policy.dispatch import POLICIES as DISPATCH
 from eddy.policy.price import POLICIES
 from eddy.store import Store

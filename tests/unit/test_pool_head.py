@@ -12,7 +12,7 @@ from eddy.core.numbering import Numbering
 from eddy.pool import head
 from eddy.pool.head import MOST_BODY_BYTES, create_head
 from eddy.pool.lead import Lead
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 
 
 class Running:

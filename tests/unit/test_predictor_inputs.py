@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from eddy.hypervisor.market_history import Epoch
-from eddy.hypervisor.predictor_inputs import PredictorInputs
-from eddy.hypervisor.progress_watch import ProgressWatch, TenantRunning
+from eddy.hypervisor.cores.market_history import Epoch
+from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
+from eddy.hypervisor.cores.progress_watch import ProgressWatch, TenantRunning
 from eddy.policy.price.view import Configuration, PriceDecision, PriceView
 from unit.test_progress_watch import HERE, MACHINE, Totals, busy
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from eddy.board.profile import load_profile, parse_profile, profile_names
+from eddy.board.port.profile import load_profile, parse_profile, profile_names
 from eddy.core.errors import InvalidRequest, NotFound
 
 GOOD = """

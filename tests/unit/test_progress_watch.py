@@ -6,7 +6,7 @@ import math
 
 import pytest
 from eddy.core.counters import ContextCounters, SharingCounters
-from eddy.hypervisor.progress_watch import ProgressWatch, of_present
+from eddy.hypervisor.cores.progress_watch import ProgressWatch, of_present
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price.view import ClusterMachine, ClusterView
 

@@ -13,9 +13,9 @@ from eddy.core.errors import InvalidRequest, NotFound, UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.tenants import Quota
 from eddy.store import Store
-from eddy.store.bounds import JobBounds
-from eddy.store.listing import ListOrder, Wanted
-from eddy.store.submission import Submission
+from eddy.store.db.bounds import JobBounds
+from eddy.store.tables.listing import ListOrder, Wanted
+from eddy.store.tables.submission import Submission
 from purge_kit import DATABASE, array, end, ended, ids, killed_at, left_of, request, submit
 
 
@@ -193,7 +193,7 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
 def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_meanwhile(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.purge.ROWS", 4)
+    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 4)
     store = opened(path)
     large = end(store, submit(store, "ada"), events=11, a=b"1", b=b"22")
     small = ended(store, "ada", 1)[0]
@@ -209,8 +209,8 @@ def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_mea
 def test_a_process_that_ends_anywhere_leaves_jobs_whole_or_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.purge.ROWS", 5)
-    monkeypatch.setattr("eddy.store.purge.BATCH", 3)
+    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 5)
+    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 3)
     moment, died = 0, True
     while died:
         moment += 1
@@ -241,7 +241,7 @@ def test_a_process_that_ends_anywhere_leaves_jobs_whole_or_gone(
 
 
 def test_pages_are_used_again_and_the_file_shrinks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.store.database.FREE_PAGES", 16)
+    monkeypatch.setattr("eddy.store.db.database.FREE_PAGES", 16)
     store = opened(path)
     for _ in range(5):
         for record in array(store, "ada", 300):

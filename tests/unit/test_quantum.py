@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.quantum import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, Quantum
-from eddy.hypervisor.turning import Turning
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.followers import Followers
+from eddy.hypervisor.engine.quantum import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, Quantum
+from eddy.hypervisor.engine.turning import Turning
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import Dispatch, DispatchView
 from eddy.store import Store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from eddy.core.slots import Pool
-from eddy.hypervisor.near_images import NearImages
-from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.reading_ahead import ReadingAhead
-from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.jobs.slot import MachineSlot
+from eddy.hypervisor.slots.near_images import NearImages
+from eddy.hypervisor.slots.pools import PoolState
+from eddy.hypervisor.slots.reading_ahead import ReadingAhead
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from machine_kit import FITS, ONE, TWO
 

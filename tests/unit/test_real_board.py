@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.board import real_board
+from eddy.board.pynq import real_board
 from eddy.core.errors import BoardNotReady
 
 

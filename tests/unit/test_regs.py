@@ -71,7 +71,7 @@ def test_cause_codes_are_the_firewalls() -> None:
 
 
 def test_causes_have_the_names_of_the_board_port() -> None:
-    from eddy.board.port import Cause as PortCause
+    from eddy.board.port.port import Cause as PortCause
     from eddy_drivers.regs.slot_ctrl import Cause
 
     assert {cause.name for cause in Cause} <= {cause.name for cause in PortCause}

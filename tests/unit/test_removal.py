@@ -13,7 +13,7 @@ from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.jobs import JobState
 from eddy.core.tenants import TenantRecord
 from eddy.store import Store
-from eddy.store.database import Database
+from eddy.store.db.database import Database
 from purge_kit import (
     DATABASE,
     KEEP_NAME,
@@ -127,9 +127,9 @@ def test_an_upload_that_is_under_way_leaves_nothing(path: Path) -> None:
 def test_a_process_that_ends_anywhere_leaves_the_rest_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.purge.ROWS", 8)
-    monkeypatch.setattr("eddy.store.purge.BATCH", 3)
-    monkeypatch.setattr("eddy.store.removal.BLOBS_AT_ONCE", 2)
+    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 8)
+    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 3)
+    monkeypatch.setattr("eddy.store.tables.removal.BLOBS_AT_ONCE", 2)
     moment, died = 0, True
     while died:
         moment += 1

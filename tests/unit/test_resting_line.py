@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from eddy.board.lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S, RestingLine, rest_s
+from eddy.board.pynq.lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S, RestingLine, rest_s
 
 
 class Held:

@@ -13,7 +13,7 @@ from eddy.model.saturation.graph import LoadedGraph, list_schedule_s, lower_boun
 from eddy.model.saturation.points import saturation_point, sweep
 from eddy.model.saturation.program import Makespan, solve
 from eddy.packages.applications import load_application
-from eddy.store.saturation import key, load_points, save_points
+from eddy.store.tables.saturation import key, load_points, save_points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner

@@ -9,11 +9,11 @@ import pytest
 from eddy.api.connections import ConnectionLimits
 from eddy.api.context import ApiSettings
 from eddy.api.uploads import UploadLimits
-from eddy.hypervisor.kernels import KernelLimits
-from eddy.hypervisor.market_loop import PriceSettings
-from eddy.hypervisor.tenant_memory import MOST_PART
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.kernels import KernelLimits
+from eddy.hypervisor.slots.tenant_memory import MOST_PART
 from eddy.settings import SETTINGS
-from eddy.store.bounds import JobBounds
+from eddy.store.db.bounds import JobBounds
 
 NAMES: dict[type[Any], dict[str, str]] = {
     ApiSettings: {

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pynq
 import pytest
-from eddy.board.profile import Profile, load_profile
+from eddy.board.port.profile import Profile, load_profile
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, MemoryExhausted
 from eddy_drivers.regs import window
 from eddy_drivers.regs.icap_engine import Cause
@@ -548,7 +548,7 @@ def test_a_clock_hands_over_interrupts_and_errors(device: SimDevice, overlay: An
 
 
 def test_the_list_of_files_repairs_and_keeps_signatures(files: BitstreamSet, tree: Path) -> None:
-    from eddy.board.signing import generate
+    from eddy.board.images.signing import generate
 
     assert list_or_build("tiny") == files
     listed = files.to_json()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from eddy.board.profile import Dram, load_profile
+from eddy.board.port.profile import Dram, load_profile
 from eddy.core.errors import InvalidRequest
 from eddy_sim.dram import Burst, ProbeResult, dram_parameters, probe
 

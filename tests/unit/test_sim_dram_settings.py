@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from eddy.board.dram_map import hash_masks, place, units
-from eddy.board.profile import Dram, load_profile
+from eddy.board.port.dram_map import hash_masks, place, units
+from eddy.board.port.profile import Dram, load_profile
 from eddy.core.errors import InvalidRequest
 from eddy_sim.dram import Burst, ProbeResult, dram_parameters, probe
 
@@ -181,7 +181,7 @@ def test_what_was_written_is_in_memory_whatever_the_order(settings: dict[str, ob
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_with_what_can(field: str, value: object) -> None:
-    from eddy.board.profile import parse_profile
+    from eddy.board.port.profile import parse_profile
 
     with pytest.raises(InvalidRequest, match=f"dram.{field} is .*; it must be") as refused:
         parse_profile("x", {**_PROFILE, "dram": {**_PROFILE["dram"], field: value}})  # type: ignore[dict-item]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from eddy import collecting, switching
-from eddy.board import factory
+from eddy.board.remote import factory
 from eddy.cli import serve
 from eddy.core.errors import BoardUnreachable
 

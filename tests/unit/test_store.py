@@ -15,8 +15,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, KERNEL, JobEvent, JobEventKind, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store
-from eddy.store.rows import Commit, ItemOutput, dump_request, load_request
-from eddy.store.schema import MIGRATIONS, SchemaTooNew
+from eddy.store.db.rows import Commit, ItemOutput, dump_request, load_request
+from eddy.store.db.schema import MIGRATIONS, SchemaTooNew
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ import pytest
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.hypervisor.intake import Intake
+from eddy.hypervisor.intake.intake import Intake
 from eddy.store import Store
-from eddy.store.disk import Disk
-from eddy.store.rows import Commit
-from eddy.store.submission import Submission
+from eddy.store.db.rows import Commit
+from eddy.store.disk.disk import Disk
+from eddy.store.tables.submission import Submission
 
 
 class Slow:

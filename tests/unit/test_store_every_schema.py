@@ -15,9 +15,10 @@ from eddy.api.server import Server, ServerSettings
 from eddy.cli.main import app
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.store import Store, schema
-from eddy.store.check import read_whole
-from eddy.store.schema import MIGRATIONS
+from eddy.store import Store
+from eddy.store.db import schema
+from eddy.store.db.check import read_whole
+from eddy.store.db.schema import MIGRATIONS
 from hypervisor_kit import TENANT, expected, model_board
 from typer.testing import CliRunner
 

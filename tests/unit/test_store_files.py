@@ -16,8 +16,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.tenants import Quota
 from eddy.store import Store
-from eddy.store.files import PIECE_BYTES, DamagedFile
-from eddy.store.rows import LOG, Commit, ItemOutput
+from eddy.store.db.rows import LOG, Commit, ItemOutput
+from eddy.store.disk.files import PIECE_BYTES, DamagedFile
 
 TENANT = "ada"
 
@@ -285,7 +285,7 @@ def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:
 def test_sweeping_looks_at_every_file_however_many(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.sweep.BATCH", 3)
+    monkeypatch.setattr("eddy.store.bytes.sweep.BATCH", 3)
     kept = [put(store, str(number).encode()) for number in range(8)]
     for number in range(8):
         (tmp_path / "blobs" / f"t-{TENANT}" / sha(f"no row {number}".encode())).write_bytes(b"x")

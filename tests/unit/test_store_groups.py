@@ -14,11 +14,12 @@ from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.store import Store, rows
-from eddy.store.database import Database, insert
-from eddy.store.rows import Commit
-from eddy.store.submission import Submission
-from eddy.store.turns import Turns
+from eddy.store import Store
+from eddy.store.db import rows
+from eddy.store.db.database import Database, insert
+from eddy.store.db.rows import Commit
+from eddy.store.db.turns import Turns
+from eddy.store.tables.submission import Submission
 
 
 @pytest.fixture

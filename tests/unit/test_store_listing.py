@@ -14,9 +14,9 @@ from eddy.core.asked import Asked
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.store import Store
-from eddy.store.columns_to_list import _of_record
-from eddy.store.listing import ListOrder, Wanted, listing, microseconds
-from eddy.store.rows import Commit, dump_record
+from eddy.store.db.columns_to_list import _of_record
+from eddy.store.db.rows import Commit, dump_record
+from eddy.store.tables.listing import ListOrder, Wanted, listing, microseconds
 
 TENANTS, APPLICATIONS, RUNS = ("a", "b"), ("one", "two"), ("x", "y", "z")
 

@@ -13,11 +13,11 @@ from eddy.core.errors import NotFound, StorageFull
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.rows import LOG
-from eddy.store.schema import MIGRATIONS
+from eddy.store.db.rows import LOG
+from eddy.store.db.schema import MIGRATIONS
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 DUMP = Path(__file__).with_name("store_schema_2.sql")

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-from eddy.hypervisor import submission_queue
-from eddy.hypervisor.submission_queue import SubmissionQueue
+from eddy.hypervisor.intake import submission_queue
+from eddy.hypervisor.intake.submission_queue import SubmissionQueue
 
 
 class House:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.board.factory import open_board
-from eddy.board.model import ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import Launch
+from eddy.board.model.model import ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import Launch
+from eddy.board.remote.factory import open_board
 from eddy.core.records import JobEventKind
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.policy.dispatch import POLICIES
 from hypervisor_kit import description

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.hypervisor.configurations import within_reach
-from eddy.hypervisor.epoch_totals import SliceMeasured
-from eddy.hypervisor.learning import ALONE_SLICES, UNKNOWN_FRACTION
-from eddy.hypervisor.messages import Spread, Variant
-from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
+from eddy.hypervisor.cores.configurations import within_reach
+from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.learning import ALONE_SLICES, UNKNOWN_FRACTION
+from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
+from eddy.hypervisor.jobs.messages import Spread, Variant
 from eddy.policy.price.view import ClusterView, Configuration, Floats
 from hypervisor_kit import CHAIN
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.application_graph import Graph
-from eddy.hypervisor.buffers import PAGE
-from eddy.hypervisor.job import BufferState, Job
-from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.tenant_memory import TenantMemory
+from eddy.hypervisor.jobs.application_graph import Graph
+from eddy.hypervisor.jobs.buffers import PAGE
+from eddy.hypervisor.jobs.job import BufferState, Job
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.slots.memory import MemoryQueue
+from eddy.hypervisor.slots.tenant_memory import TenantMemory
 
 
 def _application(pages: int, name: str = "one", role: BufferRole = BufferRole.INPUT) -> Application:

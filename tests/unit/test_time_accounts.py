@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import StorageFull
-from eddy.hypervisor import loop
-from eddy.hypervisor.lag_keeper import LagKeeper
-from eddy.hypervisor.loop import Hypervisor
-from eddy.hypervisor.slot import MachineSlot
-from eddy.hypervisor.time_accounts import ACCOUNT_S, TimeAccounts
+from eddy.hypervisor.engine import loop
+from eddy.hypervisor.engine.lag_keeper import LagKeeper
+from eddy.hypervisor.engine.loop import Hypervisor
+from eddy.hypervisor.engine.time_accounts import ACCOUNT_S, TimeAccounts
+from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.usage import ACCOUNTED, UsageRow
+from eddy.store.tables.usage import ACCOUNTED, UsageRow
 from hypervisor_kit import model_board
 
 

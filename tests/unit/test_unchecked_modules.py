@@ -8,14 +8,14 @@ import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.slots import Control, Image
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.translate import unchecked_modules
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.machine.translate import unchecked_modules
 from eddy.packages.checks import ChecksOnRecord
 from eddy.packages.manifests import CHECK_RECORD, load_module_manifest
 from eddy.packages.modules import ModuleManifest, no_check
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.rows import dump_record, load_record
+from eddy.store.db.rows import dump_record, load_record
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 from system.live_rig import run_out
 

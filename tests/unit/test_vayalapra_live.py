@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy.model.parallel_fraction import Activity
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.price import POLICIES

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
 from eddy_sim.bitstreams import fits, modules
 from eddy_sim.filelist import include_folders, read_filelist, sources_of

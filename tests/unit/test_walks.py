@@ -42,9 +42,9 @@ def test_the_files_of_a_walk_exist_and_nothing_turns_back(walk: Path) -> None:
 
 
 def test_a_missing_file_is_seen() -> None:
-    assert named("| 1 | `hypervisor/engine.py`, `machine.py`, `nowhere.py` | |")[:2] == [
-        "hypervisor/engine.py",
-        "hypervisor/machine.py",
+    assert named("| 1 | `hypervisor/engine/engine.py`, `machine.py`, `nowhere.py` | |")[:2] == [
+        "hypervisor/engine/engine.py",
+        "hypervisor/machine/machine.py",
     ]
     assert not exists("hypervisor/nowhere.py")
 

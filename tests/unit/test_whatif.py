@@ -8,8 +8,6 @@ import pytest
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import WaitCause
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.buffers import PAGE
 from eddy.hypervisor.forecast.estimator import Estimator
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import queue_of
@@ -18,8 +16,10 @@ from eddy.hypervisor.forecast.trial import try_job
 from eddy.hypervisor.forecast.waits import WaitNow, wait_of
 from eddy.hypervisor.forecast.whatif import what_ifs
 from eddy.hypervisor.forecast.why import standing_of
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.pools import PoolSlots
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.buffers import PAGE
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.model.estimates.calibration import Calibration
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.job_view import JobView

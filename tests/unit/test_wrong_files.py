@@ -10,8 +10,8 @@ import pytest
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
-from eddy.hypervisor.application_jobs import ApplicationWork
-from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake.application_jobs import ApplicationWork
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, item, model_board, put, request

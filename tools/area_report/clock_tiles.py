@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import yaml
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 
 from area_report.clocks import BOARDS
 from area_report.tops import Device

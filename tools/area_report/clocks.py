@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy.core.slots import Pool
 
 from area_report.tops import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 
 from area_report import clock_tiles, clocks
 from area_report.clusters import TEXT as CLUSTERS

@@ -4,7 +4,7 @@
 
     eddy.bit  eddy.hwh  eddy.json  eddy.dtbo                        the static part
     <module>__slot<k>.bit  <module>__slot<k>.hwh  <module>__slot<k>.json    one partial image
-    package.json                                                    every file's SHA-256, signed (`eddy.board.package`)
+    package.json                                  every file's SHA-256, signed (`eddy.board.images.package`)
 
 Identities are those that the build was given and wrote down (`identities.tcl`), never those of today's sources.
 """
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from eddy.board.package import seal
-from eddy.board.profile import Profile
-from eddy.board.signing import sign
+from eddy.board.images.package import seal
+from eddy.board.images.signing import sign
+from eddy.board.port.profile import Profile
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Image, SlotDescription
 from eddy.packages.modules import ModuleManifest

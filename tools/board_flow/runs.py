@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.packages.modules import ModuleManifest
 from eddy_sim.bitstreams import fits, modules
 from eddy_sim.filelist import read_filelist

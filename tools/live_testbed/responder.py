@@ -8,9 +8,9 @@ import time
 from collections import deque
 from multiprocessing.connection import Connection
 
-from eddy.board.model import ModelBoard
-from eddy.board.port import EventKind, Launch
-from eddy.board.profile import load_profile
+from eddy.board.model.model import ModelBoard
+from eddy.board.port.port import EventKind, Launch
+from eddy.board.port.profile import load_profile
 
 from live_testbed.arrivals import Arrivals, Batch, served
 

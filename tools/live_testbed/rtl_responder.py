@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import numpy as np
-from eddy.board.factory import open_board
-from eddy.board.port import Access, BoardPort, EventKind, Grant, Launch
+from eddy.board.port.port import Access, BoardPort, EventKind, Grant, Launch
+from eddy.board.remote.factory import open_board
 from eddy_sim.reference import image_compression as reference
 
 from live_testbed.arrivals import Arrivals, Batch, served

@@ -16,7 +16,7 @@ from eddy.api.submissions import JobSubmission
 from eddy.core.jobs import JobState
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobRecord
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 from fastapi import FastAPI
 
 app = FastAPI()

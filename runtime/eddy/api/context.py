@@ -31,10 +31,10 @@ from eddy.core.errors import BoardUnreachable, Unauthorized
 from eddy.core.records import JobEvent
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.fanout import Fanout
+from eddy.hypervisor.engine.fanout import Fanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
-from eddy.store.bounds import JobBounds
+from eddy.store.db.bounds import JobBounds
 
 STOPPED = "The hypervisor has stopped: tell the operator, whose log says why. What you have submitted is kept."
 AWAY = "The board is away: jobs are taken, and continue once it is back. The operator's log says why it is."

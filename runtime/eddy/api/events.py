@@ -1,7 +1,8 @@
 """Server-sent events: a job's event log as a stream that survives proxies and broken connections.
 
 A stream first sends what is in the log, at the pace its client reads. Once that is all, it goes live: the same bytes
-are written to the connections of all who follow the same (`eddy.hypervisor.fanout`), without waking a task for each.
+are written to the connections of all who follow the same (`eddy.hypervisor.engine.fanout`), without waking a task for
+each.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, encode
 from eddy.api.open_streams import Credential, OpenStreams
 from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
-from eddy.hypervisor.fanout import Fanout, Follower
-from eddy.store.numbers import Numbers
+from eddy.hypervisor.engine.fanout import Fanout, Follower
+from eddy.store.db.numbers import Numbers
 
 PAGE = 500
 """Events that are read and sent at once."""

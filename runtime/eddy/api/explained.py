@@ -12,8 +12,8 @@ from eddy.api.estimates import ExpectedTimes, estimate_answer
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
-from eddy.hypervisor.holding import held_for
-from eddy.store.numbers import Numbers
+from eddy.hypervisor.intake.holding import held_for
+from eddy.store.db.numbers import Numbers
 
 NS = 1_000_000_000
 LOOKED_THROUGH = 400

@@ -14,8 +14,8 @@ from eddy.api.context import Context
 from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
-from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.market_report import market_of
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.cores.market_report import market_of
 from eddy.store import Store
 
 _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)

@@ -11,8 +11,8 @@ from eddy.api.numbers import Decimal
 from eddy.core.asked import MAX_LABELS
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL
-from eddy.store.listing import ListOrder, Place, Wanted, microseconds
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
+from eddy.store.tables.listing import ListOrder, Place, Wanted, microseconds
 
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
 _MOST_UNIX_S = 1e10

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eddy.files import os_errors, write_private
-from eddy.store.secret import keyed_hash
+from eddy.store.disk.secret import keyed_hash
 
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from eddy.core.applications import Application, BufferRole
 from eddy.core.errors import Conflict
 from eddy.core.records import APPLICATION, KERNEL, JobRecord
-from eddy.hypervisor.work import JobKind
+from eddy.hypervisor.jobs.work import JobKind
 
 Applications = Mapping[str, Application]
 

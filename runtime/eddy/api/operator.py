@@ -11,8 +11,8 @@ from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.files import damaged, os_errors, write_private
 from eddy.store import Store
-from eddy.store.folder import DataFolder
-from eddy.store.rows import Commit
+from eddy.store.db.rows import Commit
+from eddy.store.upkeep.folder import DataFolder
 
 OPERATOR = "operator"
 """The tenant that is made on first start, with the operator's rights."""

@@ -18,7 +18,7 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.store import Store
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 
 JOBS = 40
 """Jobs that have not ended, at most; the oldest."""

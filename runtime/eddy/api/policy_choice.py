@@ -9,12 +9,12 @@ from typing import Any
 
 from eddy.api.policy import PRICE, policy_in_force
 from eddy.api.progress import least_of, watch_for
-from eddy.board.port import BoardPort
-from eddy.board.profile import load_profile, profile_names
+from eddy.board.port.port import BoardPort
+from eddy.board.port.profile import load_profile, profile_names
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor import calibration
-from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
-from eddy.hypervisor.spread import cluster_kinds
+from eddy.hypervisor.cores import calibration
+from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
+from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy

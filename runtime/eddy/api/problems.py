@@ -30,7 +30,7 @@ from eddy.api.paths import allowed
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
 from eddy.distribution import install_hint
 from eddy.logs import request_id
-from eddy.store.files import DamagedFile
+from eddy.store.disk.files import DamagedFile
 
 MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 32

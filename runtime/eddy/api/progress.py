@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eddy.api.schemas import JobSlowdown
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, RecordDamaged
 from eddy.core.records import JobRecord
-from eddy.hypervisor import calibration
-from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.progress_report import progress_of_job
-from eddy.hypervisor.progress_watch import ProgressWatch
-from eddy.hypervisor.tenant_estimates import ClusterKind
+from eddy.hypervisor.cores import calibration
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.cores.progress_report import progress_of_job
+from eddy.hypervisor.cores.progress_watch import ProgressWatch
+from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from eddy.store import Store
 
 _log = logging.getLogger(__name__)

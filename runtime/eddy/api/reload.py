@@ -20,7 +20,7 @@ from eddy.api.tls import TlsFiles
 from eddy.api.uploads import UploadLimits
 from eddy.core.errors import EddyError
 from eddy.settings import Value
-from eddy.store.bounds import JobBounds
+from eddy.store.db.bounds import JobBounds
 
 Values = Mapping[str, Value]
 """Values by the names of settings."""

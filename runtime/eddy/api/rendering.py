@@ -37,7 +37,7 @@ from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
 from eddy.core.tenants import ApiKey, TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.model.parallel_fraction import Activity
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 
 
 def job_answer(

@@ -29,21 +29,21 @@ from eddy.api.reload import Reloader
 from eddy.api.serving_loop import ServingLoop
 from eddy.api.tls import TlsFiles
 from eddy.api.traces import open_tracer, trace_jobs
-from eddy.board.factory import connect, open_board
-from eddy.board.notary_client import NotaryClient
-from eddy.board.port import BoardPort
+from eddy.board.port.port import BoardPort
+from eddy.board.remote.factory import connect, open_board
+from eddy.board.remote.notary_client import NotaryClient
 from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.market_loop import PriceSettings
-from eddy.hypervisor.tenant_memory import MOST_PART
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
+from eddy.hypervisor.slots.tenant_memory import MOST_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.checks import ChecksOnRecord, Standing, never
 from eddy.packages.signatures import PackageTrust
 from eddy.store import Store
-from eddy.store.folder import DataFolder
+from eddy.store.upkeep.folder import DataFolder
 
 BOARDD_PATIENCE_S = 30.0
 """Wall seconds in which boardd, started at the same time, has to listen: it reads as much code as this does first."""

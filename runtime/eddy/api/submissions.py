@@ -28,7 +28,7 @@ from eddy.core.asked import (
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 
 
 def _priority(value: int) -> int:

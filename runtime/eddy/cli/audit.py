@@ -20,7 +20,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from eddy.board.notary import SignedHead
+    from eddy.board.remote.notary import SignedHead
 
 app = typer.Typer(help="The audit log: who changed what, with which key.", invoke_without_command=True)
 DATA = str(SETTINGS["data"].default)
@@ -73,10 +73,10 @@ def verify_log(
     boardd, a head that was kept elsewhere (--head) shows the same. Works beside a running server.
     """
     from eddy.api.keys import KeyHasher, load_secret
-    from eddy.store.audit import load_entry, read_head, verify
-    from eddy.store.database import text_or_bytes
-    from eddy.store.faults import storage_errors
-    from eddy.store.folder import database_of
+    from eddy.store.db.database import text_or_bytes
+    from eddy.store.db.faults import storage_errors
+    from eddy.store.tables.audit import load_entry, read_head, verify
+    from eddy.store.upkeep.folder import database_of
 
     folder = Path(data).expanduser()
     with errors_in_one_line(as_json):
@@ -112,12 +112,12 @@ def verify_log(
 def _signed(boardd: str, notary: str) -> tuple[SignedHead, ...]:
     """The heads boardd signed, from itself or from its folder; none where neither is named."""
     if boardd:
-        from eddy.board.notary_client import NotaryClient
+        from eddy.board.remote.notary_client import NotaryClient
 
         return NotaryClient(Path(boardd)).heads()
     if notary:
-        from eddy.board.notary import KEY as KEY_NAME
-        from eddy.board.notary import read_list
+        from eddy.board.remote.notary import KEY as KEY_NAME
+        from eddy.board.remote.notary import read_list
 
         folder = Path(notary).expanduser()
         if not (folder / f"{KEY_NAME}.pub").exists():

@@ -13,7 +13,7 @@ from eddy.cli.options import AsJson, default, option
 from eddy.cli.output import FAILED, errors_in_one_line, print_json, say
 
 if TYPE_CHECKING:
-    from eddy.store.backup import BackupNote
+    from eddy.store.upkeep.backup import BackupNote
 
 Data = Annotated[str, option("data")]
 DATA: str = default("data")
@@ -30,7 +30,7 @@ def backup(
 
     Run it as the server's user. The backup has the secret and the operator's key in it: keep it as private as those.
     """
-    from eddy.store.backup import back_up
+    from eddy.store.upkeep.backup import back_up
 
     with errors_in_one_line(as_json):
         note = back_up(Path(data).expanduser(), into.expanduser())
@@ -53,8 +53,8 @@ def restore(
 def _restore(source: Path, folder: Path) -> BackupNote:
     from eddy.api.keys import KeyHasher, load_secret
     from eddy.store import Store
-    from eddy.store.folder import DataFolder
-    from eddy.store.restore import restore as fill
+    from eddy.store.upkeep.folder import DataFolder
+    from eddy.store.upkeep.restore import restore as fill
 
     note = fill(source, folder)
     with contextlib.closing(DataFolder(folder)) as opened, contextlib.closing(Store(opened.database)) as store:
@@ -65,7 +65,7 @@ def _restore(source: Path, folder: Path) -> BackupNote:
 
 
 def _say(note: BackupNote, as_json: bool, done: str) -> None:
-    from eddy.store.restore import described
+    from eddy.store.upkeep.restore import described
 
     if as_json:
         print_json(described(note))

@@ -17,9 +17,9 @@ from eddy.cli.output import FAILED, errors_in_one_line, print_json, say, write_t
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from eddy.board.board_test_steps import StepReport
-    from eddy.board.gateway import Gateway
-    from eddy.board.port import BoardPort
+    from eddy.board.port.port import BoardPort
+    from eddy.board.remote.gateway import Gateway
+    from eddy.board.selftest.board_test_steps import StepReport
 
 
 def board_test(
@@ -62,7 +62,7 @@ def board_test(
                 board, profile, way(boardd, gateway_key, gateway_ca), images, swaps, past_checks, quiet=as_json
             )
             if key is not None:
-                from eddy.board.board_test import canonical
+                from eddy.board.selftest.board_test import canonical
                 from eddy.trust import load_key
 
                 document["signature"] = load_key(key).sign(canonical(document)).hex()
@@ -85,7 +85,7 @@ def kept(document: dict[str, Any], folder: Path) -> None:
         InvalidRequest: The board did not pass, or nothing was measured.
         StorageFailed: The file cannot be written.
     """
-    from eddy.board.measured import of_report, write
+    from eddy.board.port.measured import of_report, write
 
     day = datetime.datetime.fromtimestamp(document["at_unix_s"], datetime.timezone.utc).date().isoformat()
     found, path = of_report(document, day), folder / f"{document['profile']}.yaml"
@@ -102,7 +102,7 @@ def way(boardd: str, key: Path | None, authority: Path | None) -> Path | Gateway
     """
     if not boardd.startswith("tls://"):
         return Path(boardd) if boardd else None
-    from eddy.board.gateway import Gateway
+    from eddy.board.remote.gateway import Gateway
 
     if key is None or authority is None:
         missing = "gateway_key" if key is None else "gateway_ca"
@@ -127,10 +127,10 @@ def tested(
         BoardUnreachable: No boardd answers.
         Unauthorized: The gateway does not know the key.
     """
-    from eddy.board.board_test import Surroundings, report, run
-    from eddy.board.factory import open_board
-    from eddy.board.pynq import PynqBoard
-    from eddy.board.socket import SocketBoard
+    from eddy.board.pynq.pynq import PynqBoard
+    from eddy.board.remote.factory import open_board
+    from eddy.board.remote.socket import SocketBoard
+    from eddy.board.selftest.board_test import Surroundings, report, run
 
     if board == "model":
         message = "The model board is no hardware and no RTL; test rtl or pynq."
@@ -161,7 +161,7 @@ def checked(path: Path, trusted_keys: Path | None) -> dict[str, Any]:
     Raises:
         InvalidRequest: It cannot be read, or no trusted key signed it as it is.
     """
-    from eddy.board.board_test import canonical
+    from eddy.board.selftest.board_test import canonical
     from eddy.trust import trusted, vouched
 
     try:

@@ -13,7 +13,7 @@ from eddy.cli.output import Column, errors_in_one_line, print_json, say, table
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from eddy.hypervisor.calibration import MemoryCalibration
+    from eddy.hypervisor.cores.calibration import MemoryCalibration
 
 
 def calibrate(
@@ -32,11 +32,11 @@ def calibrate(
         if board == "model":
             message = "The model board has no memory that could be measured; calibrate rtl or pynq."
             raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
-        from eddy.board.factory import open_board
-        from eddy.board.profile import load_profile
+        from eddy.board.port.profile import load_profile
+        from eddy.board.remote.factory import open_board
         from eddy.cli.installed import bitstreams_folder
-        from eddy.hypervisor import calibration as kept
-        from eddy.hypervisor.calibrating import calibrate as measure
+        from eddy.hypervisor.cores import calibration as kept
+        from eddy.hypervisor.engine.calibrating import calibrate as measure
         from eddy.packages.catalogue import load_catalogue
 
         path = Path(calibration).expanduser() if calibration else Path(data).expanduser() / kept.FILE
@@ -62,7 +62,7 @@ def report_of(found: MemoryCalibration, path: Path) -> dict[str, Any]:
         found: The calibration.
         path: Where it is kept.
     """
-    from eddy.hypervisor.calibration import by_pairs
+    from eddy.hypervisor.cores.calibration import by_pairs
 
     pairs = by_pairs(found)
     rates = [point.row_hit_rate for point in found.points]

@@ -17,10 +17,10 @@ from eddy_sim.reference import image_compression as reference
 
 from eddy import signals
 from eddy.api.server import Server, ServerSettings
-from eddy.board.model_memory import GrantedMemory
-from eddy.board.model_modules import Behaviour
-from eddy.board.paced import PacedModelBoard
-from eddy.board.profile import load_profile
+from eddy.board.model.model_memory import GrantedMemory
+from eddy.board.model.model_modules import Behaviour
+from eddy.board.model.paced import PacedModelBoard
+from eddy.board.port.profile import load_profile
 from eddy.cli.installed import bitstreams_folder
 from eddy.cli.output import say
 from eddy.packages.catalogue import Catalogue, load_catalogue

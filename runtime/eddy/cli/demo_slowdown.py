@@ -23,9 +23,9 @@ from eddy.cli.demo_slowdown_picture import SharedPhase, draw
 from eddy.cli.slowdown_board import BYTES_PER_S, MODULES, open_slow_memory
 from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict
-from eddy.hypervisor import calibration
-from eddy.hypervisor.calibrating import calibrate
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores import calibration
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.engine.calibrating import calibrate
 from eddy.model.slowdown import fairness
 from eddy.packages.catalogue import load_catalogue
 

@@ -23,7 +23,7 @@ from eddy.cli.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.distribution import install_hint
 from eddy.files import free_bytes
-from eddy.store.folder import findings
+from eddy.store.upkeep.folder import findings
 
 GIB = 1 << 30
 MEMORY_BYTES, DISK_BYTES = 3 * GIB // 2, GIB
@@ -141,7 +141,7 @@ def _tools() -> Iterator[Diagnosis]:
 
 
 def _profile(name: str) -> Diagnosis:
-    from eddy.board.profile import load_profile
+    from eddy.board.port.profile import load_profile
 
     try:
         profile = load_profile(name)
@@ -152,7 +152,7 @@ def _profile(name: str) -> Diagnosis:
 
 def _board(name: str) -> Iterator[tuple[str, bool, str, str]]:
     """What a board has, where this machine is one."""
-    from eddy.board.profile import load_profile
+    from eddy.board.port.profile import load_profile
     from eddy.cli import doctor_board
 
     try:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from eddy.board import neighbours
-from eddy.board.board_test import HOT_C
-from eddy.board.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, sha256_of, standing
-from eddy.board.profile import Profile
-from eddy.board.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
+from eddy.board.port.profile import Profile
+from eddy.board.pynq import neighbours
+from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, sha256_of, standing
+from eddy.board.pynq.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
+from eddy.board.selftest.board_test import HOT_C
 
 Finding = tuple[str, bool, str, str]
 """What was looked at, whether it is well, what was found, and what helps where it is not."""

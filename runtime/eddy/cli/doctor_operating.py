@@ -79,7 +79,7 @@ def _ask(database: Path, query: str) -> object:
 
 def schema(data: Path) -> Iterator[Finding]:
     """Whether this Eddy can use a data folder's data base."""
-    from eddy.store.schema import MIGRATIONS
+    from eddy.store.db.schema import MIGRATIONS
 
     version = _ask(data / "eddy.sqlite3", "PRAGMA user_version")
     if not isinstance(version, int):
@@ -110,7 +110,7 @@ def boardd(environment: Mapping[str, str]) -> Iterator[Finding]:
     if not os.access(path, os.R_OK | os.W_OK):
         yield "boardd", False, f"user {os.geteuid()} may not use {path}", "add the user to the socket's group"
         return
-    from eddy.board.notary_client import NotaryClient
+    from eddy.board.remote.notary_client import NotaryClient
 
     try:
         count = len(NotaryClient(path).heads())

@@ -29,7 +29,7 @@ def gateway(
     logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         from eddy.api.tls import TlsFiles
-        from eddy.board.gateway import GatewayServer
+        from eddy.board.remote.gateway import GatewayServer
 
         files = TlsFiles.named(tls_cert, tls_key)
         if files is None:

@@ -20,7 +20,7 @@ def import_package(
 
     What does not fit is refused with its reason: another shell, part, slot or size, or no identity.
     """
-    from eddy.board.firmware import import_package as bring
+    from eddy.board.pynq.firmware import import_package as bring
 
     with errors_in_one_line(as_json):
         outcomes = bring(package.expanduser(), images.expanduser())
@@ -41,7 +41,7 @@ def export_package(
     as_json: AsJson = False,
 ) -> None:
     """Write a board's images as a package (shell.json, accel.json, .bit.bin), for other loaders and other boards."""
-    from eddy.board.firmware import export_package as write
+    from eddy.board.pynq.firmware import export_package as write
 
     with errors_in_one_line(as_json):
         written = write(images.expanduser(), package.expanduser())

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from eddy.board.neighbours import running_loaders
+from eddy.board.pynq.neighbours import running_loaders
 from eddy.cli.install_files import (
     CURRENT,
     GATEWAY,
@@ -94,7 +94,7 @@ def put_in_place(
         InvalidRequest, ImageRefused: The package of bitstreams is not one for this board, or not as it was made.
         StorageFailed: A file cannot be written.
     """
-    from eddy.board.profile import load_profile
+    from eddy.board.port.profile import load_profile
 
     board = load_profile(profile)
     if not (environment / "bin" / "eddy").is_file():
@@ -160,7 +160,7 @@ def _stop_other_loaders(live: bool) -> None:
 
 
 def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:
-    from eddy.board.package import checked, put
+    from eddy.board.images.package import checked, put
     from eddy.trust import trusted
 
     keys = below(root, TRUSTED)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from eddy.board.neighbours import LOADERS
+from eddy.board.pynq.neighbours import LOADERS
 
 CURRENT, PREVIOUS = PurePosixPath("opt/eddy/current"), PurePosixPath("opt/eddy/previous")
 """Links to the environment in use and to the one before it."""

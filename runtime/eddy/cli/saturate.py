@@ -48,7 +48,7 @@ def _points(application: Application, slots: int, load_s: float, budget_s: float
     """What was solved before, or is solved now."""
     from eddy.model.saturation.graph import LoadedGraph
     from eddy.model.saturation.points import BATCHES, sweep
-    from eddy.store.saturation import key, load_points, save_points
+    from eddy.store.tables.saturation import key, load_points, save_points
 
     graph = LoadedGraph.of(application, load_s)
     batches = [batch for batch in BATCHES if batch <= application.max_batch]

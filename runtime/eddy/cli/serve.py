@@ -231,7 +231,7 @@ def boardd(
     logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         try:
-            from eddy.board import boardd as daemon
+            from eddy.board.remote import boardd as daemon
         except ModuleNotFoundError as missing:
             raise not_installed(missing, "board") from missing
 

@@ -13,10 +13,10 @@ from eddy.api.tls import TlsFiles
 from eddy.api.uploads import UploadLimits
 from eddy.cli.installed import bitstreams_folder
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.kernels import KernelLimits
-from eddy.hypervisor.market_loop import PriceSettings
+from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.packages.signatures import PackageTrust
-from eddy.store.bounds import JobBounds
+from eddy.store.db.bounds import JobBounds
 
 
 def server_settings(told: Mapping[str, Any]) -> ServerSettings:

@@ -14,10 +14,10 @@ from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.models import build_models
 
-from eddy.board.factory import open_device
-from eddy.board.port import BoardPort
-from eddy.board.profile import Profile, load_profile
-from eddy.board.signing import Trust
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import BoardPort
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.remote.factory import open_device
 from eddy.core.slots import Pool
 from eddy.packages.manifests import load_module_manifest
 

@@ -15,7 +15,8 @@ NOT_ITS_FAULT = (
     *("clock-lost", "configuration-error", "identity-mismatch", "control-timeout", "control-refused"),
     *("board-restarted", "internal-error"),
 )
-"""Causes (`eddy.board.port.Cause`) that a job has no part in: it is tried again after these, unless it names others."""
+"""Causes (`eddy.board.port.port.Cause`) that a job has no part in: it is tried again after these, unless it names
+others."""
 ITS_OWN = (
     *("time-limit", "read-outside-window", "write-outside-window", "illegal-burst", "write-stalled"),
     *("response-stalled", "module-error", "illegal-instruction", "misaligned-access", "kernel-trap"),

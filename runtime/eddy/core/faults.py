@@ -39,5 +39,5 @@ OF_CAUSE: Mapping[str, Fault | None] = {
 
 
 def of_cause(cause: str) -> Fault | None:
-    """The fault that an item ended by, by its cause (`eddy.board.port.Cause`)."""
+    """The fault that an item ended by, by its cause (`eddy.board.port.port.Cause`)."""
     return OF_CAUSE.get(cause, Fault.MODULE_FAULT)

@@ -141,7 +141,7 @@ class JobRecord:
         reuses: Slots it got without a load, because the module was resident.
         preemptions: Times a slot was taken from it.
         items_done: Items of the batch whose results are committed.
-        cause: Why it failed: a `eddy.board.port.Cause` value, or `image-refused`, `memory`; "" where it did not.
+        cause: Why it failed: a `eddy.board.port.port.Cause` value, or `image-refused`, `memory`; "" where it did not.
         detail: For people: which task, item and slot, and what the board said.
         failed_task: Task that failed, or None.
         failed_item: Item that failed, or None.

@@ -5,6 +5,6 @@ and a store. `loop` is the asynchronous shell around it, what `eddy serve` runs.
 virtual time.
 """
 
-from eddy.hypervisor.loop import Hypervisor
+from eddy.hypervisor.engine.loop import Hypervisor
 
 __all__ = ["Hypervisor"]

@@ -28,7 +28,7 @@ from eddy.pool.records import FINAL, PoolJob
 from eddy.pool.refusals import UNDONE, is_without_stream
 from eddy.pool.streams import EVENTS
 from eddy.pool.submitting import visible
-from eddy.store.events import unknown_event
+from eddy.store.tables.events import unknown_event
 
 _log = structlog.get_logger("eddy.pool")
 router = APIRouter(prefix="/v1", tags=["jobs"])

@@ -45,7 +45,7 @@ from eddy.pool.link import Link
 from eddy.pool.output_collector import OutputCollector
 from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, refusal
 from eddy.pool.stream_keeper import StreamKeeper
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
 
 _log = structlog.get_logger("eddy.pool")

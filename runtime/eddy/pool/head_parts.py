@@ -31,7 +31,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
-from eddy.store.numbers import Numbers
+from eddy.store.db.numbers import Numbers
 
 LOOKS_PER_S = 4.0
 """Dry runs, and looks back at events, of a tenant: each takes a head as long as many other requests."""

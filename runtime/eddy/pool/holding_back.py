@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eddy.hypervisor.deadlines import CAUSE as DEADLINE_PASSED
-from eddy.hypervisor.dependencies import CAUSE as DEPENDENCY_FAILED
-from eddy.hypervisor.dependencies import NEVER as DEPENDENCY_NEVER
+from eddy.hypervisor.intake.deadlines import CAUSE as DEADLINE_PASSED
+from eddy.hypervisor.intake.dependencies import CAUSE as DEPENDENCY_FAILED
+from eddy.hypervisor.intake.dependencies import NEVER as DEPENDENCY_NEVER
 from eddy.pool.records import PoolJob
 
 

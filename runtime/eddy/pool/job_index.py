@@ -9,9 +9,9 @@ from pathlib import Path
 
 from eddy.core.jobs import JobState
 from eddy.pool.records import PoolJob
-from eddy.store.jobs import unknown_place
-from eddy.store.listing import INSERT_LABELS, Place, Wanted, listing, microseconds
-from eddy.store.schema import migrate
+from eddy.store.db.schema import migrate
+from eddy.store.tables.jobs import unknown_place
+from eddy.store.tables.listing import INSERT_LABELS, Place, Wanted, listing, microseconds
 
 _PUT = (
     "INSERT OR REPLACE INTO job (id, tenant, state, final, request, record, submitted_us, application, ended_us, array)"

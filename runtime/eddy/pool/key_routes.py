@@ -16,7 +16,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.head_parts import Caller, HeadParts, Parts
 from eddy.pool.tenants import PoolTenant
-from eddy.store.keys import MOST_KEYS, revoked
+from eddy.store.tables.keys import MOST_KEYS, revoked
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]

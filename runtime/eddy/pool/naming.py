@@ -12,7 +12,7 @@ from eddy.pool.link import Link
 from eddy.pool.reading import entry_of
 from eddy.pool.record_json import NO_SENSE, parsed, unreadable
 from eddy.pool.streams import EVENTS
-from eddy.store.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
+from eddy.store.db.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
 
 ENTRY = "numbering"
 """In the bucket of keys, which heads alone may read."""

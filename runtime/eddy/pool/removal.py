@@ -16,8 +16,8 @@ from eddy.pool.head_parts import HeadParts
 from eddy.pool.records import PoolJob
 from eddy.pool.streams import EVENTS
 from eddy.pool.tenants import OPERATOR
-from eddy.store.keys import revoked
-from eddy.store.listing import Wanted
+from eddy.store.tables.keys import revoked
+from eddy.store.tables.listing import Wanted
 
 AT_ONCE = 500
 """Jobs that are looked at together."""

@@ -21,7 +21,7 @@ from eddy.pool.link import Link
 from eddy.pool.reading import entries, entry_of
 from eddy.pool.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
 from eddy.pool.refusals import UNDONE
-from eddy.store.keys import new_key_id
+from eddy.store.tables.keys import new_key_id
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""

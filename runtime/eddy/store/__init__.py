@@ -1,5 +1,5 @@
 """What must survive a crash: jobs, their event log, blobs, results and tenants, in one SQLite file."""
 
-from eddy.store.store import Store
+from eddy.store.tables.store import Store
 
 __all__ = ["Store"]

@@ -12,17 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from eddy.board.model import SHELL, LoadTime, ModelBoard
-from eddy.board.model_images import model_images
-from eddy.board.port import BoardDescription
+from eddy.board.model.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model.model_images import model_images
+from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, KERNEL, JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.translate import item_name
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.translate import item_name
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 

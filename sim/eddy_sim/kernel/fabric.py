@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy.core.errors import InvalidRequest
 
 from eddy_sim import bitfile, faults

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 
 from eddy_sim.board import StopReason
 from eddy_sim.kernel import scenery

@@ -16,7 +16,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles
-from eddy.board.port import Access
+from eddy.board.port.port import Access
 from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest, RegisterKind

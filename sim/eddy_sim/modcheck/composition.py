@@ -28,7 +28,7 @@ from eddy_sim.modcheck.work import TenantWork
 from eddy_sim.products import Progress, silent
 
 RESET_CYCLES = 8
-"""Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.swap.HOLD_CYCLES`)."""
+"""Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.pynq.swap.HOLD_CYCLES`)."""
 PASTS = 5
 """Different pasts a module is given, beside a fresh instance."""
 RUNS_LOOKED_AT = 8

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.port import Access
+from eddy.board.port.port import Access
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import RegisterKind
 

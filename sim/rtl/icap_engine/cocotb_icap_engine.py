@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 import cocotb
-from eddy.board.compressed_images import compress, expand
-from eddy.board.profile import load_profile
+from eddy.board.images.compressed_images import compress, expand
+from eddy.board.port.profile import load_profile
 from eddy.core.errors import ImageRefused
 from icap_bench import BASE, PORT_CYCLES, Bench, Flow, bench, image, packed, regs
 

@@ -15,11 +15,11 @@ import cocotb
 import numpy as np
 from board_flow.package import board_ips
 from cocotb.triggers import Timer
-from eddy.board.factory import open_device
-from eddy.board.port import Access, Cause, EventKind, Grant, Launch
-from eddy.board.profile import Profile, load_profile
-from eddy.board.pynq import PynqBoard
-from eddy.board.signing import Trust
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import Access, Cause, EventKind, Grant, Launch
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.pynq.pynq import PynqBoard
+from eddy.board.remote.factory import open_device
 from eddy.core.slots import Image
 from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.regs import shell, slot_ctrl, window

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, FallingEdge, First, ReadOnly, Timer, ValueChange
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 from eddy_drivers.regs import window
 from eddy_sim import bitfile
 from eddy_sim.board import StopReason

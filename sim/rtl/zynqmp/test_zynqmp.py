@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.board.profile import load_profile
+from eddy.board.port.profile import load_profile
 from eddy_sim.bench import ROOT, Bench
 from eddy_sim.bitstreams import shell_identity
 from eddy_sim.build import module_build_hash

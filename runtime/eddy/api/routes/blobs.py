@@ -22,7 +22,7 @@ from eddy.api.schemas import SHA256, Blob, BlobPage
 from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.faults import Fault
-from eddy.store.files import PIECE_BYTES
+from eddy.store.disk.files import PIECE_BYTES
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
 BYTES = {

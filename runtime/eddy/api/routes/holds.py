@@ -15,7 +15,7 @@ from eddy.api.routes.jobs import JobId, answer, owner_of
 from eddy.api.schemas import Job
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
-from eddy.store.holds import OPERATOR, TENANT
+from eddy.store.tables.holds import OPERATOR, TENANT
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 

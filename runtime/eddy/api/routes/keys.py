@@ -19,7 +19,7 @@ from eddy.api.schemas import KeyList, KeyMade
 from eddy.api.tenant_submissions import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.keys import MOST_KEYS, new_key_id, revoked
+from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoked
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]

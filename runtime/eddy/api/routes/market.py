@@ -15,9 +15,9 @@ from eddy.api.openapi import refusals
 from eddy.api.policy import PRICE, in_force
 from eddy.api.progress import UNCALIBRATED
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.hypervisor.market_explain import explanation_of
-from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.market_report import HISTORY, history_of, market_of
+from eddy.hypervisor.cores.market_explain import explanation_of
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.cores.market_report import HISTORY, history_of, market_of
 from eddy.policy.price import BY_PROGRESS, POLICIES
 
 router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))

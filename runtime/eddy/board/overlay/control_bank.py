@@ -9,10 +9,10 @@ from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.memory_counters import MemoryCounters
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
-from eddy.board.dram_map import hash_masks, units
-from eddy.board.fabric import Fault, Window
-from eddy.board.port import Cause, MonitorCounters
-from eddy.board.profile import Profile
+from eddy.board.port.dram_map import hash_masks, units
+from eddy.board.port.port import Cause, MonitorCounters
+from eddy.board.port.profile import Profile
+from eddy.board.pynq.fabric import Fault, Window
 from eddy.core.counters import MemoryUse
 
 PORT_BYTES = 16

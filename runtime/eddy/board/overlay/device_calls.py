@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import pynq
 
-from eddy.board.engine_port import Await
-from eddy.board.fabric_record import FabricRecord
-from eddy.board.fpga_manager import FpgaManager
+from eddy.board.pynq.engine_port import Await
+from eddy.board.pynq.fabric_record import FabricRecord
+from eddy.board.pynq.fpga_manager import FpgaManager
 
 PCAP_CTRL = 0xFFCA3008
 """Register of the processing system (CSU, UG1087) that says which port has the device's configuration logic."""

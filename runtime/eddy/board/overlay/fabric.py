@@ -19,17 +19,17 @@ from eddy_drivers.regs.axi_intc import Input
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import SlotCtrl
 
-from eddy.board.clock import run_due
-from eddy.board.engine_port import EnginePort
-from eddy.board.fabric import SlotFabric
-from eddy.board.measured import WORD_BYTES
 from eddy.board.overlay.awaited_interrupt import AwaitedInterrupt
 from eddy.board.overlay.blocks import all_of, only_one, window_at
 from eddy.board.overlay.control_bank import ControlBank, SlotClock
 from eddy.board.overlay.device_calls import DeviceCalls, StockCalls
 from eddy.board.overlay.memory import FabricMemory, contiguous, reserve_arena
 from eddy.board.overlay.module_window import ModuleWindow
-from eddy.board.profile import Profile
+from eddy.board.port.clock import run_due
+from eddy.board.port.measured import WORD_BYTES
+from eddy.board.port.profile import Profile
+from eddy.board.pynq.engine_port import EnginePort
+from eddy.board.pynq.fabric import SlotFabric
 from eddy.core.errors import BoardFault, BoardNotReady
 
 _END_READS = 1000

@@ -10,8 +10,8 @@ import pynq
 from eddy_drivers.shell import Shell
 
 from eddy.board.overlay.device_calls import DeviceCalls
-from eddy.board.pages import PAGE
-from eddy.board.profile import Profile
+from eddy.board.port.pages import PAGE
+from eddy.board.port.profile import Profile
 from eddy.core.errors import BoardNotReady
 
 

@@ -11,8 +11,8 @@ from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.identity import read_identity
 
-from eddy.board.fabric import Identity, KernelEnd, KernelStart
-from eddy.board.port import CoreReport
+from eddy.board.port.port import CoreReport
+from eddy.board.pynq.fabric import Identity, KernelEnd, KernelStart
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import Conflict
 from eddy.core.slots import Control

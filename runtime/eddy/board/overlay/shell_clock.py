@@ -9,7 +9,7 @@ import pynq
 from eddy_drivers.regs import shell as regs_shell
 from eddy_drivers.regs import window
 
-from eddy.board.profile import Profile
+from eddy.board.port.profile import Profile
 
 
 def shell_time_s(profile: Profile, device: Any, configured_s: float) -> Callable[[], float]:

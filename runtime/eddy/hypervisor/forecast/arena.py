@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eddy.hypervisor.memory import Held
+from eddy.hypervisor.slots.memory import Held
 
 
 @dataclass(frozen=True, slots=True)

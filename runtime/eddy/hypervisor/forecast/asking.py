@@ -16,8 +16,8 @@ from eddy.hypervisor.forecast.keeper import EstimateKeeper, pictures
 from eddy.hypervisor.forecast.outlook import QueueOutlook, outlook
 from eddy.hypervisor.forecast.trial import JobTrial, try_job
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding, alone_of, standing_of
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.machine import Machine
 
 LEAST_S = 0.5
 """Wall seconds for which an outlook is good at least."""

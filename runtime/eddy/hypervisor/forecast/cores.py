@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from eddy.core.slots import Pool
-from eddy.hypervisor.clusters import SharedClusters
+from eddy.hypervisor.clusters.clusters import SharedClusters
 from eddy.hypervisor.forecast.places import own_places
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import Expected, QueueForecast
-from eddy.hypervisor.job import Job
-from eddy.hypervisor.job_spec import JobSpec
-from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.job_spec import JobSpec
+from eddy.hypervisor.jobs.slot import Phase
 from eddy.model.estimates.sharing import CoreWork, fluid_times
 from eddy.policy.dispatch.job_view import JobView, TaskView
 from eddy.policy.dispatch.jobs import Jobs

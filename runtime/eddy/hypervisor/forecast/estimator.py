@@ -18,7 +18,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.fabric import Seconds
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast, forecast
-from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.machine.machine import Machine
 from eddy.model.estimates.calibration import LEVELS, Calibration, Circumstances, What
 from eddy.model.estimates.durations import Durations
 from eddy.model.latency.learned import Item

@@ -14,7 +14,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.cores import CoresPicture, cores_of
 from eddy.hypervisor.forecast.estimator import Estimator, load_unit_s
 from eddy.hypervisor.forecast.queue import QueuePicture, queue_of
-from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.machine.machine import Machine
 from eddy.model.estimates.calibration import Calibration
 
 KEPT = "estimates"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.arena import ArenaPicture
-from eddy.hypervisor.job import Job
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.memory import Held
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.memory import Held
 from eddy.policy.dispatch.job_view import JobView
 from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
 

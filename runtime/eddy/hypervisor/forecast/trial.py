@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eddy.core.slots import Pool
-from eddy.hypervisor.buffers import arena_bytes
 from eddy.hypervisor.forecast.cores import cores_of
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import arena_of, joining, queue_of
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.memory import Held
-from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.jobs.buffers import arena_bytes
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.memory import Held
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import arena_of, joining, queue_of
 from eddy.hypervisor.forecast.waits import WaitNow, wait_of
 from eddy.hypervisor.forecast.whatif import WhatIf, alone, what_ifs
-from eddy.hypervisor.holding import held_for
-from eddy.hypervisor.job import BufferState
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.memory import held_by
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.intake.holding import held_for
+from eddy.hypervisor.jobs.job import BufferState
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.memory import held_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.queue import joining, queue_of
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.virtual import run_virtual
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.studies.estimates.mixes import Mix
 from eddy.studies.judge.sequences import workload
 from eddy.studies.nimblock.policies import make_player

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eddy.board.dram_map import hash_masks
-from eddy.board.profile import load_profile
+from eddy.board.port.dram_map import hash_masks
+from eddy.board.port.profile import load_profile
 from eddy.studies.hsm.cluster import Cluster
 from eddy.studies.hsm.machine import TICKS, ClusterModel, Kernel, MemoryModel
 from eddy.studies.hsm.rtl_data import MeasuredRuns, Mix, kept

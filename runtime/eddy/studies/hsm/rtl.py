@@ -19,7 +19,7 @@ from eddy_sim.dram import dram_parameters
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster
 
-from eddy.board.profile import Dram, load_profile
+from eddy.board.port.profile import Dram, load_profile
 from eddy.core.errors import EddyError
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.launch import array_of, extent

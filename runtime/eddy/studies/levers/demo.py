@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from eddy.board.model import ModelBoard
-from eddy.board.profile import Profile, load_profile
+from eddy.board.model.model import ModelBoard
+from eddy.board.port.profile import Profile, load_profile
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.residency import LIVE, every_fused_task, no_fused_task
-from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.jobs.messages import JobSpec
+from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
+from eddy.hypervisor.slots.residency import LIVE, every_fused_task, no_fused_task
 from eddy.packages.applications import load_application
 from eddy.policy.dispatch import POLICIES
 

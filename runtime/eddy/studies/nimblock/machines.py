@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddy.hypervisor.residency import Residency, forget_module, while_nothing_loads
+from eddy.hypervisor.slots.residency import Residency, forget_module, while_nothing_loads
 
 REUSING = Residency(may_give=while_nothing_loads)
 """A task that finds its module in a slot needs no load, as live; but it is given the slot only while the configuration

@@ -10,17 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from eddy.board import port
-from eddy.board.model import ModelBoard
+from eddy.board.model.model import ModelBoard
+from eddy.board.port import port
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
-from eddy.hypervisor import messages as m
-from eddy.hypervisor.job_records import record_of
-from eddy.hypervisor.job_views import Fits
-from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.slot import MachineSlot, Phase
-from eddy.hypervisor.translate import fits, item_name, to_input
-from eddy.hypervisor.virtual import Stalled, VirtualRun
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.job_records import record_of
+from eddy.hypervisor.jobs.job_views import Fits
+from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.translate import fits, item_name, to_input
+from eddy.hypervisor.machine.virtual import Stalled, VirtualRun
 from eddy.policy.dispatch.view import DispatchPolicy, Preempt
 from eddy.studies.nimblock.console import LAUNCH_S, PREEMPTION, RETIREMENT, Console, Contention, printed
 from eddy.studies.nimblock.machines import RELOADING

@@ -21,19 +21,19 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy.board.model import ModelBoard
-from eddy.board.port import BoardEvent, CoreReport, EventKind, Launch
-from eddy.board.profile import load_profile
+from eddy.board.model.model import ModelBoard
+from eddy.board.port.port import BoardEvent, CoreReport, EventKind, Launch
+from eddy.board.port.profile import load_profile
 from eddy.core.counters import CoreCounters
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.request import Buffer, KernelRequest
-from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
-from eddy.hypervisor.spread import cluster_kinds
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
+from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
+from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.price.view import Floats, PricePolicy

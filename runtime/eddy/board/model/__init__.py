@@ -1,0 +1,1 @@
+"""The board in virtual time: no RTL and no hardware, latencies as they are told. For tests, studies and forecasts."""

@@ -1,0 +1,2 @@
+"""The board through stock PYNQ calls, simulated or real: slots, swaps, runners of modules and clusters, memory,
+checks of what was there before."""

@@ -1,0 +1,141 @@
+"""What happens on a board as its time passes: items end, limits hold, faults close slots, and loads go on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+from collections.abc import Callable, Sequence
+
+from eddy.board.port.clock import Clock
+from eddy.board.port.events import EventLog
+from eddy.board.port.port import Cause, EventKind, Launch, SlotPhase
+from eddy.board.pynq.fabric import Fabric
+from eddy.board.pynq.loads import Loads
+from eddy.board.pynq.runner import Ended, SlotFailed, StartFailed
+from eddy.board.pynq.slot import BoardSlot
+from eddy.board.pynq.slot_steps import SlotSteps
+
+_log = logging.getLogger(__name__)
+
+
+class SlotService:
+    """Sees to the slots of a board whenever something rings, or a limit comes, and records what ended.
+
+    Args:
+        fabric: What rings.
+        clock: Board time.
+        slots: By index.
+        steps: Close slots, and note their phases.
+        loads: Loads and scrubs of slots.
+        events: Told of every item that ended.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        clock: Clock,
+        slots: Sequence[BoardSlot],
+        steps: SlotSteps,
+        loads: Loads,
+        events: EventLog,
+    ) -> None:
+        self._fabric, self._clock, self._slots = fabric, clock, slots
+        self._steps, self._loads, self._events = steps, loads, events
+
+    def let_pass(self, until_s: float) -> None:
+        """Let time pass until something happens or `until_s`, then deal with what happened."""
+        look_s = min((slot.look_s for slot in self._slots), default=float("inf"))
+        self._clock.wait(min(until_s, look_s), self._fabric.loop, self._fabric.bell)
+        self._fabric.bell.clear()
+        self._loads.service()
+        for index, slot in enumerate(self._slots):
+            try:
+                self._service(index, slot)
+            except Exception as error:
+                _log.exception("unforeseen error while seeing to slot %d", index)
+                self._give_up(index, slot, f"{type(error).__name__}: {error}")
+
+    def start(self, index: int, launch: Launch) -> None:
+        """Start an item in a slot that takes it; where its driver fails, the slot is closed."""
+        slot = self._slots[index]
+        runner = slot.runner
+        assert runner is not None
+        try:
+            runner.start(launch)
+        except StartFailed as failed:
+            self._give_up(index, slot, failed.detail)
+            raise failed.error from failed.__cause__
+        if runner.launches:
+            self._steps.move(slot, SlotPhase.RUNNING, image=slot.image)
+        else:  # it failed before it was started
+            self._safely(index, slot, lambda: None, SlotPhase.FAULTED)
+
+    def stop(self, index: int, item: str) -> None:
+        """Stop what a slot runs, or the one item; nothing where it does not run."""
+        slot = self._slots[index]
+        if slot.runner is not None:
+            self._safely(index, slot, functools.partial(slot.runner.stop, item), SlotPhase.EMPTY)
+
+    def _service(self, index: int, slot: BoardSlot) -> None:
+        fault, done, runner = slot.hardware.fault.take(), slot.done.take(), slot.runner
+        if runner is not None and runner.launches:
+            self._safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
+        elif runner is not None and fault:
+            self._on_idle_fault(slot)
+        if fault and slot.runner is not None:
+            slot.hardware.fault.arm()
+
+    def _safely(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
+        """Do something that may end items, and record which ended.
+
+        An item that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
+        """
+        runner = slot.runner
+        assert runner is not None
+        try:
+            what()
+        except SlotFailed as failed:
+            runner.give_up(failed.cause, failed.detail)
+            phase = SlotPhase.FAULTED
+        # The end is when it was noticed; closing the slot may take until the drain's bound.
+        at_s, ended = self._clock.now_s(), runner.take_ended()
+        if not ended:
+            return
+        try:
+            if not runner.launches and ended[-1].cause is not Cause.NONE:
+                self._steps.shut(slot, phase)
+            elif not runner.launches:
+                self._steps.move(slot, SlotPhase.IDLE, image=slot.image)
+        finally:
+            for end in ended:
+                self._record_end(index, end, at_s)
+
+    def _record_end(self, index: int, end: Ended, at_s: float) -> None:
+        kind = EventKind.ITEM_DONE if end.cause is Cause.NONE else EventKind.ITEM_FAILED
+        self._events.add(
+            kind,
+            index,
+            at_s=at_s,
+            started_s=end.started_s,
+            item=end.launch.item,
+            cause=end.cause,
+            detail=end.detail,
+            cores=end.cores,
+        )
+
+    def _give_up(self, index: int, slot: BoardSlot, detail: str) -> None:
+        """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
+        with contextlib.suppress(Exception):
+            if slot.runner is not None and slot.launches:
+                give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
+                self._safely(index, slot, give_up, SlotPhase.FAULTED)
+            elif slot.phase is SlotPhase.IDLE:
+                self._steps.shut(slot, SlotPhase.FAULTED)
+
+    def _on_idle_fault(self, slot: BoardSlot) -> None:
+        """Close a slot whose module misbehaved while it ran nothing."""
+        fault = slot.hardware.control.fault()
+        if fault.cause is not Cause.NONE:
+            self._steps.shut(slot, SlotPhase.FAULTED)
+            slot.idle_fault = fault

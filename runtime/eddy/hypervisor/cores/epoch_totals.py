@@ -1,0 +1,109 @@
+"""What each tenant did on each cluster since an epoch began."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.core.counters import CoreCounters
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.epoch_work import EpochWork
+from eddy.model.parallel_fraction import Activity
+from eddy.policy.price.view import ClusterView, Floats
+
+Accounts = Mapping[int, CoreAccount]
+"""By cluster's slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceMeasured:
+    """What a slice was measured to do.
+
+    Attributes:
+        slot, module: The cluster it ran on, and what that is.
+        groups: Work-groups it did.
+        took_s: Board seconds.
+        cores: Its tenant had on that cluster meanwhile, on average, this one included.
+        counters: What its core counted, if anything.
+        alone: Nothing else ran on the board meanwhile.
+    """
+
+    slot: int
+    module: str
+    groups: int
+    took_s: float
+    cores: float = 1.0
+    counters: CoreCounters | None = None
+    alone: bool = False
+
+
+class EpochTotals:
+    """Sums over one epoch; the next one starts from zero."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, dict[str, float]] = {}
+        """Core-seconds delivered when the epoch began, by cluster and tenant."""
+        self._under_way: dict[int, dict[str, float]] = {}
+        """The same, those of slices that ran then included."""
+        self._alone = EpochWork()
+        self._work_s: dict[str, float] = {}
+        self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
+
+    def begin(self, accounts: Accounts, tenants: Sequence[str], now_s: float) -> None:
+        """An epoch begins."""
+        self._before = {slot: dict(account.delivered_s) for slot, account in accounts.items()}
+        self._under_way = {
+            slot: {tenant: account.held_s(tenant, now_s) for tenant in tenants} for slot, account in accounts.items()
+        }
+        self._alone.clear()
+        self._work_s.clear()
+        self._counted.clear()
+
+    def ended(self, tenant: str, of: SliceMeasured, group_s: float | None, work_s: float) -> None:
+        """A slice of a tenant's kernel ended well.
+
+        Args:
+            tenant: Whose.
+            of: What it did.
+            group_s: Seconds one of its work-groups takes alone on all cores; None where that is not known.
+            work_s: Seconds that what it did takes on a base PE.
+        """
+        self._alone.ended(tenant, of.slot, of.groups, of.took_s, group_s)
+        self._work_s[tenant] = self._work_s.get(tenant, 0.0) + work_s
+        if of.counters is not None and any(of.counters.cycle_thread):
+            before = self._counted.get((tenant, of.slot), (0,) * len(of.counters.cycle_thread))
+            self._counted[tenant, of.slot] = tuple(map(operator.add, before, of.counters.cycle_thread))
+
+    def activity(self, tenant: str, slot: int) -> Activity | None:
+        """What was counted for a tenant on a cluster."""
+        lanes = self._counted.get((tenant, slot))
+        return None if lanes is None else Activity((lanes,))
+
+    def work_s(self, tenants: Iterable[str]) -> Floats:
+        """Seconds that what tenants did takes on a base PE, (n,)."""
+        return np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
+
+    def delivered_s(self, accounts: Accounts, tenants: Iterable[str], clusters: Iterable[ClusterView]) -> Floats:
+        """Core-seconds of slices that ended, (n, m)."""
+        slots = [cluster.slot for cluster in clusters]
+        return np.array([[self._had(accounts.get(slot), slot, tenant) for slot in slots] for tenant in tenants])
+
+    def alone_s(
+        self, accounts: Accounts, tenants: Iterable[str], clusters: Sequence[ClusterView], now_s: float
+    ) -> dict[tuple[str, int], float]:
+        """Seconds that what tenants did takes alone, by tenant and cluster, where that is known."""
+        found = {}
+        for slot in (cluster.slot for cluster in clusters):
+            account, before = accounts.get(slot), self._under_way.get(slot, {})
+            for tenant in tenants:
+                held_s = 0.0 if account is None else account.held_s(tenant, now_s) - before.get(tenant, 0.0)
+                found[tenant, slot] = self._alone.done_s(tenant, slot, held_s)
+        return {which: done_s for which, done_s in found.items() if done_s}
+
+    def _had(self, account: CoreAccount | None, slot: int, tenant: str) -> float:
+        if account is None:
+            return 0.0
+        return account.delivered_s.get(tenant, 0.0) - self._before.get(slot, {}).get(tenant, 0.0)

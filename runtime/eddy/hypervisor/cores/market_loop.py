@@ -1,0 +1,279 @@
+"""What price decides on a live board: an epoch's view, the policy's decision, and what came of it.
+
+An epoch begins after `epoch_s` of board time, or when a tenant comes or goes. What was delivered in the one before is
+added to the history with what had been promised; the policy sees it and shares the clusters out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eddy.hypervisor.cores.configurations import ConfigurationOffers, within_reach
+from eddy.hypervisor.cores.core_accounts import CoreAccount
+from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasured
+from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
+from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
+from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
+from eddy.hypervisor.cores.progress_watch import EARLY, ProgressWatch, TenantRunning
+from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
+from eddy.hypervisor.jobs.messages import Spread
+from eddy.hypervisor.jobs.slot import MachineSlot
+from eddy.policy.price.view import PricePolicy, PriceView
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSettings:
+    """How often, and how finely.
+
+    Attributes:
+        quantum_s: Board seconds a slice of a kernel should take.
+        epoch_s: Board seconds of an epoch.
+        configure_s: Board seconds between two looks at other configurations.
+    """
+
+    quantum_s: float = 1e-3
+    epoch_s: float = 50e-3
+    configure_s: float = 1.0
+
+
+class PriceLoop:
+    """The live side of a price policy.
+
+    Args:
+        policy: In force; may be exchanged (`switch`).
+        kinds: Clusters there are, by module, the preferred one first.
+        weight_of: What a tenant is entitled to, relative to the others.
+        settings: See there.
+        configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
+            image for a slot may be in it.
+        watch: Reads what is counted of each tenant, for policies that go by progress.
+        least_of: Normalised progress a tenant was promised; 0 for none.
+    """
+
+    def __init__(
+        self,
+        policy: PricePolicy,
+        kinds: Mapping[str, ClusterKind],
+        weight_of: Callable[[str], float] = lambda _: 1.0,
+        settings: PriceSettings | None = None,
+        configurations: Mapping[str, Mapping[int, str]] | None = None,
+        watch: ProgressWatch | None = None,
+        least_of: Callable[[str], float] = lambda _: 0.0,
+    ) -> None:
+        self.kinds, self.weight_of, self.least_of = kinds, weight_of, least_of
+        self.settings, self.watch = settings or PriceSettings(), watch or ProgressWatch()
+        self.decider = GuardedPolicy(policy)
+        self.accounts: dict[int, CoreAccount] = {}
+        self.estimates = TenantEstimates(self.kinds)
+        self.offers = ConfigurationOffers(self.kinds, configurations or {}, self.estimates, self.settings.configure_s)
+        self.weights: dict[str, float] = {}
+        self.history = EpochHistory()
+        self.now: Epoch | None = None
+        self.next_s = 0.0
+        self.life = 0
+        """How often the hypervisor has recovered: tells its slices from those of earlier lives."""
+        self._lags: dict[int, Mapping[str, float]] = {}
+        """What was owed on each cluster when the machine began."""
+        self._absent_s: dict[str, float] = {}
+        self._inputs = PredictorInputs(self.watch)
+        self._prices: dict[int, float] = {}
+        self._totals = EpochTotals()
+        self._number = 0
+
+    def attach(self, accounts: dict[int, CoreAccount]) -> None:
+        """The machine begins: nothing runs. What tenants owe and are owed stays."""
+        self._lags.update(self.lags())
+        for slot, account in accounts.items():
+            account.lags = dict(self._lags.get(slot, {}))
+        self.accounts, self.now, self._absent_s, self.next_s = accounts, None, {}, 0.0
+        self.watch.forget()
+
+    def switch(self, policy: PricePolicy) -> None:
+        """Another policy, from the next epoch on, which is due at once; other threads ask the engine's intake."""
+        self.decider.switch(policy)
+        self.next_s = 0.0
+
+    @property
+    def policy_name(self) -> str:
+        """Of the policy in force."""
+        return self.decider.policy.name
+
+    def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
+        """The epoch that lasts, and those that ended, oldest first; from any thread."""
+        return self.now, self.history.ended()
+
+    def lags(self) -> dict[int, Mapping[str, float]]:
+        """Core-seconds each tenant is due less those it had, by cluster."""
+        return {slot: dict(account.lags) for slot, account in self.accounts.items()}
+
+    def restore(self, epochs: Iterable[str], lags: Mapping[int, Mapping[str, float]]) -> None:
+        """Go on after the epochs an earlier life wrote (`EpochHistory.write`), oldest first, and what was owed."""
+        self._number = max(self._number, self.history.restore(epochs))
+        self._lags.update(lags)
+
+    # What happens -------------------------------------------------------------------------------------------------
+
+    def arrived(self, tenant: str, spread: Spread, now_s: float) -> None:
+        """A tenant submitted a kernel."""
+        self.estimates.arrived(tenant, spread)
+
+    def measured(self, tenant: str, spread: Spread, of: SliceMeasured) -> None:
+        """A slice of a tenant's kernel ended well."""
+        self.estimates.measured(spread, of, self.settings.quantum_s)
+        alone_s, work_s = self.estimates.alone_s(spread, of.module), self.estimates.work_s(spread, of)
+        self._totals.ended(tenant, of, alone_s, work_s)
+
+    def part(self, tenant: str) -> float:
+        """Of all weights of the epoch that lasts, a tenant's, 0 to 1; 0 of one that is not in it."""
+        return self.weights.get(tenant, 0.0) / (sum(self.weights.values()) or 1.0)
+
+    def price(self, slot: int) -> float:
+        """Of a PE of a cluster in the epoch that lasts; 0 under policies without prices."""
+        return self._prices.get(slot, 0.0)
+
+    def refresh(
+        self,
+        now_s: float,
+        slots: Iterable[MachineSlot],
+        fits: Mapping[str, Mapping[int, str]],
+        tenants: Collection[str],
+        waiting: Callable[[], Mapping[str, float]] = dict,
+        running: Callable[[], Mapping[str, TenantRunning]] = dict,
+        reach: Callable[[], Mapping[str, frozenset[int]]] = dict,
+    ) -> None:
+        """Begin an epoch, where one is due: its time has come, or a tenant came or has been away for an epoch.
+
+        Args:
+            now_s: Board time.
+            slots: Of the `gpu` pool.
+            fits: Module to slot to image.
+            tenants: Those with work.
+            waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
+            running: Gives what each tenant has running; asked where progress is measured.
+            reach: Gives slots a tenant's kernels can run on; any, of tenants that are not named. Asked where an epoch
+                begins: shares are of what is reached, and what a tenant does not reach goes to the others.
+        """
+        if not tenants:
+            self._end(now_s)
+            self.now = None
+            self.watch.forget()
+            return
+        known = set(self.now.view.tenants) if self.now is not None else set()
+        present = self._present(known, tenants, now_s)
+        held = tuple(slot for slot in slots if slot.index in self.accounts)
+        self.offers.begin(held, fits)
+        changed = set(present) != known or self._clusters_changed(held, fits)
+        changed = self._kernels_changed(running, now_s) or changed
+        if not (changed or now_s >= self.next_s):
+            return
+        self._end(now_s)
+        waiting_s, reached = waiting(), reach()
+        self.weights = {tenant: self.weight_of(tenant) for tenant in present}
+        view = self._view(now_s, present, held, fits, waiting_s, reached)
+        if view is None:  # no cluster is left to share
+            self.now = None
+            self.watch.forget()
+            return
+        self._begin(view)
+
+    @property
+    def wake_s(self) -> float | None:
+        """Board time at which the next epoch is due; None while nobody has work."""
+        return self.next_s if self.now is not None else None
+
+    # An epoch -----------------------------------------------------------------------------------------------------
+
+    def _present(self, known: set[str], tenants: Collection[str], now_s: float) -> list[str]:
+        """Tenants of the epoch: those with work, and of those it had before the ones away for less than an epoch."""
+        for tenant in tenants:
+            self._absent_s.pop(tenant, None)
+        for tenant in known.difference(tenants):
+            self._absent_s.setdefault(tenant, now_s + self.settings.epoch_s)
+        gone = {tenant for tenant, at_s in self._absent_s.items() if at_s <= now_s}
+        return sorted((known | set(tenants)) - gone)
+
+    def _begin(self, view: PriceView) -> None:
+        """Have the policy decide, and put in force what it says."""
+        name, decision = self.decider.decide(view)
+        clusters = view.present.clusters
+        slots = [cluster.slot for cluster in clusters]
+        self._prices = dict(zip(slots, map(float, decision.prices), strict=True))
+        for column, slot in enumerate(slots):
+            shares = zip(view.tenants, decision.shares[:, column], strict=True)
+            self.accounts[slot].shares = {tenant: float(share) for tenant, share in shares if share > 0}
+        if decision.configuration:
+            chosen = next(c for c in view.alternatives if c.name == decision.configuration)
+            self.offers.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
+        nothing, work = np.zeros(view.present.throughput.shape), np.zeros(len(view.tenants))
+        sure = np.array([[self.estimates.sure(t, c.module) for c in clusters] for t in view.tenants], np.float64)
+        kept = replace(view, memory=None)
+        self.now = Epoch(self._number, view.now_s, None, name, kept, decision, sure, nothing, work)
+        self._totals.begin(self.accounts, view.tenants, view.now_s)
+        self._number += 1
+        self.next_s = view.now_s + self.settings.epoch_s
+        self.watch.begin(slots)
+
+    def _view(
+        self,
+        now_s: float,
+        tenants: list[str],
+        slots: tuple[MachineSlot, ...],
+        fits: Mapping[str, Mapping[int, str]],
+        waiting_s: Mapping[str, float],
+        reach: Mapping[str, frozenset[int]],
+    ) -> PriceView | None:
+        """What the policy is shown; None where there is no cluster. Arguments as `refresh` has them."""
+        modules = {slot.index: module for slot in slots if (module := self.offers.module_of(slot, fits))}
+        whole = self.offers.configuration(tenants, modules)
+        clusters = whole.clusters
+        if not clusters:
+            return None
+        return PriceView(
+            now_s=now_s,
+            epoch=self._number,
+            tenants=tuple(tenants),
+            weights=np.array([self.weights[tenant] for tenant in tenants]),
+            present=within_reach(whole, tenants, reach),
+            waiting_s=np.array([waiting_s.get(tenant, 0.0) for tenant in tenants]),
+            delivered_s=self.history.delivered_last(tenants, clusters),
+            counters=tuple(tuple(self._totals.activity(t, c.slot) for c in clusters) for t in tenants),
+            alternatives=self.offers.alternatives(now_s, tenants, slots, modules, fits),
+            memory=self.decider.memory,
+            whole=whole,
+            **self._inputs.of_view(self.history.last, tenants, clusters),
+        )
+
+    def _end(self, now_s: float) -> None:
+        """Close the epoch that lasts: what was delivered in it is history."""
+        epoch = self.now
+        if epoch is None or now_s <= epoch.at_s:
+            return
+        clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
+        had = self._totals.delivered_s(self.accounts, tenants, clusters)
+        work = self._totals.work_s(tenants)
+        found = self._inputs.ended(tenants, clusters, self._totals.alone_s(self.accounts, tenants, clusters, now_s))
+        ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
+        if found is not None:
+            ended = replace(
+                ended, progress=found.progress, traffic_bytes=found.traffic_bytes, progress_measured=found.measured
+            )
+        self.history.add(ended)
+
+    def _kernels_changed(self, running: Callable[[], Mapping[str, TenantRunning]], now_s: float) -> bool:
+        """Whether other kernels run than when the epoch began, and it has lasted long enough to end for that."""
+        self._inputs.look(running)
+        if self.now is None or now_s < self.now.at_s + EARLY * self.settings.epoch_s:
+            return False
+        return self._inputs.differ_from(self.now.view)
+
+    def _clusters_changed(self, slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]) -> bool:
+        if self.now is None:
+            return True
+        known = {cluster.slot: cluster.module for cluster in self.now.view.present.clusters}
+        return known != {slot.index: m for slot in slots if (m := self.offers.module_of(slot, fits))}
+
+
+__all__ = ["ClusterKind", "PriceLoop", "PriceSettings"]

@@ -1,0 +1,306 @@
+"""The engine carries out the machine's commands on a board and a store, in blocking steps.
+
+The order within a step makes crashes harmless:
+
+1. The events are read, but not acknowledged, and the machine processes them.
+2. All changes are committed in one transaction: records, event log, results, the contents of each slot, and the number
+   of the last event.
+3. The commands are carried out on the board. Reading the outputs of a finished item is such a command; another thread
+   brings them to the disk (see `keeping`), and the step that counts the item commits the rows that name them.
+4. The next wait acknowledges the events.
+
+So after a crash before the commit, the events come again, and nothing has happened. After a crash after the commit,
+recovery sees on the board which commands are missing, and the policies decide again (see `recovery`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from eddy.board.port.port import BoardDescription, BoardEvent, BoardPort
+from eddy.collecting import put_off
+from eddy.core.applications import Application
+from eddy.core.records import SlotStatus
+from eddy.core.slots import Pool
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.engine.board_events import BoardEvents
+from eddy.hypervisor.engine.commands import Commands
+from eddy.hypervisor.engine.keeping import Keeping, Spawn, at_once
+from eddy.hypervisor.engine.lag_keeper import LagKeeper
+from eddy.hypervisor.engine.recovery import Recovered, recover
+from eddy.hypervisor.engine.status import slot_statuses
+from eddy.hypervisor.engine.step_commits import StepCommits
+from eddy.hypervisor.engine.time_accounts import TimeAccounts
+from eddy.hypervisor.forecast.keeper import EstimateKeeper
+from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.application_jobs import ApplicationJobs
+from eddy.hypervisor.intake.array_bounds import ArrayBounds
+from eddy.hypervisor.intake.dependencies import Dependencies
+from eddy.hypervisor.intake.holding import Holding
+from eddy.hypervisor.intake.intake import Intake
+from eddy.hypervisor.intake.kernel_jobs import KernelJobs, WholeClusters
+from eddy.hypervisor.intake.kernels import KernelPlanner
+from eddy.hypervisor.intake.overdue import OverdueJobs
+from eddy.hypervisor.intake.preparing import Preparing
+from eddy.hypervisor.intake.spread import CoreByCore
+from eddy.hypervisor.intake.standing import Admitted
+from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.buffers import JobBuffers
+from eddy.hypervisor.jobs.work import JobKind
+from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
+from eddy.packages.checks import Standing, never
+from eddy.packages.modules import ModuleManifest
+from eddy.policy.dispatch.fcfs import FirstComeFirstServed
+from eddy.policy.dispatch.undecided import Undecided
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.store import Store
+
+FOREVER = float("inf")
+
+
+class Engine:
+    """One board's jobs. It belongs to one thread; other threads put into its `intake` what they want of it.
+
+    Args:
+        board: The board.
+        policy: Who gets which slot.
+        store: What survives a crash.
+        applications: By name.
+        modules: Manifests by name.
+        constants: What packages ship for constant buffers, by (application, buffer).
+        kernels: Compiles kernel jobs.
+        gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
+        kinds: Further kinds of jobs, asked for what they take before applications and kernels.
+        spawn: Who waits for the disk; whoever calls `step` by default.
+        awaken: Called, from the thread of `spawn`, when there is something to do again.
+        price: Shares the cores of GPU clusters between tenants, instead of `gpu_policy`.
+        allow_unchecked: Whether jobs are given modules whose build has no check on record; their records say so then.
+        memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
+        pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
+        standing: Reads the record of a module's check again; nothing is read by default.
+    """
+
+    def __init__(
+        self,
+        board: BoardPort,
+        policy: DispatchPolicy,
+        store: Store,
+        applications: Mapping[str, Application],
+        modules: Mapping[str, ModuleManifest],
+        constants: Mapping[tuple[str, str], bytes] | None = None,
+        kernels: KernelPlanner | None = None,
+        gpu_policy: DispatchPolicy | None = None,
+        kinds: Sequence[JobKind] = (),
+        spawn: Spawn = at_once,
+        awaken: Callable[[], None] = lambda: None,
+        price: PriceLoop | None = None,
+        allow_unchecked: bool = False,
+        memory_part: float = MOST_PART,
+        pooled: bool = False,
+        standing: Standing = never,
+    ) -> None:
+        self.board, self.store, self.price = board, store, price
+        self._admitted = Admitted(standing, allow_unchecked)
+        self.tenant_memory = TenantMemory(
+            memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
+        )
+        lags = LagKeeper(store, store.tenants.is_removed)
+        if price is not None:
+            price.restore(store.epochs.all(), lags.kept())
+        by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
+        policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
+        self.admission = admission = Admission(applications, modules, constants or {})
+        planner = kernels or KernelPlanner(modules)
+        plans = WholeClusters(planner) if price is None else CoreByCore(planner)
+        compiled = KernelJobs(planner, plans, admission, modules)
+        priced = None if price is None else price.decider.policy
+        self.intake = Intake(
+            store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced, self.tenant_memory
+        )
+        self.buffers = JobBuffers(board)
+        self.events = BoardEvents(board)
+        self.status: tuple[SlotStatus, ...] = ()
+        self._computes = True
+        self.description: BoardDescription
+        self.machine: Machine
+        self.preparing = Preparing(board)
+        dependencies = Dependencies(store.jobs, store.numbers, self.preparing.doing)
+        self.estimates = EstimateKeeper(store)
+        self.accounts = TimeAccounts(store.usage, store.epochs, self.estimates, price, lags)
+        self.keeping = Keeping(store, spawn, awaken)
+        """Outputs read from the board, on their way to the disk."""
+        self.commits = StepCommits(store, self.intake, self.buffers, self.keeping)
+        bounds = ArrayBounds(store.numbers, self.preparing.doing)
+        self._holding = Holding(self.preparing, dependencies, bounds, self.commits.note, self.commits.told.add)
+        self._overdue = OverdueJobs()
+        self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
+
+    def start(self) -> None:
+        """Recover what the store and the board hold; also after the board was lost.
+
+        Raises:
+            BoardUnreachable: The board is still away.
+        """
+        intake = self.intake
+        intake.clear()
+        self._holding.clear()
+        self._overdue.clear()
+        self.keeping.clear()
+        self.commits.clear()
+        description, images = self.board.describe(), self.board.images()
+        if self.price is not None:
+            self.price.watch.read = self.board.sharing
+            if intake.price is not None:  # what was asked for last may have been in the inbox
+                self.price.switch(intake.price)
+        images = self._admitted.begin(description, images, intake.kinds)
+        self.tenant_memory.arena = description.arena_bytes
+        with put_off():
+            found = recover(
+                self.board,
+                images,
+                self.store,
+                intake.policies,
+                intake.kinds,
+                self.buffers,
+                self.price,
+                lambda: self.tenant_memory.most,
+            )
+            self._go_on(description, found)
+
+    def _go_on(self, description: BoardDescription, found: Recovered) -> None:
+        """Hold what was recovered, and decide for the first time."""
+        intake = self.intake
+        self.description, self.machine = description, found.machine
+        self.estimates.start(found.machine)
+        self._computes = description.computes
+        self.events.resume(found.clock)
+        drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
+        intake.recovered(found.known, found.work, drained)
+        self._holding.resume(job.spec for job in self.machine.jobs.values())
+        for number in self.machine.jobs:
+            self._overdue.watch(number)
+        arriving = [message.job for message in found.inputs if isinstance(message, m.Arrive)]
+        for spec in [*(job.spec for job in self.machine.jobs.values()), *arriving]:
+            self.store.jobs.tally.expect(spec.id, spec.expected_slot_s)
+        self._run(self._let_in(found.inputs))
+
+    @property
+    def now_s(self) -> float:
+        """Board time as last seen; it goes on where the board restarted."""
+        return self.events.now_s
+
+    @property
+    def slots(self) -> Collection[int]:
+        """Slots that jobs are given."""
+        return self.machine.slots
+
+    @property
+    def computes(self) -> bool:
+        """Whether the board computes what it is asked for; True before the first `start`."""
+        return self._computes
+
+    def probe(self) -> None:
+        """See whether the board answers, and how it stands with what jobs wait for; no board time passes.
+
+        Raises:
+            BoardUnreachable: It does not.
+        """
+        self.board.now_s()
+        self._holding.look()
+        self.account()
+
+    def account(self) -> None:
+        """Write down whose the slots' time was, up to now."""
+        self.accounts.write(self.now_s, self.machine.slots.values())
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing will happen before a request comes: board time stands still then."""
+        return not (self._pending or self.machine.busy or self._wake_s() < FOREVER)
+
+    @property
+    def _pending(self) -> bool:
+        """Whether there is something to do at once."""
+        return bool(self.intake.pending or self._admitted.pending or self._holding.pending or self.keeping.ready)
+
+    @property
+    def stalled(self) -> tuple[int, ...]:
+        """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
+        return tuple(self.machine.jobs) if self.idle and not self.keeping.busy else ()
+
+    def _wake_s(self) -> float:
+        """Board time at which there is something to do, come what may; while the machine has no job, its time may stand
+        still."""
+        wake_s = FOREVER if self.machine.wake_s is None else self.machine.wake_s
+        return min(wake_s, self._holding.next_s) if self.machine.jobs else FOREVER
+
+    def step(self, quantum_s: float = FOREVER) -> bool:
+        """Wait for the next event, at most `quantum_s` board seconds, and deal with what happened.
+
+        Returns:
+            Whether anything did.
+
+        Raises:
+            BoardUnreachable, BoardRestarted: Call `start` again.
+            StorageFailed: Something cannot be kept; call `start` again.
+        """
+        self._holding.look()
+        until_s = min(self.now_s + quantum_s, self._wake_s())
+        events = self.events.wait(until_s, self._pending, self.machine.busy)
+        inputs = self._inputs(events)
+        self.buffers.sweep()
+        if inputs or events:
+            self._run(inputs)
+        if self.accounts.due:
+            self.account()
+        return bool(inputs)
+
+    def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
+        inputs = [*self.events.inputs(events, self.machine, self.intake.work)]
+        came = [*self.intake.take()]
+        inputs += [*self._admitted.take(), *self._let_in(came)]  # a job comes after the modules let in for it
+        inputs += self._holding.late(self.now_s)
+        inputs += self._overdue.late(self.machine.jobs)
+        inputs += self.commits.take_kept(self.machine.jobs)
+        if not inputs and self._wake_s() <= self.now_s:
+            inputs.append(m.Wake())
+        return inputs
+
+    def _let_in(self, messages: Iterable[m.Input]) -> list[m.Input]:
+        """What the machine is told now of what came."""
+        let_in = self._holding.let_in(messages, self.machine.jobs, self.now_s)
+        for message in let_in:
+            if isinstance(message, m.Arrive):
+                self._overdue.watch(message.job.id)
+        return let_in
+
+    def _run(self, inputs: list[m.Input]) -> None:
+        """Step the machine until nothing comes of it at once; a load, which may block, comes last of all."""
+        inputs, load = self._step(inputs)
+        while inputs or load is not None:
+            if not inputs and load is not None:
+                inputs, load = self._commands.carry_out(load, self.machine, self.now_s, self.events.offset_s), None
+                continue
+            self.events.read_time()
+            inputs, more = self._step(inputs)
+            load = load or more
+        self.status = slot_statuses(self.description, self.machine)
+
+    def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
+        """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
+        outcome = self.machine.step(self.now_s, inputs)
+        self.commits.commit(outcome, self.machine, self.events)
+        for number in outcome.ended:
+            self._holding.ended(number, self.machine.job(number).state, self.now_s)
+            self.intake.work.pop(number, None)
+            self.keeping.forget(number, self.commits.take_uncounted(number))
+        self.estimates.happened(outcome.log, self.machine)
+        answers: list[m.Input] = []
+        load: m.Load | None = None
+        for command in outcome.commands:
+            if isinstance(command, m.Load):
+                load = command
+            else:
+                answers += self._commands.carry_out(command, self.machine, self.now_s, self.events.offset_s)
+        return [*answers, *self.commits.take_kept(self.machine.jobs)], load

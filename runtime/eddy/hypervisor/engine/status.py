@@ -1,0 +1,50 @@
+"""What the slots do, for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from eddy.board.port.port import BoardDescription
+from eddy.core.records import SlotStatus
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.machine import Machine
+
+
+def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
+    """What every slot does, for people; slots nobody decides about are named only."""
+    found = []
+    for slot in description.slots:
+        known = machine.slots.get(slot.index)
+        if known is None:
+            found.append(SlotStatus(slot.index, slot.pool.value, slot.region))
+            continue
+        free = "faulted" if known.faulted else "idle" if known.module else "empty"
+        phase = {Phase.FREE: free, Phase.HELD: "waiting"}.get(known.phase, known.phase.value)
+        found.append(
+            SlotStatus(
+                slot=slot.index,
+                pool=slot.pool.value,
+                region=slot.region,
+                module=known.module,
+                tenant=known.tenant,
+                job=known.job,
+                task=known.task,
+                item=known.item,
+                phase=phase,
+                since_s=known.since_s,
+            )
+        )
+    return tuple(found)
+
+
+def while_away(statuses: Iterable[SlotStatus], now_s: float) -> tuple[SlotStatus, ...]:
+    """The slots of a board that does not answer: nobody knows what they do."""
+    return tuple(
+        SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=now_s) for status in statuses
+    )
+
+
+def with_drained(statuses: Iterable[SlotStatus], drained: Mapping[int, str]) -> tuple[SlotStatus, ...]:
+    """The same, each with why it is drained, or is to be in the next step."""
+    return tuple(dataclasses.replace(each, drained=drained.get(each.slot, "")) for each in statuses)

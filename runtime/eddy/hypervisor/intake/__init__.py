@@ -1,0 +1,2 @@
+"""From a request to a job that is admitted and prepared: quotas, deadlines, dependencies, compilations, the queue of
+submissions. Called by the engine and the servers."""

@@ -1,0 +1,2 @@
+"""What a job is, as values: its graph, plan, items, times, buffers, records. They know of no machine; all other rooms
+may use them."""

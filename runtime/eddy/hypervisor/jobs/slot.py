@@ -1,0 +1,152 @@
+"""One slot inside the state machine."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddy.hypervisor.jobs.metering import NOBODY, SlotMeter
+from eddy.policy.dispatch.view import SlotView
+
+MAX_REST_S = 60.0
+"""Longest time a slot whose loads fail is left alone: a repaired slot is back within a minute."""
+
+
+class Phase(str, enum.Enum):
+    """What a slot does, as the hypervisor sees it."""
+
+    FREE = "free"
+    """No job holds it; a module may be resident."""
+    LOADING = "loading"
+    HELD = "held"
+    """Loaded for a task that waits for its next item."""
+    RUNNING = "running"
+
+
+@dataclass(slots=True)
+class MachineSlot:
+    """A slot and who has it.
+
+    Attributes:
+        index: Position on the board.
+        load_s: What a load takes: the board's figure at first, the last one measured later.
+        module: What is resident or being loaded, "" where nothing may be trusted.
+        tenant: Whom it serves or served last.
+        phase: See `Phase`.
+        job: Job that holds it. None while `LOADING`: a load that nobody waits for any more.
+        task: Task of that job.
+        item: Item that runs.
+        leaving: It is taken from its job at the next boundary.
+        stopping: A `StopItem` is out; what it holds is not trusted afterwards.
+        faulted: It was closed after a fault; for people, a load mends it.
+        failed_loads: How many loads failed in a row.
+        rests_until_s: Not offered before: a slot whose loads fail is left alone for longer each time, and jobs go on
+            in the others.
+        since_s: Board time of the last change of phase.
+        scrubbing: What it is `LOADING` for is no load: its module is being scrubbed for another tenant.
+        near_load_s: What a load takes of an image that lies in the board's memory.
+        near: Modules whose image for it does.
+        coming: Modules whose image for it is being read because it is needed.
+        was_near: Whether the image of the load under way did.
+        scrubs: What is resident may serve another tenant without a load.
+        drained: Why nothing new is placed here, for people; "" where it is.
+        meter: Whose its time is.
+    """
+
+    index: int
+    load_s: float
+    module: str = ""
+    tenant: str = ""
+    phase: Phase = Phase.FREE
+    job: int | None = None
+    task: int | None = None
+    item: int | None = None
+    leaving: bool = False
+    stopping: bool = False
+    faulted: bool = False
+    failed_loads: int = 0
+    rests_until_s: float = 0.0
+    since_s: float = 0.0
+    scrubbing: bool = False
+    scrubs: bool = False
+    drained: str = ""
+    near_load_s: float = 0.0
+    near: frozenset[str] = frozenset()
+    coming: frozenset[str] = frozenset()
+    was_near: bool = False
+    meter: SlotMeter = field(default_factory=SlotMeter)
+    cached: SlotView | None = None
+
+    def enter(self, phase: Phase, at_s: float) -> None:
+        """Change the phase."""
+        self.meter.hold(NOBODY if phase is Phase.FREE or self.job is None else self.tenant, at_s)
+        self.phase, self.since_s, self.cached = phase, at_s, None
+
+    def let_go(self, at_s: float) -> None:
+        """Nobody holds it any more; what is resident stays."""
+        self.job = self.task = self.item = None
+        self.leaving = self.stopping = False
+        self.enter(Phase.FREE, at_s)
+
+    def forget_module(self) -> None:
+        """What is inside must be loaded again before it serves."""
+        self.module = self.tenant = ""
+        self.scrubs = False
+        self.cached = None
+
+    def loaded(self, took_s: float) -> None:
+        """A load ended well: what the next one of its kind takes."""
+        if not self.was_near:
+            self.load_s = took_s
+        elif not self.near_load_s or took_s < self.near_load_s:
+            # What was longer had to wait for the end of a read.
+            self.near_load_s = took_s
+
+    def rest(self, at_s: float) -> None:
+        """A load failed: leave the slot alone for as long as one takes, and twice as long each further time."""
+        pause_s = min(self.load_s * 2.0**self.failed_loads, MAX_REST_S)
+        self.failed_loads += 1
+        self.rests_until_s = at_s + pause_s
+
+    def offered(self, now_s: float) -> bool:
+        """Whether policies are shown it: not while it rests, nor once it is drained and free."""
+        return self.rests_until_s <= now_s and not (self.drained and self.phase is Phase.FREE)
+
+    def view(self) -> SlotView:
+        """What a policy sees."""
+        if self.cached is None:
+            self.cached = SlotView(
+                index=self.index,
+                module=self.module,
+                tenant=self.tenant,
+                job=self.job,
+                task=self.task,
+                loading=self.phase is Phase.LOADING,
+                running=self.phase is Phase.RUNNING,
+                load_s=self.load_s,
+                scrubs=self.scrubs,
+                near=self.near,
+                coming=self.coming,
+                near_load_s=self.near_load_s or self.load_s,
+            )
+        return self.cached
+
+    @property
+    def holder(self) -> str:
+        """The tenant whose its time is; "" for nobody."""
+        return NOBODY if self.phase is Phase.FREE or self.job is None else self.tenant
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a restarted hypervisor needs; plain JSON."""
+        return {
+            "module": self.module,
+            "tenant": self.tenant,
+            "phase": self.phase.value,
+            "job": self.job,
+            "task": self.task,
+            "item": self.item,
+            "leaving": self.leaving,
+            "scrubbing": self.scrubbing,
+            "since_s": self.since_s,
+        }

@@ -1,0 +1,113 @@
+"""What ends of items and slices do to slots and jobs, and when an item counts as done."""
+
+from __future__ import annotations
+
+from eddy.board.port.port import Cause
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEventKind
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.messages import Collect, Collected, ItemEnded, SliceEnded
+from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.machine.draining import Draining
+from eddy.hypervisor.slots.machine_state import MachineState
+from eddy.policy.dispatch.view import Observation
+
+
+class ItemReports:
+    """Takes in that items ended and that their outputs are stored.
+
+    Args:
+        state: Where.
+        draining: Told of every item; quarantines slots that keep failing.
+    """
+
+    def __init__(self, state: MachineState, draining: Draining) -> None:
+        self.state, self.draining = state, draining
+
+    def ended(self, message: ItemEnded) -> None:
+        """An item ended in its slot."""
+        slot = self.state.slots.get(message.slot)
+        if slot is None or slot.phase is not Phase.RUNNING or slot.job is None or slot.task is None:
+            return
+        job, task, item = self.state.jobs[slot.job], slot.task, slot.item
+        good = message.cause is Cause.NONE
+        job.running -= 1
+        job.held += 1
+        job.count(message.cores)
+        what = JobEventKind.ITEM_DONE if good else JobEventKind.ITEM_FAILED
+        detail = "" if good else f"{message.cause.value} {message.detail}".strip()
+        self.state.log(job, slot, message.at_s, what, item=item, started_s=message.started_s, detail=detail)
+        slot.item = None
+        slot.enter(Phase.HELD, message.at_s)
+        module = slot.module
+        if slot.stopping or not good:
+            slot.forget_module()
+            slot.faulted = not good and message.cause is not Cause.STOPPED
+        if good:
+            self._count(job, task, message)
+        if job.ending is not None:
+            self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+            self.state.settle(job, message.at_s)
+        elif not good:
+            job.failed_task, job.failed_item = task, item
+            where = f"task {self.state.task_name(job, task)}, item {item}, slot {slot.index}"
+            self.state.end(
+                job, JobState.FAILED, message.at_s, message.cause.value, f"{where}: {message.detail}".rstrip(": ")
+            )
+        elif job.items.is_done(task):
+            self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+            if job.items.all_finished:
+                self.state.show_again(job)
+                self.state.settle(job, message.at_s)
+        elif slot.leaving:
+            self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
+        self.draining.item_ended(slot, module, message.cause)
+
+    def slice_ended(self, message: SliceEnded) -> None:
+        """A slice ended on its core; with the last one, the kernel."""
+        ran_on = self.state.slots.get(message.slot)
+        if ran_on is not None and not message.bounced:
+            self.draining.item_ended(ran_on, ran_on.module, message.cause)
+        job = self.state.clusters.ended(message) if self.state.clusters is not None else None
+        if job is None:
+            return
+        slot, done = self.state.slots[message.slot], JobEventKind.ITEM_DONE
+        self.state.log(job, slot, message.at_s, done, item=0, started_s=job.started_s)
+        for item in job.finish_item(0):
+            self.finished(job, item, message.at_s)
+        self.state.show_again(job)
+        self.state.settle(job, message.at_s)
+
+    def collected(self, message: Collected) -> None:
+        """The outputs of an item are stored."""
+        job = self.state.jobs.get(message.job)
+        if job is not None and message.item == job.items.committed < job.items.finished:
+            # While other items run, the log of the job has gone on; when all are finished, nothing of it did since.
+            at_s = message.at_s if job.items.all_finished else self.state.now_s
+            self._stored(job, message.item, at_s)
+            self.state.settle(job, at_s)
+
+    def _count(self, job: Job, task: int, message: ItemEnded) -> None:
+        """Book an item of a task."""
+        application = job.spec.application
+        graph, took_s = application.tasks[task], message.at_s - message.started_s
+        seen = Observation(graph.module, took_s, application.label, task, graph.estimate_s)
+        self.state.pools[job.spec.pool].observations.append(seen)
+        self.state.show_again(job)
+        for item in job.finish_item(task):
+            self.finished(job, item, message.at_s)
+        self.state.changed(job)
+
+    def finished(self, job: Job, item: int, at_s: float) -> None:
+        """Every task is done with an item: it counts, or its outputs are to be stored first."""
+        if job.spec.leaves_outputs(item):
+            self.state.out.commands.append(Collect(job.spec.id, item))
+        else:
+            self._stored(job, item, at_s)
+
+    def _stored(self, job: Job, item: int, at_s: float) -> None:
+        """An item counts as done."""
+        job.items.committed = item + 1
+        self.state.out.stored.add((job.spec.id, item))
+        self.state.note(job, at_s, JobEventKind.RESULT, item=item)
+        self.state.changed(job)

@@ -1,0 +1,187 @@
+"""The hypervisor's state machine: events in, commands out, and nothing else.
+
+It uses no board, no store and no clock. `step` gets the time and what happened, updates the state, launches every item
+that may start, asks the policies, and returns the commands to carry out. So the same machine runs jobs on a real board,
+on simulated RTL, and in virtual time. It is deterministic: the same inputs give the same trace.
+
+Guarantees, whatever the policy decides:
+
+- one load at a time, over all pools; no two tasks in a slot; every job in slots of its own pool;
+- an item of a task starts after every predecessor's same item (in bulk mode, after all their items), items in order;
+- a slot is taken from a job only between items, and a finished item stays finished;
+- a module that served one tenant is loaded again before it serves another, or scrubbed if that is verified to clear it;
+- a job that ends releases its slots first and its memory last;
+- slots go to tenants by weight before the policy ranks their jobs (see `fair_share`);
+- jobs that wait for memory get it tenant by tenant, of each in order of arrival, so none starves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from eddy.core.slots import Pool
+from eddy.hypervisor.clusters.clusters import SharedClusters
+from eddy.hypervisor.cores.market_loop import PriceLoop
+from eddy.hypervisor.jobs.application_graph import Graph
+from eddy.hypervisor.jobs.job import Job
+from eddy.hypervisor.jobs.job_views import Fits
+from eddy.hypervisor.jobs.messages import (
+    Allocate,
+    Collect,
+    Collected,
+    Fetch,
+    Free,
+    Input,
+    ItemEnded,
+    JobSpec,
+    LaunchItem,
+    LaunchSlice,
+    Load,
+    ReadAhead,
+    ScrubSlot,
+    SliceEnded,
+    StepResult,
+    StopItem,
+)
+from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.decisions import Decisions
+from eddy.hypervisor.machine.reports import Reports
+from eddy.hypervisor.slots.machine_state import MachineState
+from eddy.hypervisor.slots.near_images import NearImages
+from eddy.hypervisor.slots.pools import PoolSlots, PoolState
+from eddy.hypervisor.slots.residency import LIVE, Residency
+from eddy.policy.dispatch.fair_share import FairShare
+from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
+
+
+class Machine:
+    """The state of every slot and of every job that has not ended.
+
+    Args:
+        slots: Index to expected load time in seconds, of the `pipeline` pool.
+        policy: Who gets which slot of it.
+        fits: Module to slot to image.
+        scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
+        gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
+        residency: What becomes of modules that stay in slots.
+        price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
+        near: The account of the images in the board's memory; empty where none are kept there.
+        unchecked: Modules whose build has no check on record.
+        weight_of: What a tenant is entitled to, relative to the others.
+        most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
+        arena_bytes: Of the board's memory; 0 where that is not known.
+    """
+
+    def __init__(
+        self,
+        slots: Mapping[int, float],
+        policy: DispatchPolicy,
+        fits: Fits,
+        scrubbed: Collection[str] = (),
+        gpu: PoolSlots | None = None,
+        residency: Residency = LIVE,
+        price: PriceLoop | None = None,
+        near: NearImages | None = None,
+        unchecked: Collection[str] = (),
+        weight_of: Callable[[str], float] = lambda _: 1.0,
+        most_memory: Callable[[], int] | None = None,
+        arena_bytes: int = 0,
+    ) -> None:
+        every = {**slots, **(gpu.slots if gpu is not None else {})}
+        pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, FairShare(policy), slots, fits, weight_of)}
+        if gpu is not None:
+            # Where cores are shared by price, that policy decides between tenants.
+            shared = gpu.policy if price is not None else FairShare(gpu.policy)
+            pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weight_of)
+        found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
+        self.state = MachineState(found, pools, scrubbed, residency, near, unchecked, most_memory, arena_bytes)
+        self.reports, self.decisions = Reports(self.state), Decisions(self.state)
+        self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
+        self.state.clusters = self.clusters
+
+    @property
+    def slots(self) -> dict[int, MachineSlot]:
+        """By index."""
+        return self.state.slots
+
+    @property
+    def jobs(self) -> dict[int, Job]:
+        """Those that have not ended, by id."""
+        return self.state.jobs
+
+    @property
+    def wake_s(self) -> float | None:
+        """Board time at which a policy wants to be asked again, or None."""
+        wakes = [pool.wake_s for pool in self.state.pools.values()]
+        if self.clusters is not None:
+            wakes.append(self.clusters.wake_s)
+        if self.state.jobs:
+            wakes.append(self.state.images.next_s(self.state.now_s))
+        return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the board works for it: a load or an item is under way, so an event will come."""
+        return any(slot.phase in (Phase.LOADING, Phase.RUNNING) for slot in self.slots.values())
+
+    def step(self, now_s: float, inputs: Iterable[Input]) -> StepResult:
+        """Take in what happened, in order, and answer what is to be done.
+
+        Args:
+            now_s: Board time, not before the last step's.
+            inputs: What happened since the last step.
+        """
+        out = self.state.begin(now_s)
+        if not self.state.begun:
+            self.state.begun = True
+            self.state.read_ahead(self.state.images.of_everything(self.state.now_s))
+        happened = False
+        ended: set[int] = set()
+        for message in inputs:
+            self.reports.take(message)
+            # That outputs are stored is nothing to a policy: the job had no task left.
+            happened = happened or not isinstance(message, (Collected, SliceEnded))
+            if isinstance(message, ItemEnded):
+                ended.add(message.slot)
+        # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
+        self.decisions.launch_ready(ended)
+        if happened:
+            self.decisions.decide()
+            self.decisions.launch_ready()
+        if self.clusters is not None:
+            self.clusters.assign()
+        self.state.settle_all()
+        out.commands.sort(key=_rank)
+        return out
+
+    def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
+        """What a pool's policy sees now."""
+        return self.decisions.view(which)
+
+    def job(self, number: int) -> Job:
+        """A job that has not ended, or ended in the last step.
+
+        Raises:
+            KeyError: There is none of that number.
+        """
+        return self.state.job(number)
+
+    def graph(self, spec: JobSpec) -> Graph:
+        """The edges of a job's application, shared by all its jobs."""
+        return self.state.graph(spec)
+
+    def adopt_job(self, job: Job) -> None:
+        """Recover a job as it was."""
+        self.state.adopt_job(job)
+
+    def adopt_slot(self, known: MachineSlot) -> None:
+        """Recover a slot as it was; its job, if any, was recovered before."""
+        self.state.adopt_slot(known)
+
+
+_ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)
+
+
+def _rank(command: object) -> tuple[int, int]:
+    """Items start before a load that may block, in order of slots; memory is freed before it is asked for."""
+    return _ORDER.index(type(command)), command.slot if isinstance(command, LaunchItem) else 0

@@ -1,0 +1,188 @@
+"""Who has board memory, who has asked for it, and who waits for it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eddy.hypervisor.jobs.buffers import arena_bytes
+from eddy.hypervisor.jobs.job import BufferState, Job
+
+Age = tuple[float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a job has, or has asked for.
+
+    Attributes:
+        tenant: Whose it is.
+        bytes: How much of the arena.
+    """
+
+    tenant: str
+    bytes: int
+
+
+class MemoryQueue:
+    """Keeps the order in which jobs get memory: the tenant with the fewest jobs that have some comes first, and of a
+    tenant's jobs the oldest, so that none starves, and nobody waits for all that another has begun.
+
+    A job that was refused stands in the queue, and so does every one that asks while somebody of its tenant does. Only
+    the next one is asked for, whenever somebody gave memory back.
+
+    A job whose tenant holds so much that it would have more than its part waits for its own, and others pass it. Who
+    holds nothing may ask for anything: what could never be had was refused before.
+
+    Args:
+        most: Bytes that the jobs of a tenant hold together at most; None for any number.
+    """
+
+    def __init__(self, most: Callable[[], int] | None = None) -> None:
+        self._most = most
+        self._lines: dict[str, list[Age]] = {}
+        """By tenant: its jobs that wait, oldest first."""
+        self._waiting: dict[int, Job] = {}
+        self._asked: dict[int, Held] = {}
+        self._holders: dict[int, Held] = {}
+        """Jobs that have memory."""
+        self._bytes: dict[str, int] = {}
+        """By tenant: what its jobs have, or have asked for, together."""
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a job stands in the queue."""
+        return number in self._waiting
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Jobs that stand in the queue, oldest first."""
+        return tuple(number for _, number in sorted(age for line in self._lines.values() for age in line))
+
+    @property
+    def held(self) -> dict[int, Held]:
+        """By job that has memory, or that it is asked for: how much."""
+        return {**self._holders, **self._asked}
+
+    @property
+    def needed(self) -> dict[int, Held]:
+        """By job that stands in the queue, oldest first: how much it needs."""
+        return {number: held_by(self._waiting[number]) for number in self.waiting}
+
+    @property
+    def most(self) -> int | None:
+        """Bytes that the jobs of a tenant hold together at most; None for any number."""
+        return None if self._most is None else self._most()
+
+    def adopt(self, job: Job) -> None:
+        """Recover a job as it was."""
+        if job.spec.needs_memory and job.memory is BufferState.HELD:
+            self._hold(job)
+
+    def ask(self, job: Job) -> bool:
+        """A job needs its memory: whether it is to be asked for now. Else it stands in the queue."""
+        if not self._fits(job) or self._comes_later(job.spec.tenant):
+            self._wait(job)
+            return False
+        self._ask(job)
+        return True
+
+    def grant(self, job: Job) -> None:
+        """A job has its memory."""
+        self._forget(job)
+        job.memory, job.lacks_memory = BufferState.HELD, False
+        if job.spec.needs_memory:
+            self._hold(job)
+
+    def refuse(self, job: Job) -> bool:
+        """There was not enough for a job: whether it may wait, because others will give some back."""
+        self._take_back(job.spec.id)
+        if self._holders:
+            self._wait(job)
+            return True
+        job.memory = BufferState.NONE
+        return False
+
+    def give_up(self, job: Job) -> None:
+        """What was asked for a job will not come."""
+        self._take_back(job.spec.id)
+        if job.memory is BufferState.ASKED:
+            job.memory = BufferState.NONE
+
+    def leave(self, job: Job) -> bool:
+        """A job has ended: whether it has memory to give back."""
+        self._forget(job)
+        self._count_bytes(self._holders.pop(job.spec.id, None), -1)
+        return job.memory is BufferState.HELD and job.spec.needs_memory
+
+    def next(self) -> int | None:
+        """Who is next in the queue, to be asked for now; None where somebody was, or nobody waits."""
+        if not self._lines or self._asked:
+            return None
+        heads = [(self._count(tenant), line[0]) for tenant, line in self._fitting_lines()]
+        if not heads:
+            return None
+        job = self._waiting[min(heads)[1][1]]
+        self._ask(job)
+        return job.spec.id
+
+    def _ask(self, job: Job) -> None:
+        job.memory = BufferState.ASKED
+        asked = self._asked[job.spec.id] = held_by(job)
+        self._count_bytes(asked, 1)
+
+    def _wait(self, job: Job) -> None:
+        job.memory, job.lacks_memory = BufferState.BLOCKED, True
+        if job.spec.id not in self._waiting:
+            self._waiting[job.spec.id] = job
+            insort(self._lines.setdefault(job.spec.tenant, []), job.age)
+
+    def _forget(self, job: Job) -> None:
+        self._take_back(job.spec.id)
+        if self._waiting.pop(job.spec.id, None) is not None:
+            line = self._lines[job.spec.tenant]
+            del line[bisect_left(line, job.age)]
+            if not line:
+                del self._lines[job.spec.tenant]
+
+    def _count(self, tenant: str) -> int:
+        """Jobs of a tenant that have memory."""
+        return sum(each.tenant == tenant for each in self._holders.values())
+
+    def _comes_later(self, tenant: str) -> bool:
+        """Whether somebody stands in the queue whom a job of a tenant that comes now is not asked for before."""
+        if tenant in self._lines:
+            return True
+        counts = [self._count(each) for each, _ in self._fitting_lines()]
+        return bool(counts) and self._count(tenant) >= min(counts)
+
+    def _fitting_lines(self) -> list[tuple[str, list[Age]]]:
+        """Tenants that wait, with their jobs; but those that wait for memory of their own."""
+        return [(tenant, line) for tenant, line in self._lines.items() if self._fits(self._waiting[line[0][1]])]
+
+    def _fits(self, job: Job) -> bool:
+        """Whether a job's tenant would have no more than its part with it, or has nothing yet."""
+        has = self._bytes.get(job.spec.tenant, 0)
+        return self._most is None or not has or has + held_by(job).bytes <= self._most()
+
+    def _hold(self, job: Job) -> None:
+        self._count_bytes(self._holders.pop(job.spec.id, None), -1)
+        held = self._holders[job.spec.id] = held_by(job)
+        self._count_bytes(held, 1)
+
+    def _take_back(self, number: int) -> None:
+        """What was asked for a job is answered, or not wanted any more."""
+        self._count_bytes(self._asked.pop(number, None), -1)
+
+    def _count_bytes(self, held: Held | None, times: int) -> None:
+        if held is not None:
+            left = self._bytes.get(held.tenant, 0) + times * held.bytes
+            if left:
+                self._bytes[held.tenant] = left
+            else:
+                self._bytes.pop(held.tenant, None)
+
+
+def held_by(job: Job) -> Held:
+    """What a job holds once it has its memory."""
+    return Held(job.spec.tenant, arena_bytes(job.spec.application, job.spec.batch))

@@ -1,0 +1,61 @@
+"""The most of a board's memory that the jobs of one tenant hold together.
+
+It is a fixed part of the memory and not a part by weight: what a single job may need is the same on every day, however
+many tenants there are and whatever they do. The rest is the reserve: memory is never taken from a job that has begun,
+so without it one long job would keep all others out until it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eddy.core.applications import Application
+from eddy.core.errors import InvalidRequest
+from eddy.hypervisor.jobs.buffers import PAGE, arena_bytes
+
+MOST_PART = 0.75
+"""Part of the memory, where nothing else is said."""
+
+
+@dataclass(slots=True)
+class TenantMemory:
+    """The bound, where there are several tenants.
+
+    Attributes:
+        part: Of the board's memory, above 0, up to 1.
+        several: Whether there are tenants that could keep each other out; else one has all.
+        arena: Bytes of the board's memory; 0 before that is known.
+    """
+
+    part: float = MOST_PART
+    several: Callable[[], bool] = lambda: False
+    arena: int = 0
+
+    @property
+    def most(self) -> int:
+        """Bytes that the jobs of a tenant hold together at most."""
+        return int(self.arena * self.part) // PAGE * PAGE if self.several() else self.arena
+
+    def check(self, application: Application, batch: int) -> None:
+        """Check that a job could ever have its memory.
+
+        Args:
+            application: As its work has it.
+            batch: Items of it.
+
+        Raises:
+            InvalidRequest: It needs more than its tenant may have.
+        """
+        need, most = arena_bytes(application, batch), self.most
+        if need <= most:
+            return
+        fits = next((items for items in range(batch - 1, 0, -1) if arena_bytes(application, items) <= most), 0)
+        kernel = application.name.startswith("kernel:")
+        raise InvalidRequest(
+            f"This job needs {need} bytes of board memory; the jobs of one tenant hold at most {most} of {self.arena}"
+            " together, so that others can run beside them" + (f": at most {fits} items fit." if fits else "."),
+            field="kernel.arguments" if kernel else "batch",
+            asked=need,
+            allowed=most if kernel else f"1..{fits}" if fits else "none",
+        )

@@ -1,0 +1,1 @@
+"""Blobs and outputs beside the tables: uploads, sizes, sweeps."""

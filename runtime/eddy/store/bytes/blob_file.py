@@ -1,0 +1,64 @@
+"""The bytes of a blob, where they lie, and whether they are still those that were stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.store.disk import files
+
+
+@dataclass(frozen=True, slots=True)
+class BlobFile:
+    """A blob's bytes, where they lie.
+
+    Attributes:
+        path: The file.
+        sha256: What its bytes hash to.
+        size_bytes: How many there are.
+    """
+
+    path: Path
+    sha256: str
+    size_bytes: int
+
+    def pieces(self, place: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """`size` bytes from `place` on, not verified: offsets from there, and the bytes, a piece at a time.
+
+        Raises:
+            DamagedFile: They are not there.
+        """
+        at = 0
+        for piece in files.pieces(self.path, place, size, self._what):
+            yield at, piece
+            at += len(piece)
+
+    def verified(self) -> Iterator[tuple[int, bytes]]:
+        """All of it: offsets and bytes, a piece at a time.
+
+        Raises:
+            DamagedFile: They are not the bytes that were stored, which is only known after the last piece.
+        """
+        digest = hashlib.sha256()
+        for at, piece in self.pieces(0, self.size_bytes):
+            digest.update(piece)
+            yield at, piece
+        files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
+        size = self.path.stat().st_size
+        files.check(size == self.size_bytes, self.path, self._what, f"it has {size} bytes instead of {self.size_bytes}")
+
+    def verify(self) -> BlobFile:
+        """Itself, once all of its bytes were found to be those that were stored.
+
+        Raises:
+            DamagedFile: They are not.
+        """
+        for _ in self.verified():
+            pass
+        return self
+
+    @property
+    def _what(self) -> str:
+        return f"blob {self.sha256}"

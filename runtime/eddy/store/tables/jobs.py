@@ -1,0 +1,345 @@
+"""Jobs: their records and requests, lists of them, and how many have not ended."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest
+from eddy.store.db.damage import RecordKind
+from eddy.store.db.database import Database
+from eddy.store.db.faults import legible
+from eddy.store.db.numbers import Numbers
+from eddy.store.db.rows import RECORD, StoredJob, load_request, parsed, record_of
+from eddy.store.tables.awaited import Awaited
+from eddy.store.tables.giving_up import give_up
+from eddy.store.tables.listing import Place, Wanted, listing, microseconds
+from eddy.store.tables.tally import Tally
+
+
+def unknown_place() -> UnknownCursor:
+    """Why a page of a list cannot begin where it is to."""
+    message = "This cursor is none of this list: ask without it, which begins with the first page."
+    return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page of a list of jobs.
+
+    Attributes:
+        records: In order.
+        damaged: Jobs that belong there too, and whose records cannot be read.
+        following: Where it ends, for the page after it; None on the last.
+    """
+
+    records: tuple[JobRecord, ...]
+    damaged: tuple[int, ...]
+    following: Place | None
+
+
+class JobTable:
+    """All jobs. What one of them is asked for names the tenant, so that one tenant never sees another's.
+
+    Args:
+        db: Where they are kept.
+        numbers: How jobs are told.
+
+    Attributes:
+        tally: How many have not ended, and how many have.
+        awaited: Which of them others wait for that have not ended.
+    """
+
+    def __init__(self, db: Database, numbers: Numbers) -> None:
+        self._db, self._numbers = db, numbers
+        rows = db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
+        ended = db.rows("SELECT tenant, count(*) AS jobs FROM job WHERE closed_us IS NOT NULL GROUP BY tenant")
+        self.tally = Tally(
+            ((row["id"], str(row["tenant"]), str(row["state"])) for row in rows),
+            {str(row["tenant"]): row["jobs"] for row in ended},
+        )
+        self.awaited = Awaited()
+        for row in db.rows("SELECT id FROM job WHERE final = 0 AND instr(record, '\"after') > 0"):
+            with suppress(RecordDamaged):  # it is given up, and waits for nothing
+                self.awaited.note(self._record(row["id"]))
+
+    def _record(self, job: int) -> JobRecord:
+        return record_of(self._db.rows(f"SELECT {RECORD} FROM job WHERE id = ?", job)[0])
+
+    def accepted(self, record: JobRecord) -> None:
+        """A job was accepted, in a transaction that is committed."""
+        self.tally.note(record.id, record.tenant, record.state.value)
+        self.awaited.note(record)
+
+    def closed(self, job: int) -> None:
+        """A job has ended, in a transaction that is committed; nothing where it had before."""
+        self.tally.drop(job)
+        self.awaited.drop(job)
+
+    def get(self, tenant: str, job: int) -> JobRecord:
+        """One job.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            RecordDamaged: What was kept of it is not what was written.
+        """
+        row = self._db.row(f"SELECT {RECORD} FROM job WHERE id = ? AND tenant = ?", job, tenant)
+        if row is None:
+            raise self.not_found(job, tenant)
+        with self._db.damage.named(RecordKind.JOB, job):
+            return record_of(row)
+
+    def check_there(self, tenant: str, job: int) -> None:
+        """Check that a tenant has a job, be its record damaged or not.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        if self._db.row("SELECT 1 FROM job WHERE id = ? AND tenant = ?", job, tenant) is None:
+            raise self.not_found(job, tenant)
+
+    def legible(self, rows: Iterable[sqlite3.Row]) -> Iterator[JobRecord]:
+        """The records of rows that have `RECORD`; those that are damaged are noted and left out."""
+        return self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], record_of)
+
+    def not_found(self, job: int, tenant: str | None = None) -> NotFound:
+        """Why a job cannot be had; the same for one that is not there and for another tenant's.
+
+        Args:
+            job: What was taken for its id.
+            tenant: Who asks; None for an operator, who may know of all arrays.
+        """
+        told, values = self._numbers.job.told(job), (job, *([] if tenant is None else [tenant]))
+        whose = "" if tenant is None else " AND tenant = ?"
+        if self._db.row(f"SELECT 1 FROM job WHERE array = ?{whose} LIMIT 1", *values) is not None:
+            message = f"there is no job {told}; it is an array: `eddy array show {told}` shows it"
+        else:
+            message = f"there is no job {told}, or it was removed after its end: `eddy jobs` lists yours"
+        return NotFound(message, field="job", asked=told)
+
+    def request(self, tenant: str, job: int) -> JobRequest:
+        """What was asked for.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
+        if row is None:
+            raise self.not_found(job, tenant)
+        with self._db.damage.named(RecordKind.JOB, job):
+            return load_request(row["request"])
+
+    def program(self, job: int) -> str:
+        """What the kernel of a job that has not ended was compiled to.
+
+        Raises:
+            NotFound: There is none: no kernel job, or it has ended.
+        """
+        row = self._db.row("SELECT body FROM program WHERE job = ?", job)
+        if row is None:
+            raise NotFound(f"no program of job {self._numbers.job.told(job)}", field="job")
+        return str(row["body"])
+
+    def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
+        """Jobs that have not ended, oldest first; damaged ones are left out.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            limit: At most this many.
+        """
+        wanted = self.tally.oldest(tenant, limit)
+        marks = ", ".join("?" * len(wanted))
+        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
+        return tuple(self.legible(rows))
+
+    def unfinished_of(self, tenant: str) -> list[int]:
+        """Ids of a tenant's jobs that have not ended, oldest first, as their rows say it."""
+        rows = self._db.rows("SELECT id FROM job WHERE tenant = ? AND final = 0 ORDER BY id", tenant)
+        return [row["id"] for row in rows]
+
+    def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
+        """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
+        return self.tally.by_tenant()
+
+    def request_cancel(self, tenant: str, job: int) -> JobRecord:
+        """Note that a job shall end; durably once the store has settled (`Store.settle`).
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has ended, and not as cancelled.
+        """
+        with self._db.transaction(wait=False) as db:
+            record = self.get(tenant, job)
+            if record.state.is_final and record.state is not JobState.CANCELLED:
+                raise Conflict(
+                    f"job {self._numbers.job.told(job)} has {record.state.value} already: there is nothing to cancel",
+                    field="job",
+                    state=record.state.value,
+                )
+            db.execute("UPDATE job SET cancel = ? WHERE id = ? AND cancel = 0", (microseconds(time.time()), job))
+            return self.get(tenant, job)
+
+    def unfinished(self) -> tuple[StoredJob, ...]:
+        """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
+
+        A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
+        """
+        found = (self._legible(row) for row in self._db.rows(_UNFINISHED))
+        return tuple(job for job in found if job is not None)
+
+    def _legible(self, row: sqlite3.Row) -> StoredJob | None:
+        """A job from its row; None for a job that was given up."""
+        try:
+            return _stored(row)
+        except RecordDamaged as error:
+            how = str(error.details["how"])
+            self._db.damage.note(RecordKind.JOB, row["id"], how)
+            give_up(self._db, row["id"], self._numbers.job.told(row["id"]), how)
+            self.closed(row["id"])
+            return None
+
+    def unfinished_by_state(self) -> dict[str, int]:
+        """Jobs that have not ended, by state; kept, not counted."""
+        return self.tally.states()
+
+    def wanted(self, wanted: Wanted, limit: int = 50, after: Place | None = None) -> ListPage:
+        """A page of a list.
+
+        Args:
+            wanted: Which jobs, in which order.
+            limit: At most this many, damaged ones among them.
+            after: Where the page before ended.
+        """
+        rows, page = self._wanted(wanted, limit, after)
+        places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        while len(rows) > limit and not places:  # a place that is damaged is none to go on from
+            limit *= 2
+            rows, page = self._wanted(wanted, limit, after)
+            places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        records = tuple(self._db.damage.legible(RecordKind.JOB, page, lambda row: row["id"], _listed))
+        damaged = {row["id"] for row in page} - {record.id for record in records}
+        return ListPage(records, tuple(sorted(damaged)), places[-1] if len(rows) > limit else None)
+
+    def _wanted(self, wanted: Wanted, limit: int, after: Place | None) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+        """The rows of a page with the one that follows, and without."""
+        query, values = listing(wanted, after, limit + 1)
+        rows = self._db.rows(query, *values)
+        return rows, rows[:limit]
+
+    def check_place(self, wanted: Wanted, place: Place) -> None:
+        """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
+
+        Raises:
+            UnknownCursor: Nothing of this list ever stood there.
+        """
+        at_us, job = place
+        query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
+        row = self._db.row(query, job)
+        if row is None:
+            known = 0 < job <= self.last_id()
+        else:
+            known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
+        if not known:
+            raise unknown_place()
+
+    def last_id(self) -> int:
+        """The last id that a job or an array was given, be it there still or not; 0 for none."""
+        row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
+        if row is None:
+            return 0
+        if type(row["seq"]) is int:
+            return int(row["seq"])
+        self._db.damage.note(RecordKind.VALUE, "of the last job's id", f"it is {row['seq']!r:.40}")
+        found = self._db.row("SELECT max(max(id), coalesce(max(array), 0)) AS last FROM job")
+        return 0 if found is None else int(found["last"] or 0)
+
+    def page(
+        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
+    ) -> tuple[JobRecord, ...]:
+        """Jobs, newest first; damaged ones are left out.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            state: Only those in this state.
+            limit: At most this many.
+            after: Only those older than this job: the last id of the page before.
+        """
+        place: Place | None = None
+        if after is not None:
+            row = self._db.row("SELECT submitted_us FROM job WHERE id = ?", after)
+            if row is None:
+                return ()
+            place = int(row["submitted_us"]), after
+        return self.wanted(Wanted(tenant, state), limit, place).records
+
+    def states(self, jobs: Collection[int]) -> dict[int, JobState]:
+        """In which state jobs are, on disk or not yet; those there are not, or that are damaged, are left out."""
+        marks = ", ".join("?" * len(jobs))
+        rows = self._db.fresh_rows(f"SELECT id, state FROM job WHERE id IN ({marks})", *jobs)
+        return self._states(rows)
+
+    def _states(self, rows: Iterable[sqlite3.Row]) -> dict[int, JobState]:
+        return dict(self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], _state))
+
+    def states_of_array(self, array: int) -> dict[int, JobState]:
+        """In which state the jobs of an array are, on disk or not yet; empty where none of it is on record."""
+        return self._states(self._db.fresh_rows("SELECT id, state FROM job WHERE array = ?", array))
+
+    def there(self, tenant: str, ids: Sequence[int]) -> tuple[set[int], set[int]]:
+        """Which of some ids are those of a tenant's jobs, and which of its arrays.
+
+        An array of an earlier version has the id of its first job: that is in both.
+        """
+        marks = ", ".join("?" * len(ids))
+        jobs = self._db.rows(f"SELECT id FROM job WHERE tenant = ? AND id IN ({marks})", tenant, *ids)
+        arrays = self._db.rows(f"SELECT DISTINCT array FROM job WHERE array IN ({marks}) AND tenant = ?", *ids, tenant)
+        return {row["id"] for row in jobs}, {row["array"] for row in arrays}
+
+    def elements(self, tenant: str, array: int) -> list[int]:
+        """The jobs of a tenant's array, in their order in it."""
+        return [
+            row["id"]
+            for row in self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? ORDER BY id", array, tenant)
+        ]
+
+    def owner(self, job: int) -> str | None:
+        """Whose job it is; None where there is none of that id.
+
+        Raises:
+            RecordDamaged: That cannot be read.
+        """
+        row = self._db.row("SELECT tenant FROM job WHERE id = ?", job)
+        if row is not None and not isinstance(row["tenant"], str):
+            raise self._db.damage.note(RecordKind.JOB, job, "it does not say whose it is")
+        return None if row is None else str(row["tenant"])
+
+
+_STATES = ", ".join(f"'{state.value}'" for state in JobState if not state.is_final)
+_UNFINISHED = (
+    f"SELECT {RECORD}, request, snapshot FROM job WHERE id IN (SELECT id FROM job WHERE final = 0"
+    f" UNION SELECT id FROM job WHERE state IN ({_STATES})) ORDER BY id"
+)
+"""Where the two columns differ, one of them is damaged; each is asked by its index."""
+
+
+@legible("a job's row")
+def _listed(row: sqlite3.Row) -> JobRecord:
+    if type(row["place"]) is not int:
+        raise TypeError(f"its place in the list is {row['place']!r:.40}")
+    return record_of(row)
+
+
+@legible("a job's row")
+def _state(row: sqlite3.Row) -> tuple[int, JobState]:
+    return row["id"], JobState(row["state"])
+
+
+@legible("a job's row")
+def _stored(row: sqlite3.Row) -> StoredJob:
+    """What a restarted hypervisor recovers."""
+    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), parsed(row["snapshot"]))

@@ -1,0 +1,266 @@
+"""The store: one SQLite file behind a few plain calls, safe from any thread.
+
+Submissions are durable when `submissions.add_job` returns; what one step of the hypervisor changes is durable, all of
+it or nothing, when `commit` returns. Every query about jobs names the tenant, so that one tenant never sees another's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from eddy.core.errors import StorageFailed, StorageFull
+from eddy.core.faults import Fault
+from eddy.core.records import JobRecord
+from eddy.core.tenants import Quota
+from eddy.files import free_bytes
+from eddy.store.bytes.blobs import Blobs
+from eddy.store.bytes.partial import Partials
+from eddy.store.bytes.sweep import sweep
+from eddy.store.db.damage import RecordKind
+from eddy.store.db.database import Database, insert
+from eddy.store.db.faults import legible
+from eddy.store.db.happened import Happened
+from eddy.store.db.numbers import numbers_of
+from eddy.store.db.rows import (
+    INSERT_EVENTS,
+    INSERT_RESULTS,
+    Commit,
+    dump_record,
+    event_values,
+    load_snapshot,
+)
+from eddy.store.disk.names import BLOBS, OUTPUTS
+from eddy.store.tables.arrays import Arrays
+from eddy.store.tables.audit import Audit
+from eddy.store.tables.epochs import Epochs
+from eddy.store.tables.events import Events
+from eddy.store.tables.holds import Holds
+from eddy.store.tables.jobs import JobTable
+from eddy.store.tables.keys import Keys
+from eddy.store.tables.listing import microseconds
+from eddy.store.tables.outputs import Outputs
+from eddy.store.tables.purge import Purge
+from eddy.store.tables.removal import Removal
+from eddy.store.tables.retention import Retention
+from eddy.store.tables.submissions import Submissions
+from eddy.store.tables.tenants import Tenants
+from eddy.store.tables.usage import Usage
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_MEMORY = "/dev/shm"
+"""A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
+
+
+class Store:
+    """Everything that is kept, by parts over one data base; itself what one step of the hypervisor writes at once.
+
+    Args:
+        path: The SQLite file, created where missing; ``":memory:"`` for one that is gone with the process. Blobs and
+            outputs are files in folders beside it.
+        quota: What a tenant may use that has no bounds of its own.
+
+    Attributes:
+        numbers: How jobs are told.
+        damage: Records that were met and are not what was written.
+        happened: What was written since it was last asked.
+        keys, tenants: Who may ask, and within which bounds.
+        usage: What tenants used, by day.
+        audit: What operators did.
+        epochs: Of the market.
+        jobs, events: Jobs, and what happened to them.
+        submissions, arrays: What takes jobs in.
+        outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
+        blobs, partials: Bytes that tenants sent, whole and in part.
+        purge, removal: What removes jobs that have ended, and tenants.
+    """
+
+    def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
+        folder = Path(path).parent
+        if str(path) == ":memory:":
+            folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._db = db = Database(path, folder)
+        self.numbers = numbers_of(db)
+        self.damage = db.damage
+        self.damage.told = self._told
+        self.happened = Happened()
+        db.health.on_trouble = self._in_trouble
+        self.keys = Keys(db)
+        self.tenants = Tenants(db, self.keys, quota or Quota())
+        self.usage = Usage(db)
+        self.audit = Audit(db, folder)
+        self.epochs = Epochs(db)
+        self.jobs = JobTable(db, self.numbers)
+        self.usage.on_written = self.jobs.tally.written
+        self.events = Events(db, self.jobs)
+        self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
+        self.arrays = Arrays(db, self.numbers, self.submissions)
+        self.outputs = Outputs(db, folder / OUTPUTS, self.numbers, self.jobs)
+        self.retention = Retention(db, self.outputs.folder)
+        self.blobs = Blobs(db, folder / BLOBS, self.numbers, self.tenants.quota)
+        self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
+        self.partials = Partials(self.blobs)
+        self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
+        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials)
+
+    def _told(self, kind: RecordKind, name: object) -> str:
+        numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}
+        told = numbers[kind].told(name) if kind in numbers and isinstance(name, int) else name
+        return str(told) if kind is RecordKind.OUTPUT else f"{kind.value} {told}"
+
+    def _in_trouble(self, error: StorageFailed) -> None:
+        self.happened.fault(Fault.FULL_DISK if isinstance(error, StorageFull) else Fault.STORAGE)
+
+    @property
+    def problem(self) -> StorageFailed | None:
+        """Why nothing can be kept at this moment; None where, as far as is known, it can."""
+        return self._db.health.problem
+
+    def failed(self, error: StorageFailed) -> None:
+        """Note that something could not be kept: a file too, of which the data base knows nothing."""
+        self._db.health.note(error)
+
+    def probe(self) -> None:
+        """Look whether something can be kept again, or can no longer; `problem` says so afterwards."""
+        self._db.probe()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the data base with its log, and those that are free where it lies; for one in memory, 0 and those
+        of its folder."""
+        files = [self._db.path, self._db.path.with_name(self._db.path.name + "-wal")]
+        return sum(file.stat().st_size for file in files if file.exists()), free_bytes(self.outputs.folder)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def give_back(self) -> bool:
+        """Give some free pages of the data base back to the file system; answers whether there are more."""
+        return self._db.give_back()
+
+    def sweep(self) -> list[Path]:
+        """Delete the files a crash left without a row; answers which. For who owns the folder, before it writes."""
+        return sweep(self._db, self.blobs.folder, self.outputs.folder)
+
+    # What the hypervisor writes -----------------------------------------------------------------------------------
+
+    @property
+    def settling(self) -> bool:
+        """Whether something promised is on its way to the disk, so that who reads may have to wait for it."""
+        return self._db.settling
+
+    def settle(self) -> None:
+        """Return when everything that was promised is on disk.
+
+        Raises:
+            StorageFailed: The disk refused. What was written stands; whether it survives a loss of power is not known.
+        """
+        self._db.settle()
+
+    def commit(self, commit: Commit, wait: bool = True) -> None:
+        """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
+
+        The bytes of results are on disk before the rows are.
+
+        Args:
+            commit: The changes.
+            wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
+        """
+        results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
+        with self._db.transaction(durable=commit.tells, wait=wait) as db:
+            for record, snapshot in commit.jobs:
+                values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
+                times = _ends(record) if record.state.is_final else (None, None)
+                db.execute(
+                    "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ?, ended_us = ?, closed_us = ?"
+                    " WHERE id = ?",
+                    (*values, *times, record.id),
+                )
+            ended = [(record.id,) for record, _ in commit.jobs if record.state.is_final]
+            if ended:
+                db.executemany("DELETE FROM program WHERE job = ?", ended)
+            insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
+            insert(db, INSERT_RESULTS, results)
+            slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]
+            insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
+            insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))
+            self._db.after_commit(lambda: self._moved(commit))
+            self._db.after_commit(lambda: self.retention.note(results))
+
+    def _moved(self, commit: Commit) -> None:
+        self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
+        for record, _ in commit.jobs:
+            if record.state.is_final:
+                self.jobs.closed(record.id)
+                _say_end(record, self.numbers.job.told(record.id))
+            else:
+                self.jobs.tally.note(record.id, record.tenant, record.state.value)
+
+    def slot_snapshots(self) -> dict[int, dict[str, object]]:
+        """What the hypervisor last wrote about each slot; nothing of one whose row is damaged."""
+        rows = self._db.rows("SELECT * FROM slot")
+        found: dict[int, dict[str, object]] = {row["slot"]: {} for row in rows}
+        found.update(self._db.damage.legible(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
+        return found
+
+    def remember(self, key: str, value: str, durable: bool = True, wait: bool = True) -> None:
+        """Keep a value by name (`meta`); it is on disk when this returns.
+
+        Args:
+            key: Its name.
+            value: What to keep.
+            durable: Whether it must survive a loss of power, or the end of this process only.
+            wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
+        """
+        with self._db.transaction(durable, wait) as db:
+            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def meta(self, key: str, default: str = "") -> str:
+        """A value kept by name."""
+        row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
+        return str(row["value"]) if row is not None else default
+
+    def value(self, key: str, default: T, read: Callable[[str], T], damaged: T | None = None) -> T:
+        """A value kept by name, as `read` makes it of its text.
+
+        Args:
+            key: Its name.
+            default: What it is where there is none.
+            read: Raises `ValueError` where it cannot be read, which the log says.
+            damaged: What it is then; None for `default`.
+        """
+        row = self._db.row("SELECT key, value FROM meta WHERE key = ?", key)
+        if row is None:
+            return default
+        load = legible("a value")(lambda found: read(found["value"]))
+        for found in self._db.damage.legible(RecordKind.VALUE, [row], lambda found: found["key"], load):
+            return found
+        return default if damaged is None else damaged
+
+
+def _snapshot(row: sqlite3.Row) -> tuple[int, dict[str, object]]:
+    return row["slot"], load_snapshot(row["snapshot"])
+
+
+def _ends(record: JobRecord) -> tuple[int, int]:
+    """When a job ended, in microseconds: by the board's time, and by wall time."""
+    return microseconds(record.ended_s or 0.0), microseconds(record.ended_unix_s or time.time())
+
+
+def _say_end(record: JobRecord, told: int) -> None:
+    if _log.isEnabledFor(logging.INFO):
+        why = {"cause": record.cause} if record.cause else {}
+        facts = {"job": told, "tenant": record.tenant, "state": record.state.value, **why}
+        _log.info("job %d has ended", told, extra=facts)

@@ -1,0 +1,1 @@
+"""The whole folder: opened, examined, copied and restored."""
