@@ -22,7 +22,7 @@ from typing import Any
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.recovery import DRAINED
+from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.store import Store
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected

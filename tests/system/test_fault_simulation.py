@@ -15,8 +15,7 @@ from eddy.board.model.model import ModelBoard
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.recovery import DRAINED
-from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.jobs.slot import DRAINED, Phase
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import Commit

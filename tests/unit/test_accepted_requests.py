@@ -19,7 +19,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.recovery import DRAINED
+from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import Commit

@@ -49,7 +49,7 @@ from eddy.hypervisor.jobs.buffers import JobBuffers, needed
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_records import record_of, restored, snapshot_of
 from eddy.hypervisor.jobs.metering import nanoseconds
-from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.jobs.slot import DRAINED, MachineSlot, Phase
 from eddy.hypervisor.jobs.work import JobKind, Work
 from eddy.hypervisor.machine.failures import unforeseen
 from eddy.hypervisor.machine.machine import Machine
@@ -69,8 +69,6 @@ from eddy.store.db.typed import finite
 from eddy.store.tables.usage import ACCOUNTED
 
 _log = logging.getLogger(__name__)
-DRAINED = "drained.{}"
-"""Name of the value that says why a slot is drained; "" where it is not."""
 LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
 
 

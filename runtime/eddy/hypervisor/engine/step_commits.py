@@ -12,11 +12,11 @@ from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobRecord
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.keeping import Keeping
-from eddy.hypervisor.engine.recovery import DRAINED
 from eddy.hypervisor.intake.intake import Intake
 from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job_records import record_of, snapshot_of
 from eddy.hypervisor.jobs.messages import Input, StepResult
+from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import JobMemory
 from eddy.hypervisor.machine.draining import QUARANTINED
 from eddy.hypervisor.machine.failures import explain

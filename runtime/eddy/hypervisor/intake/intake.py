@@ -16,8 +16,8 @@ from typing import Protocol
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
-from eddy.hypervisor.engine.recovery import DRAINED
 from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import JobKind, Work
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.view import DispatchPolicy

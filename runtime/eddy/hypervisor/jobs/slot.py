@@ -9,6 +9,8 @@ from typing import Any
 from eddy.hypervisor.jobs.metering import NOBODY, SlotMeter
 from eddy.policy.dispatch.view import SlotView
 
+DRAINED = "drained.{}"
+"""Name of the stored value that says why a slot is drained; "" where it is not."""
 MAX_REST_S = 60.0
 """Longest time a slot whose loads fail is left alone: a repaired slot is back within a minute."""
 
