@@ -1,2 +1,2 @@
-"""What a board is to everybody above: the port's calls, its events, profiles, pages of memory, clocks, and how
+"""What a board is to all that use one: the port's calls, its events, profiles, pages of memory, clocks, and how
 launches are described. It knows no implementation."""

@@ -1,1 +1,1 @@
-"""Blobs and outputs beside the tables: uploads, sizes, sweeps."""
+"""Blobs as files next to the data base: uploads, sizes, sweeps."""
