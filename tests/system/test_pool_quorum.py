@@ -30,6 +30,13 @@ from pool_network import SERVERS, Cluster, mend
 BODY = {"application": "image_compression", "batch": 1}
 WATCHED_S = 20.0
 """A server that has lost the others goes on answering for 10 to 18 s."""
+CHOSEN_S = 60.0
+"""The others choose who answers in its place in 5 to 15 s; now and then, on a busy machine, they never do."""
+TRIES = 3
+
+
+class NobodyChosen(Exception):
+    """Of three servers, the two that are left have chosen none to answer: a matter of theirs, and not of heads."""
 
 
 class Parted(Pool):
@@ -84,8 +91,24 @@ async def _answers(js: JetStreamContext, stream: str) -> str:
 
 
 def test_a_head_out_of_quorum_says_that_it_cannot_know_and_never_no(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, ("someone",))
-    with cluster.running(), Parted(tmp_path, cluster).of_heads() as pool:
+    for left in reversed(range(TRIES)):
+        folder = tmp_path / str(left)
+        folder.mkdir()
+        try:
+            return part_one_server(folder)
+        except NobodyChosen:
+            if not left:
+                raise
+
+
+def part_one_server(folder: Path) -> None:
+    """Cut off the server that answers for everything, and ask a head that reaches it alone.
+
+    Raises:
+        NobodyChosen: The others do not take its place.
+    """
+    cluster = Cluster(folder, ("someone",))
+    with cluster.running(), Parted(folder, cluster).of_heads() as pool:
         alone = SERVERS[0]
         asyncio.run(have_one_answer(pool, alone))
         pool.reached = (alone,)
@@ -108,9 +131,7 @@ def test_a_head_out_of_quorum_says_that_it_cannot_know_and_never_no(tmp_path: Pa
             # Of what is nowhere no more is known there than of what the others have taken meanwhile.
             asked = ["jobs/1", "jobs/1/explain", "arrays/1", f"blobs/{'0' * 64}", f"blobs/{sha}", "jobs", "blobs"]
             watching = beside.submit(watched, here, asked)
-            taken = there.post("/v1/jobs", json=BODY)
-            assert taken.status_code == 202, taken.text
-            job = taken.json()["id"]
+            job = submitted(two.url, pool.keys["ada"])
             asked += [f"jobs/{job}", f"jobs/{job}/explain", f"jobs/{job}/outputs/coefficients"]
             asked.append(f"arrays/{there.post('/v1/arrays', json={'job': BODY, 'each': [{}, {}]}).json()['id']}")
             assert there.put(f"/v1/blobs/{sha}", content=data).status_code == 201
@@ -121,6 +142,18 @@ def test_a_head_out_of_quorum_says_that_it_cannot_know_and_never_no(tmp_path: Pa
             until(lambda: here.get(f"/v1/jobs/{job}").status_code == 200, saw=lambda: said)
             until(lambda: here.get(f"/v1/jobs/{job + 1}").status_code == 404)
             until(lambda: here.get(f"/v1/blobs/{sha}").content == data)
+
+
+def submitted(url: str, key: str) -> int:
+    """Submit a job to a head once its servers have somebody to answer; its number."""
+    deadline = time.monotonic() + CHOSEN_S
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=WAIT_S) as head:
+        while (answer := head.post("/v1/jobs", json=BODY)).status_code == 503:
+            if time.monotonic() > deadline:
+                raise NobodyChosen(answer.text)
+            time.sleep(0.5)
+    assert answer.status_code == 202, answer.text
+    return int(answer.json()["id"])
 
 
 def watched(here: httpx.Client, asked: list[str]) -> Counter[tuple[str, int]]:
