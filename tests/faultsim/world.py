@@ -152,7 +152,10 @@ class World:
         self.store.sweep()
         policy = POLICIES[self._policy]()
         port: Any = self.port
-        self._hypervisor = Hypervisor(port, policy, self.store, self._made.catalogue.applications, MODULES)
+        # Room for a job of each batch that is drawn, and not for everything that a tenant has.
+        self._hypervisor = Hypervisor(
+            port, policy, self.store, self._made.catalogue.applications, MODULES, memory_part=0.8
+        )
         self.engine = self._hypervisor._engine
         self.engine.keeping._spawn = self._late.append
         context = Context(self._hypervisor, self.store, self._made.catalogue, self._made.hasher)

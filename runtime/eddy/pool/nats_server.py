@@ -211,8 +211,11 @@ class NatsServer:
             self.stop()
 
 
+_given: set[int] = set()
+
+
 def free_port(host: str) -> int:
-    """A TCP port that nobody listens on at this moment.
+    """A TCP port that nobody listens on at this moment; another one at each call, as what it is for comes later.
 
     None of those that the system gives to connections that go out: who tries to reach a server that is away again and
     again would some day be given its very port.
@@ -220,7 +223,9 @@ def free_port(host: str) -> int:
     for port in random.SystemRandom().sample(range(LOWEST_PORT, _outgoing()), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind((host, port))
-            return port
+            if port not in _given:
+                _given.add(port)
+                return port
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
