@@ -26,14 +26,7 @@ ENDS_S = 5.0
 LOWEST_PORT = 16384
 OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
-LAUNCH = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
-"""Becomes the server, once the kernel is to end it (SIGTERM) with the thread that started it. A program of its own does
-that: between `fork` and `exec`, a process with threads may hardly do anything."""
+LAUNCHER = Path(__file__).with_name("nats_launcher.py")
 
 
 def binary() -> str:
@@ -164,7 +157,7 @@ class NatsServer:
         server = [self._program, "-c", str(self.config)]
 
         def launch() -> None:
-            command = [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), *server]
+            command = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), *server]
             try:
                 with self._log.open("ab") as out:
                     process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
