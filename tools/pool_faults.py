@@ -152,7 +152,7 @@ class Run:
                 self.clients = self.clients_of(self.pool.key)
                 while self.pool.present(self.clients[0]) != set(BOARDS):
                     time.sleep(0.1)
-                key = self.clients[0].add_tenant("ada")["key"]
+                key = self.clients[0].add_tenant("ada", max_blob_bytes=1 << 40)["key"]
                 self.clients = self.clients_of(key)
                 yield
             finally:
