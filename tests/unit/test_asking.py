@@ -72,7 +72,7 @@ def test_while_the_board_keeps_the_engine_the_last_outlook_is_told_with_its_age(
     asyncio.run(go())
 
 
-class Failing:
+class FailingEstimator:
     """Makes calls in the engine's thread until the board is away; then none, from the call of that number on."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def test_where_a_look_fails_the_last_outlook_is_told_and_there_is_none_for_a_whi
     monkeypatch.setattr(subject, "REST_S", 60.0)
 
     async def go() -> None:
-        board = Failing()
+        board = FailingEstimator()
         asking = Asking(Engine(), board)
         first = await asking.at_hand(None, 60.0)
         assert first is not None
@@ -117,7 +117,7 @@ def test_where_a_look_fails_the_last_outlook_is_told_and_there_is_none_for_a_whi
 
 def test_where_nothing_was_ever_said_a_look_that_fails_says_nothing() -> None:
     async def go() -> None:
-        board = Failing()
+        board = FailingEstimator()
         board.away_from = 1
         asking = Asking(Engine(), board)
         for _ in range(20):
@@ -132,7 +132,7 @@ def test_an_outlook_that_could_not_be_noted_makes_no_older_one_good(monkeypatch:
     monkeypatch.setattr(subject, "PART", 0.0)
 
     async def go() -> None:
-        board = Failing()
+        board = FailingEstimator()
         asking = Asking(Engine(), board)
         first = await asking.outlook()
         monkeypatch.setattr(subject, "LEAST_S", 60.0)
@@ -179,7 +179,7 @@ def test_who_has_no_time_for_another_look_is_told_what_there_is(monkeypatch: pyt
     monkeypatch.setattr(subject, "SOON_S", 60.0)
 
     async def go() -> None:
-        asking = Asking(Engine(), Failing())
+        asking = Asking(Engine(), FailingEstimator())
         first, other = await asyncio.gather(asking.at_hand(2, 5.0), asking.at_hand(99, 5.0))
         assert first is not None
         assert other is first

@@ -218,7 +218,7 @@ def test_a_job_is_overdue_after_a_minute_without_a_slot_by_the_wall_clock() -> N
     assert overdue.late(made.jobs) == []
 
 
-class Telling(Watch):
+class OverdueWatch(Watch):
     """Says after a while that job 1 is overdue."""
 
     def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:
@@ -231,7 +231,7 @@ class Telling(Watch):
 def test_an_overdue_job_is_next_though_a_flood_of_its_tenant_finds_its_module_and_others_are_there(policy: str) -> None:
     flood = [JobSpec(2 + number, "a", ONE, 1, 9, 1e-4 * number) for number in range(200)]
     jobs = [JobSpec(1, "a", TWO, 1, 1, 0.011), *flood, JobSpec(5000, "b", THREE, 100, 1, 0.0)]
-    found, _ = run(policy, jobs, 2, watch=Telling(nothing, lambda _: True))
+    found, _ = run(policy, jobs, 2, watch=OverdueWatch(nothing, lambda _: True))
     begun_s = next(entry.at_s for entry in found.log if entry.job == 1 and entry.what is JobEventKind.CONFIGURE)
     if policy == "exclusive":
         assert begun_s < 0.1, "once the job of its tenant ends that is at work"

@@ -72,8 +72,8 @@ class ArenaAhead:
         if gone is not None:
             self.free += gone.bytes
 
-    def given(self) -> list[int]:
-        """Jobs that are given memory until one does not fit; first of the tenant with the fewest that have some."""
+    def allocate(self) -> list[int]:
+        """Give memory until a job does not fit; answers who was given some, first of the tenant with the fewest that have some."""
         found = []
         while (number := self._next()) is not None and self.waiting[number].bytes <= self.free:
             self.held[number] = self.waiting.pop(number)

@@ -103,7 +103,7 @@ class _Run:
         port_s = max([view.now_s + queue.port_busy_s, *loads])
         policy = queue.policy
         self.arena = ArenaAhead.of(queue.arena)
-        self.arena.given()
+        self.arena.allocate()
         jobs = view.jobs
         for number in self.arena.waiting:
             jobs = jobs if jobs.get(number) is None else jobs.drop(number)
@@ -158,7 +158,7 @@ class _Run:
             return
         for number in self.arena.held.keys() & self.fabric.ended_s.keys():
             self.arena.end(number)
-        for number in self.arena.given():
+        for number in self.arena.allocate():
             job = self.queue.view.jobs.get(number)
             if job is not None:
                 self.fabric.jobs = self.fabric.jobs.put(job)
