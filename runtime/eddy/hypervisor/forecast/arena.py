@@ -73,7 +73,7 @@ class ArenaAhead:
             self.free += gone.bytes
 
     def allocate(self) -> list[int]:
-        """Give memory until a job does not fit; answers who was given some, first of the tenant with the fewest that have some."""
+        """Give memory until a job does not fit, first to the tenant with the fewest that have some; answers which jobs."""
         found = []
         while (number := self._next()) is not None and self.waiting[number].bytes <= self.free:
             self.held[number] = self.waiting.pop(number)
