@@ -73,7 +73,7 @@ class ArenaAhead:
             self.free += gone.bytes
 
     def allocate(self) -> list[int]:
-        """Give memory until a job does not fit, first to the tenant with the fewest that have some; answers which jobs."""
+        """Give memory until a job does not fit, first to tenants with the fewest that have some; answers which."""
         found = []
         while (number := self._next()) is not None and self.waiting[number].bytes <= self.free:
             self.held[number] = self.waiting.pop(number)
