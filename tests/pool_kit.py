@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import httpx
-from eddy.cli.installed import bitstreams_folder
+from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
 from eddy.pool.admission import PoolAdmission
 from eddy.pool.credentials import PoolUnreachable
@@ -139,7 +139,7 @@ class Pool:
         data, admission = self.folder / name, self.nats.admission
         file = admission.board_file(name) if name in admission.boards else admission.admit(name)
         wrapped = wrapped or (str(HELD), str(self._hold(name)))
-        command = [sys.executable, *wrapped, "eddy.cli.demo_pool_board", "--pool", str(file), "--name", name]
+        command = [sys.executable, *wrapped, "eddy.cli.demo.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
         command += ["--profile", profile]
         with (self.folder / f"{name}.log").open("ab") as log:

@@ -41,7 +41,7 @@ from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.db.numbers import Numbers

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from eddy.core.errors import ModuleFault, QuotaExceeded
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import WORKLOADS, Workload, run
 from eddy.gpu.workloads.basic import reduction, sgemm, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.cli.main import app
 from eddy.client import Client, Job
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized

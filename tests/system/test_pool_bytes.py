@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
 from eddy.pool import output_collector

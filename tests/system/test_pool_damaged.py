@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.blob_writer import meta_of
 from eddy.pool.link import Link, opened
 from eddy.pool.tenant_keys import PoolKeys

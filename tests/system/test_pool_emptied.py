@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.credentials import PoolReplaced
 from eddy.pool.link import opened
 from pool_boards import unhurried

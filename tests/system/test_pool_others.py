@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.head import routers
 from eddy.pool.link import opened

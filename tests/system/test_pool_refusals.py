@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
 from eddy.pool.blob_writer import PIECE_BYTES, PIECES_OF, found, meta_of
 from eddy.pool.link import Link, opened

@@ -23,8 +23,8 @@ from eddy import signals
 from eddy.api.reload import LIVE, Reloader
 from eddy.api.server import Server, ServerSettings
 from eddy.api.tls import TlsFiles, in_the_clear
-from eddy.cli import configuration
 from eddy.cli.main import app
+from eddy.cli.support import configuration
 from eddy.core.errors import InvalidRequest, StorageFull
 from eddy.settings import SETTINGS, Value
 from typer.testing import CliRunner

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from eddy.cli.expected import estimate_line, estimate_sentence
+from eddy.cli.support.expected import estimate_line, estimate_sentence
 from eddy.hypervisor.forecast import asking as subject
 from eddy.hypervisor.forecast.asking import Asking
 from eddy.hypervisor.forecast.keeper import EstimateKeeper

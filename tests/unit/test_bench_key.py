@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy_sim import bench
-from eddy_sim.bench import Bench
+from eddy_sim.design import bench
+from eddy_sim.design.bench import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
 

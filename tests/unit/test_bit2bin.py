@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from eddy.board.images.image_files import refuse_boot_image
 from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused
-from eddy_sim.bitfile import header
+from eddy_sim.design.bitfile import header
 from pynq.pl_server.embedded_device import bit2bin
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"

@@ -8,8 +8,8 @@ import zlib
 
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy_sim import bitfile
-from eddy_sim.bitfile import Identity
+from eddy_sim.design import bitfile
+from eddy_sim.design.bitfile import Identity
 from hypothesis import given
 from hypothesis import strategies as st
 from pynq.pl_server.embedded_device import bit2bin, parse_bit_header

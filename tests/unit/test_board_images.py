@@ -20,7 +20,7 @@ from eddy.board.images.signing import Trust
 from eddy.board.port.profile import load_profile
 from eddy.core.errors import ConfigurationFailed, ImageRefused, InvalidRequest
 from eddy.core.slots import Control
-from eddy_sim import bitfile
+from eddy_sim.design import bitfile
 
 TINY = load_profile("tiny")
 OPEN = Trust(False)

@@ -20,8 +20,8 @@ from eddy.board.port.profile import load_profile
 from eddy.core.errors import EddyError
 from eddy.trust import trusted
 from eddy_drivers.regs import window
-from eddy_sim.bitstreams import fits, modules
-from eddy_sim.build import module_build_hash
+from eddy_sim.design.bitstreams import fits, modules
+from eddy_sim.design.build import module_build_hash
 from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
@@ -153,7 +153,7 @@ def test_one_module_is_built_against_what_is_there(built: Path, tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_packed_says_why(built: Path, tmp_path: Path, harm: str, said: str) -> None:
-    from eddy_sim.bitfile import header
+    from eddy_sim.design.bitfile import header
 
     shutil.copytree(built, tmp_path / "built", ignore=shutil.ignore_patterns("package"))
     image, part = tmp_path / "built/dct__slot0.bit", load_profile(BOARD).part

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from eddy.board.port.profile import load_profile
-from eddy_sim.filelist import expanded, read_filelist, sources_of
-from eddy_sim.prove import stage
-from eddy_sim.yosys import run_script
+from eddy_sim.tools.filelist import expanded, read_filelist, sources_of
+from eddy_sim.tools.prove import stage
+from eddy_sim.tools.yosys import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = read_filelist(ROOT / "hw/top/models/models.f")

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.core.errors import CompilationFailed
-from eddy.gpu import toolchain
-from eddy.gpu.builtins import sections
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.prelude import complete
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation import toolchain
+from eddy.gpu.compilation.builtins import sections
+from eddy.gpu.compilation.prelude import complete
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiled, compiler
 from unit.opencl_table import MATH, NATIVE, SPECIFICATION, WITH_INTEGER
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.gpu.launch import Local, launch
+from eddy.gpu.launches.launch import Local, launch
 from unit.gpu_kit import cluster, compiled
 
 Array = npt.NDArray[Any]

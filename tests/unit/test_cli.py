@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from eddy.cli import explain, output, pictures
-from eddy.cli.expected import estimate_line
-from eddy.cli.inputs import Inputs, gather, split
 from eddy.cli.main import app
-from eddy.cli.pictures import Sheet
-from eddy.cli.resources import app_lines
-from eddy.client.arrays import BufferInfo
-from eddy.client.errors import from_problem
+from eddy.cli.support import output, pictures
+from eddy.cli.support.expected import estimate_line
+from eddy.cli.support.inputs import Inputs, gather, split
+from eddy.cli.support.pictures import Sheet
+from eddy.cli.tenant import explain
+from eddy.cli.tenant.resources import app_lines
+from eddy.client.transport.arrays import BufferInfo
+from eddy.client.transport.errors import from_problem
 from eddy.core import errors
 from typer.testing import CliRunner
 
@@ -328,8 +329,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 def test_the_demonstration_fails_where_a_result_is_wrong(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, out: bytes, code: int
 ) -> None:
-    from eddy.cli import demo_run
-    from eddy.cli.demo_plan import Order
+    from eddy.cli.demo import demo_run
+    from eddy.cli.demo.demo_plan import Order
 
     times = {"waiting_s": 0.1, "reconfiguring_s": 0.2, "running_s": 0.3, "reconfigurations": 1, "reuses": 0, "form": ""}
     data = {"id": 1, "tenant": "ada", "application": "a", "batch": 1, "priority": 1, "state": "succeeded", **times}

@@ -10,11 +10,11 @@ import httpx
 import numpy as np
 import pytest
 from eddy.client import ApiError, Client, ServerUnreachable
-from eddy.client.arrays import ONE_BLOB_BYTES, BufferInfo, blobs, constant, items, output
-from eddy.client.errors import from_problem
-from eddy.client.job_calls import OutputArrays
-from eddy.client.stream import parse
-from eddy.client.submit_calls import payloads_of
+from eddy.client.calls.job_calls import OutputArrays
+from eddy.client.calls.submit_calls import payloads_of
+from eddy.client.transport.arrays import ONE_BLOB_BYTES, BufferInfo, blobs, constant, items, output
+from eddy.client.transport.errors import from_problem
+from eddy.client.transport.stream import parse
 from eddy.core import errors
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -94,7 +94,7 @@ def test_a_list_asks_for_page_after_page_with_the_same_filters() -> None:
 
 
 def test_pauses_grow_and_stay_bounded() -> None:
-    from eddy.client.transport import Transport
+    from eddy.client.transport.transport import Transport
 
     for attempt in range(12):
         bound = min(5.0, 0.1 * 2**attempt)
@@ -145,7 +145,7 @@ def test_a_broken_stream_goes_on_where_it_was() -> None:
             return httpx.Response(200, stream=Broken(text))
         return httpx.Response(200, text="id: 3\nevent: c\ndata: {}\n\nevent: end\ndata: {}\n\n")
 
-    from eddy.client.stream import follow
+    from eddy.client.transport.stream import follow
 
     events = list(follow(client(handler).transport, "/v1/jobs/1/events"))
     assert [event.kind for event in events] == ["a", "b", "c"]
@@ -166,7 +166,7 @@ def test_a_stream_whose_last_event_is_not_known_any_more_begins_again_and_says_s
             return httpx.Response(410, json=UNKNOWN, headers={"Content-Type": "application/problem+json"})
         return httpx.Response(200, text="id: 7\nevent: b\ndata: {}\n\nevent: end\ndata: {}\n\n")
 
-    from eddy.client.stream import RESTARTED, follow
+    from eddy.client.transport.stream import RESTARTED, follow
 
     events = list(follow(client(handler).transport, "/v1/jobs/1/events"))
     assert [event.kind for event in events] == ["a", RESTARTED, "b"]
@@ -177,13 +177,13 @@ def test_a_stream_whose_last_event_is_not_known_any_more_begins_again_and_says_s
 
 
 def test_a_stream_with_nothing_left_ends() -> None:
-    from eddy.client.stream import follow
+    from eddy.client.transport.stream import follow
 
     assert list(follow(client(lambda request: httpx.Response(204)).transport, "/x", after=9)) == []
 
 
 def test_a_stream_that_keeps_ending_early_is_given_up() -> None:
-    from eddy.client.stream import follow
+    from eddy.client.transport.stream import follow
 
     asked: list[str] = []
 

@@ -9,12 +9,12 @@ import anyio
 import httpx
 import pytest
 from eddy.client import AsyncClient, Client, Job, ServerUnreachable
-from eddy.client.calling import ClientMethod
-from eddy.client.exchange import Exchange
-from eddy.client.job_calls import JobCalls
-from eddy.client.operations import Pause, Send
-from eddy.client.parts import PART_BYTES
-from eddy.client.stream import Following
+from eddy.client.calls.job_calls import JobCalls
+from eddy.client.transport.calling import ClientMethod
+from eddy.client.transport.exchange import Exchange
+from eddy.client.transport.operations import Pause, Send
+from eddy.client.transport.parts import PART_BYTES
+from eddy.client.transport.stream import Following
 
 
 def exchange(retries: int = 2) -> Exchange:

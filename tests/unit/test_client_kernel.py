@@ -12,9 +12,9 @@ import httpx
 import numpy as np
 import pytest
 from eddy.client import Client, JobFailed
-from eddy.client.kernel import KernelSource, Local
+from eddy.client.calls.kernel import KernelSource, Local
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.gpu.request import Buffer, KernelRequest, Same, execute
+from eddy.gpu.launches.request import Buffer, KernelRequest, Same, execute
 from unit.gpu_kit import cluster, compiler
 
 MASKED: Any = np.ma.array  # numpy has no types for it

@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 from eddy.api import examples
 from eddy.api.market_schemas import _NOW
-from eddy.client import answers, pictures, progress
-from eddy.client.views import JobList, MarketView, Timeline
+from eddy.client import answers
+from eddy.client.calls import pictures, progress
+from eddy.client.calls.views import JobList, MarketView, Timeline
 
 HOSTILE = "<script>alert(1)</script>&\"'"
 VOID = {"line", "rect"}

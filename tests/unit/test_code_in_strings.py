@@ -20,10 +20,10 @@ UNIT = re.compile(r"^\[(Unit|Service)\]", re.MULTILINE)
 SHELL = re.compile(r"^#!", re.MULTILINE)
 _FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 ALLOWED = {
-    "runtime/eddy/cli/install_files.py": "units: test_install.py reads them, systemd does in `make board-units`",
+    "runtime/eddy/cli/boards/install_files.py": "units: test_install.py reads them, systemd does in `make board-units`",
     "runtime/eddy/packages/fuse.py": "RTL: test_fusion.py and test_module_new.py",
-    "sim/eddy_sim/shims.py": "RTL and C++: part of every model",
-    "sim/eddy_sim/smt_solver.py": "two lines of shell: part of every proof",
+    "sim/eddy_sim/design/shims.py": "RTL and C++: part of every model",
+    "sim/eddy_sim/tools/smt_solver.py": "two lines of shell: part of every proof",
     "tools/answer_types.py": "Python: eddy/client/answers.py is what it writes",
     "tools/area_report/tops.py": "RTL: part of every area figure",
     "tools/board_units.py": "part of a unit: systemd reads it in that run",

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 import pytest
 from eddy.api import examples
-from eddy.cli import contexts, job_list
-from eddy.cli.job_filters import fitting, labels_of, moment
-from eddy.cli.job_list import COLUMNS
 from eddy.cli.main import app
-from eddy.cli.output import age
+from eddy.cli.support import contexts
+from eddy.cli.support.job_filters import fitting, labels_of, moment
+from eddy.cli.support.output import age
+from eddy.cli.tenant import job_list
+from eddy.cli.tenant.job_list import COLUMNS
 from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS
 from typer.testing import CliRunner
@@ -176,7 +177,7 @@ class Changes:
         self.states = ["queued", "running", "running", "succeeded"]
 
     def events(self) -> Any:
-        from eddy.client.stream import Event
+        from eddy.client.transport.stream import Event
 
         for number, kind in enumerate(("submitted", "state", "wait", "state", "state")):
             yield Event(number, kind, {"job": 17})
@@ -198,7 +199,7 @@ class Restored(Changes):
     """A server that is restored from a backup while somebody watches: what happened meanwhile is told by no event."""
 
     def events(self) -> Any:
-        from eddy.client.stream import RESTARTED, Event
+        from eddy.client.transport.stream import RESTARTED, Event
 
         yield Event(3, "state", {"job": 17})
         yield Event(-1, RESTARTED, {"detail": "There is no event 3."})

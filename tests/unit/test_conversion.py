@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.cli.inputs import gather
-from eddy.client.arrays import BufferInfo, constant, items
+from eddy.cli.support.inputs import gather
+from eddy.client.transport.arrays import BufferInfo, constant, items
 from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.packed_arguments import PackedArguments
-from eddy.gpu.region import RegionSpace
-from eddy.gpu.signature import SCALARS, TYPES, Argument, Kernel
+from eddy.gpu.launches.packed_arguments import PackedArguments
+from eddy.gpu.programs.region import RegionSpace
+from eddy.gpu.programs.signature import SCALARS, TYPES, Argument, Kernel
 from PIL import Image
 
 MASKED: Any = np.ma.array  # numpy has no types for it

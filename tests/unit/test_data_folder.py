@@ -31,8 +31,8 @@ from eddy.core.errors import (
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.files import Hold, write_private
-from eddy.gpu.program import Program
-from eddy.gpu.program_cache import ProgramCache
+from eddy.gpu.compilation.program_cache import ProgramCache
+from eddy.gpu.programs.program import Program
 from eddy.packages.catalogue import load_catalogue
 from eddy.presence import announced, operator_key
 from eddy.store import Store

@@ -30,6 +30,6 @@ def test_pictures_are_those_of_scikit_learn(name: str) -> None:
 
 
 def test_what_the_demonstration_submits_needs_no_scikit_learn() -> None:
-    code = "import sys; from eddy.cli.demo_plan import orders; orders(); print('sklearn' in sys.modules, end='')"
+    code = "import sys; from eddy.cli.demo.demo_plan import orders; orders(); print('sklearn' in sys.modules, end='')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.cli.demo_pool import BOARDS, VICTIM, PoolReport, _job, orders
-from eddy.cli.pool_picture import Mark, draw, lanes
+from eddy.cli.demo.demo_pool import BOARDS, VICTIM, PoolReport, _job, orders
+from eddy.cli.pools.pool_picture import Mark, draw, lanes
 
 PARTS = [
     {"job": 1, "tenant": "ada", "board": "rtl-1", "first": 0, "items": 2, "start_s": 0.0, "end_s": 1.0},

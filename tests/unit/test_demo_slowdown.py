@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.cli.demo_slowdown import ITEMS, LINES, TENANTS, SlowdownReport, _rate, expected
-from eddy.cli.demo_slowdown_picture import SharedPhase, draw
+from eddy.cli.demo.demo_slowdown import ITEMS, LINES, TENANTS, SlowdownReport, _rate, expected
+from eddy.cli.demo.demo_slowdown_picture import SharedPhase, draw
 
 ALL = {tenant.name: 0.25 * rank for rank, tenant in enumerate(TENANTS, start=1)}
 

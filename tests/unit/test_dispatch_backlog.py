@@ -21,9 +21,9 @@ from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.requests import KindQueue
-from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.requests import KindQueue
+from eddy.policy.dispatch.views.view import Dispatch, DispatchPolicy, DispatchView
 from unit.plain_dispatch import PLAIN
 
 MODULES = tuple(f"m{number}" for number in range(8))

@@ -6,9 +6,9 @@ import dataclasses
 import random
 
 import pytest
-from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.ordered import CHUNK, Sorted
+from eddy.policy.dispatch.views.job_view import JobView, TaskView
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.ordered import CHUNK, Sorted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -14,7 +14,7 @@ from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchPolicy, DispatchView, Preempt, Prefetch
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchPolicy, DispatchView, Preempt, Prefetch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.test_machine_properties import MODULES, TENANTS, Scenario, applications, check

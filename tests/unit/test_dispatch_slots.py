@@ -8,8 +8,8 @@ import pytest
 from eddy.policy.dispatch.nimblock import Nimblock, allocate_slots, select_victim
 from eddy.policy.dispatch.prema import Prema
 from eddy.policy.dispatch.round_robin import Queues, RoundRobin
-from eddy.policy.dispatch.tokens import Candidates, floor_to_priority, tokens
-from eddy.policy.dispatch.view import Configure, DispatchView, Jobs, JobView, Preempt, SlotView, TaskView
+from eddy.policy.dispatch.sharing.tokens import Candidates, floor_to_priority, tokens
+from eddy.policy.dispatch.views.view import Configure, DispatchView, Jobs, JobView, Preempt, SlotView, TaskView
 
 
 def chain(

@@ -9,7 +9,7 @@ import pytest
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq.fabric_record import Record, sha256_of
 from eddy.board.pynq.real_board import INSTALL_PYNQ
-from eddy.cli.doctor_board import board
+from eddy.cli.boards.doctor_board import board
 
 PROFILE = load_profile("tiny")
 FILES = {

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from eddy.board.remote.notary import SUFFIX, serving
-from eddy.cli import doctor_operating as doctor
+from eddy.cli.boards import doctor_operating as doctor
 from eddy.store import Store
 from eddy.store.db.schema import MIGRATIONS
 

@@ -19,7 +19,7 @@ from eddy.hypervisor.machine.draining import MOST_FAILED_LOADS, MOST_FAULTS
 from eddy.hypervisor.machine.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.view import Configure
+from eddy.policy.dispatch.views.view import Configure
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 from machine_kit import ONE, TWO, Bench

@@ -7,7 +7,7 @@ import random
 
 import pytest
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.view import Configure, DispatchView, Jobs, JobView, Preempt, SlotView, TaskView
+from eddy.policy.dispatch.views.view import Configure, DispatchView, Jobs, JobView, Preempt, SlotView, TaskView
 
 LOAD_S = 0.1
 

@@ -14,7 +14,7 @@ from eddy.model.estimates.calibration import LEVELS, Calibration, Circumstances,
 from eddy.model.estimates.durations import UNSEEN, Durations
 from eddy.model.estimates.quantiles import pinball, weighted_quantile
 from eddy.model.latency.learned import Item
-from eddy.policy.dispatch.view import Configure
+from eddy.policy.dispatch.views.view import Configure
 from machine_kit import ONE, Bench
 
 UNIT_S = 0.1

@@ -15,7 +15,7 @@ from eddy.board.pynq import fabric_record
 from eddy.board.pynq.fabric_record import DesignStanding, Evidence, FabricRecord, Record, last_loaded, standing
 from eddy.board.pynq.fpga_manager import FpgaManager, to_binary
 from eddy.core.errors import ConfigurationFailed, ImageRefused
-from eddy_sim import bitfile
+from eddy_sim.design import bitfile
 
 OURS = Record("boot-1", "a" * 64, configured=True, overlays=("base",))
 RUNNING = Evidence("operating", "boot-1", "eddy.bin", ("base",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 
 import pytest
-from eddy.policy.dispatch.fair_queue import FairQueue
+from eddy.policy.dispatch.sharing.fair_queue import FairQueue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

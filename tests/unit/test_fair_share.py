@@ -20,7 +20,7 @@ from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.fair_share import MOST_MISSED, FairMemory
+from eddy.policy.dispatch.sharing.fair_share import MOST_MISSED, FairMemory
 
 LOAD_S = 8e-3
 

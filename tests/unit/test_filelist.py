@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import (
+from eddy_sim.tools.filelist import (
     FilelistInvalid,
     data_of,
     expanded,

@@ -18,8 +18,8 @@ from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 LOAD_S = 0.05
 

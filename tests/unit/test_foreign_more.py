@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from eddy.gpu.launch import ImageArgument, Local
+from eddy.gpu.launches.launch import ImageArgument, Local
 from unit.test_foreign_rodinia import RNG, floats, program, run
 
 

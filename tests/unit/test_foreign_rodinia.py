@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.gpu.build import build
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.program import Program
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.build import build
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiler
 
 FOLDER = Path(__file__).with_name("foreign")

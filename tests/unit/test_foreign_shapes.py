@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.gpu.launch import Local
+from eddy.gpu.launches.launch import Local
 from unit.test_foreign_rodinia import RNG, floats, program, run
 
 GROUPS = pytest.mark.parametrize("size", [7, 16, 33])

@@ -19,7 +19,7 @@ from eddy.hypervisor.slots.residency import LIVE, Residency, no_fused_task
 from eddy.packages.applications import load_application, parse_application
 from eddy.packages.fuse import fuse, read_stage
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView
 from eddy.store.db.rows import dump_record, load_record
 from eddy.studies.judge.sequences import recorded
 from eddy.studies.levers.fused import fused_workload

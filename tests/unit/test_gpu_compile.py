@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound, QuotaExceeded
-from eddy.gpu import sandbox, toolchain
-from eddy.gpu.compiler import MAX_SOURCE_BYTES, MOST_WORDS, Compiler
-from eddy.gpu.layout import BLOCK, CONTEXT, REGION_BASE, c_header, rows_bytes, stack_stride
-from eddy.gpu.prelude import complete
-from eddy.gpu.program import Program, segments
-from eddy.gpu.program_cache import ProgramCache
-from eddy.gpu.sandbox import ProcessEnd
+from eddy.gpu.compilation import sandbox, toolchain
+from eddy.gpu.compilation.compiler import MAX_SOURCE_BYTES, MOST_WORDS, Compiler
+from eddy.gpu.compilation.prelude import complete
+from eddy.gpu.compilation.program_cache import ProgramCache
+from eddy.gpu.compilation.sandbox import ProcessEnd
+from eddy.gpu.programs.layout import BLOCK, CONTEXT, REGION_BASE, c_header, rows_bytes, stack_stride
+from eddy.gpu.programs.program import Program, segments
 from unit.gpu_kit import CACHE, compiled, compiler
 
 SAXPY = """

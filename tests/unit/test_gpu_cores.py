@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.gpu.launch import extent
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.ndrange import Local, arrange, slices
-from eddy.gpu.packing import Packing
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import extent
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.ndrange import Local, arrange, slices
+from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import IsaExecutor
 from unit.gpu_kit import compiler
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.gpu.launch import launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiled
 from unit.opencl_table import mp
 

@@ -10,7 +10,7 @@ import pytest
 from contract.fake_cluster import FakeCluster, Surroundings
 from contract.kernels import code
 from eddy.core.counters import CoreCounters
-from eddy.gpu.executor import CAUSES
+from eddy.gpu.launches.executor import CAUSES
 from eddy_drivers.gpu_cluster import (
     COUNTERS,
     NOWHERE,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.errors import ModuleFault, QuotaExceeded
-from eddy.gpu.fibers import MAX_WAYS, kept_registers, ways_of_keeping
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.gpu.work_items.fibers import MAX_WAYS, kept_registers, ways_of_keeping
 from unit.fiber_programs import random_program
 from unit.gpu_kit import SHAPES, cluster, compiled, compiler
 from unit.test_gpu_launch import IDS, TOGETHER, expected_ids

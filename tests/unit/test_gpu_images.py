@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.image import KINDS, ORDERS
-from eddy.gpu.launch import ImageArgument, launch
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.launch import ImageArgument, launch
+from eddy.gpu.launches.request import KernelRequest
+from eddy.gpu.programs.image import KINDS, ORDERS
 from unit.gpu_kit import cluster, compiled, compiler
 
 Array = npt.NDArray[np.generic]

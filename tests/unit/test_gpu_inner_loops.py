@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.gpu import inner_loops, toolchain
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.item_parameter import STUB
-from eddy.gpu.launch import launch
-from eddy.gpu.prelude import complete
+from eddy.gpu.compilation import toolchain
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.compilation.prelude import complete
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.work_items import inner_loops
+from eddy.gpu.work_items.item_parameter import STUB
 from unit.gpu_kit import cluster, compiler
 
 ASSEMBLY = """

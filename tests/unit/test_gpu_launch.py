@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.core.errors import InvalidRequest, ModuleFault, QuotaExceeded
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.gpu_kit import SHAPES, cluster, compiled

@@ -6,13 +6,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from eddy.gpu import log, log_format
-from eddy.gpu.launch import extent, launch
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.log import MAX_FOREIGN, MAX_LOG_BYTES, MAX_PIECES, Logs, read_log
-from eddy.gpu.ndrange import arrange
-from eddy.gpu.packing import LOG_BYTES, Packing
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import extent, launch
+from eddy.gpu.launches.packing import LOG_BYTES, Packing
+from eddy.gpu.programs import log, log_format
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.log import MAX_FOREIGN, MAX_LOG_BYTES, MAX_PIECES, Logs, read_log
+from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.shape import ClusterShape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.gpu_kit import cluster, compiled

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.gpu import toolchain
-from eddy.gpu.calling_convention import with_standard_calls
-from eddy.gpu.launch import launch
-from eddy.gpu.prelude import complete
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation import toolchain
+from eddy.gpu.compilation.calling_convention import with_standard_calls
+from eddy.gpu.compilation.prelude import complete
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiled, compiler
 from unit.many_arguments import ITEMS, KINDS, arrays, functions
 
@@ -37,7 +37,7 @@ def test_the_twelfth_word_is_where_registers_end(monkeypatch: pytest.MonkeyPatch
         made.append(ir)
         return with_standard_calls(ir)
 
-    monkeypatch.setattr("eddy.gpu.compiler.with_standard_calls", noted)
+    monkeypatch.setattr("eddy.gpu.compilation.compiler.with_standard_calls", noted)
     for words, times in ((10, 0), (11, 1)):
         given = ", ".join(f"uint a{k}" for k in range(words))
         total = " + ".join(f"a{k} * {k + 2}" for k in range(words))

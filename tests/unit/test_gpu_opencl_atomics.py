@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import SHAPES, cluster, compiled
 
 MASK = 0xFFFFFFFF

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.cli import gpu
+from eddy.cli.boards import gpu
 from eddy.cli.main import app
 from eddy_sim.gpu import run as gpu_run
 from eddy_sim.gpu.assemble import assemble

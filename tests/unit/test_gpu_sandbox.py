@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from eddy.core.errors import CompilationFailed, EddyError, QuotaExceeded
-from eddy.gpu import confine, sandbox, toolchain
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.sandbox import Limits, SandboxUnavailable
+from eddy.gpu.compilation import confine, sandbox, toolchain
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.compilation.sandbox import Limits, SandboxUnavailable
 from unit.gpu_kit import CACHE, compiler
 
 KERNEL = "\nkernel void f(global int *a) { a[0] = 1; }\n"

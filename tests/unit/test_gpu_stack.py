@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed, ModuleFault, QuotaExceeded
-from eddy.gpu.executor import Execution
-from eddy.gpu.launch import launch
-from eddy.gpu.layout import (
+from eddy.gpu.compilation.stack import StackNeeds
+from eddy.gpu.launches.executor import Execution
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.programs.layout import (
     BLOCK,
     LINE_BYTES,
     LOCAL_BASE,
@@ -22,12 +24,10 @@ from eddy.gpu.layout import (
     rows_bytes,
     stack_stride,
 )
-from eddy.gpu.ndrange import Local, arrange
-from eddy.gpu.packing import Packing
-from eddy.gpu.program import Program, flat_image, symbols
-from eddy.gpu.rv32 import decode
-from eddy.gpu.shape import ClusterShape
-from eddy.gpu.stack import StackNeeds
+from eddy.gpu.programs.ndrange import Local, arrange
+from eddy.gpu.programs.program import Program, flat_image, symbols
+from eddy.gpu.programs.rv32 import decode
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import SHAPES, cluster, compiled, compiler
 
 FILL = 0xA5
@@ -106,7 +106,7 @@ def deepest(program: Program, arguments: list[object], items: int, shape: Cluste
 
 
 def as_extent(value: object) -> object:
-    from eddy.gpu.launch import extent
+    from eddy.gpu.launches.launch import extent
 
     return extent(value) if isinstance(value, np.ndarray) else value
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import WORKLOADS, WrongResult, run
 from eddy.gpu.workloads.basic import divergent, sgemm, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp
@@ -50,7 +50,7 @@ def test_both_variants_leave_the_same_bits() -> None:
         workload = mlp(samples=32, batch=16)
         program = compiler().compile(workload.text(), fpu=fpu)
         buffers = {name: array.copy() for name, array in workload.buffers.items()}
-        from eddy.gpu.launch import launch
+        from eddy.gpu.launches.launch import launch
 
         for step in workload.steps:
             arguments = [buffers[a] if isinstance(a, str) else a for a in step.arguments]

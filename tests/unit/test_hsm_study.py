@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib.image
 import pytest
-from eddy.cli.reproduce import STUDIES
+from eddy.cli.science.reproduce import STUDIES
 from eddy.policy.price import BY_PROGRESS, PREDICTORS
 from eddy.studies.hsm import measured, mixes, replay, run
 from eddy.studies.hsm.kernels import MEMORY_BOUND

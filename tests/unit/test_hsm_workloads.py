@@ -12,7 +12,7 @@ from eddy.gpu.workloads.base import WrongResult, verify
 from eddy.studies.hsm import rtl
 from eddy.studies.hsm.workloads import MEMORY_BOUND, SMALL, WORKLOADS
 from eddy.studies.hsm.workloads.textures import decoded
-from eddy_sim.dram import dram_parameters
+from eddy_sim.boards.dram import dram_parameters
 from eddy_sim.gpu import dram_cluster
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster, build_dram_cluster

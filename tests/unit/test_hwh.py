@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from eddy.board.port.port import Access
 from eddy.packages.modules import ArgumentRegister, RegisterKind
-from eddy_sim.addressmap import INTC_NAME, Ip, argument_map, module_base, slot_ip, static_ips
-from eddy_sim.hwh import clock_divisor, overlay_hwh, partial_hwh
+from eddy_sim.design.addressmap import INTC_NAME, Ip, argument_map, module_base, slot_ip, static_ips
+from eddy_sim.design.hwh import clock_divisor, overlay_hwh, partial_hwh
 from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
-from eddy.gpu.sharing import lane_grid
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.gpu.programs.sharing import lane_grid
 from unit.fiber_programs import random_program
 from unit.gpu_kit import SHAPES, cluster, compiled
 

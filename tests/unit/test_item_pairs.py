@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.gpu.launch import launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiled
 
 HEAD = "kernel void f(global const uint *in, global uint *out, uint w, uint h, uint n) {"

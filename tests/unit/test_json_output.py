@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_tree import commands, root_command, takes_json
-from eddy.cli import output
+from eddy.cli.support import output
 from eddy.model.highs import make_solver
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -9,9 +9,9 @@ import pytest
 from cores_kit import manifest
 from eddy.core.errors import Conflict
 from eddy.core.records import KERNEL, JobRequest
-from eddy.gpu import library
-from eddy.gpu.request import KernelRequest
-from eddy.gpu.toolchain import CompilerMissing
+from eddy.gpu.compilation import library
+from eddy.gpu.compilation.toolchain import CompilerMissing
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.intake.kept_programs import kept
 from eddy.hypervisor.intake.kernels import REGION, KernelPlanner
 from eddy.store import Store

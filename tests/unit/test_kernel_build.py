@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.core.errors import CompilationFailed, InvalidRequest, QuotaExceeded
-from eddy.gpu import build_options
-from eddy.gpu.build import build
-from eddy.gpu.includes import Headers
-from eddy.gpu.launch import launch
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.compilation import build_options
+from eddy.gpu.compilation.build import build
+from eddy.gpu.compilation.includes import Headers
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.launches.request import KernelRequest
 from unit.gpu_kit import cluster, compiler
 
 Floats = npt.NDArray[np.float32]

@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from eddy.gpu.build import build
-from eddy.gpu.launch import ImageArgument, launch
-from eddy.gpu.placing import ICACHE_BYTES, gaps
-from eddy.gpu.printed import fitted
-from eddy.gpu.program import symbols
+from eddy.gpu.compilation.build import build
+from eddy.gpu.compilation.placing import ICACHE_BYTES, gaps
+from eddy.gpu.compilation.printed import fitted
+from eddy.gpu.launches.launch import ImageArgument, launch
+from eddy.gpu.programs.program import symbols
 from unit.gpu_kit import cluster, compiler
 
 PRINTED = """__constant char text[] = "%ld,%d|";

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed, InvalidRequest
-from eddy.gpu.ir_types import layout
-from eddy.gpu.launch import launch
-from eddy.gpu.program import Program
-from eddy.gpu.request import KernelRequest
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import launch
+from eddy.gpu.launches.request import KernelRequest
+from eddy.gpu.programs.ir_types import layout
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import cluster, compiled
 
 SOURCE = """

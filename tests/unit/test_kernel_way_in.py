@@ -9,17 +9,17 @@ from types import FrameType
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import KERNEL, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.intake.kernels import KernelPlanner, available
 from eddy.store import Store
 from kernel_kit import ALL_MODULES, kernels
 
 SOURCE = 'kernel void add(local int *part, int k) { part[get_local_id(0)] = k; printf("%d", part[0]); }'
 MAKERS = {
-    "eddy.gpu.request": "from_json",
-    "eddy.gpu.build": "build",
-    "eddy.gpu.ndrange": "arrange",
-    "eddy.gpu.packing": "__init__",
+    "eddy.gpu.launches.request": "from_json",
+    "eddy.gpu.compilation.build": "build",
+    "eddy.gpu.programs.ndrange": "arrange",
+    "eddy.gpu.launches.packing": "__init__",
 }
 """The function of each module that makes the next value of the line."""
 

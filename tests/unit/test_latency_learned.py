@@ -16,7 +16,7 @@ from eddy.hypervisor.machine.translate import item_name
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.model.latency.learned import APPLICATIONS, MEMORY, Item, Latencies
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 
 LAYERS_US = (1832.0, 822.0, 460.0, 232.0, 103.0)
 """AlexNet's convolutions, all on one module: the longest takes 18 times as long as the shortest."""

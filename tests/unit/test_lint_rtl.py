@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import read_filelist, sources_of, tool_arguments
-from eddy_sim.toolchain import verilator_root
+from eddy_sim.tools.filelist import read_filelist, sources_of, tool_arguments
+from eddy_sim.tools.toolchain import verilator_root
 
 HW = Path(__file__).resolve().parents[2] / "hw"
 LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])

@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 from eddy import presence
 from eddy.board.images.signing import main as signing
-from eddy.cli import output
-from eddy.cli.events import in_order
-from eddy.cli.jobs import counted
-from eddy.cli.kernel import argument
-from eddy.cli.local import key_for
 from eddy.cli.main import app
+from eddy.cli.support import output
+from eddy.cli.support.local import key_for
+from eddy.cli.tenant.events import in_order
+from eddy.cli.tenant.jobs import counted
+from eddy.cli.tenant.kernel import argument
 from eddy.client import Client, Job, answers
-from eddy.client.stream import Event
+from eddy.client.transport.stream import Event
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.executor import Fault
-from eddy.gpu.launch import describe
+from eddy.gpu.launches.executor import Fault
+from eddy.gpu.launches.launch import describe
 from typer.testing import CliRunner
 
 NOBODY = {"EDDY_URL": "http://127.0.0.1:9", "EDDY_HTTP_RETRIES": "0", "EDDY_KEY": "k"}
@@ -153,7 +153,7 @@ def answering(document: dict[str, Any]) -> Callable[..., Client]:
 def test_an_out_folder_that_cannot_be_is_said(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("eddy.cli.jobs.connect", answering({"id": 1, "state": "succeeded"}))
+    monkeypatch.setattr("eddy.cli.tenant.jobs.connect", answering({"id": 1, "state": "succeeded"}))
     monkeypatch.setattr(Client, "outputs", lambda *_: {"result": np.zeros(3)})
     refused = run("result", "1", "--out", where)
     assert refused.exit_code == output.USAGE
@@ -244,7 +244,7 @@ def test_following_prints_where_results_go(monkeypatch: pytest.MonkeyPatch) -> N
         **{"progress": {"done": 1, "total": 1}, "waiting": {}, "waiting_s": 0, "reconfiguring_s": 0, "running_s": 0},
         **{"reconfigurations": 0, "reuses": 0, "preemptions": 0, "response_s": 0, "kernel": None, "outputs": {}},
     }
-    monkeypatch.setattr("eddy.cli.jobs.connect", answering(document))
+    monkeypatch.setattr("eddy.cli.tenant.jobs.connect", answering(document))
     monkeypatch.setattr(Job, "events", lambda self: iter([Event(1, "state", {"at_s": 0.5, "state": "running"})]))
     plain = run("job", "1", "--follow")
     assert "0.500000 s  state" in plain.stdout
@@ -360,7 +360,7 @@ def test_what_is_no_argument_is_said_in_words_of_ours(
 
 
 def test_a_kernel_that_jumped_away_hears_of_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.gpu.launch.symbols", lambda elf: {})
+    monkeypatch.setattr("eddy.gpu.launches.launch.symbols", lambda elf: {})
     said = describe(Fault(0, "fetch_fault", 0, 0x3F80_0000), mock.Mock())
     assert "perhaps it wrote past the end of an array and changed its own stack" in said
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed
-from eddy.gpu.build import build
-from eddy.gpu.launch import launch
-from eddy.gpu.local_scope import moved
+from eddy.gpu.compilation.build import build
+from eddy.gpu.compilation.local_scope import moved
+from eddy.gpu.launches.launch import launch
 from unit.gpu_kit import cluster, compiler
 
 SOURCE = """

@@ -138,7 +138,7 @@ import structlog, typer
 from rich.console import Console
 from eddy import logs
 from eddy.api import log_lines
-from eddy.cli.output import say
+from eddy.cli.support.output import say
 logs.open_streams()
 logs.guard_server()
 log_lines.configure("debug", "text")

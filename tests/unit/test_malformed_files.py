@@ -18,12 +18,12 @@ from eddy.board.port.profile import load_profile
 from eddy.board.pynq import firmware, fpga_manager
 from eddy.board.pynq.handoff import handoff_of
 from eddy.core.errors import EddyError, ImageRefused, InvalidRequest
-from eddy_sim import bitfile
-from eddy_sim.addressmap import argument_map, slot_ip, static_ips
+from eddy_sim.boards.download import read_download
+from eddy_sim.boards.loader import LoadRefused
+from eddy_sim.design import bitfile
+from eddy_sim.design.addressmap import argument_map, slot_ip, static_ips
+from eddy_sim.design.hwh import overlay_hwh, partial_hwh
 from eddy_sim.device import SimDevice
-from eddy_sim.download import read_download
-from eddy_sim.hwh import overlay_hwh, partial_hwh
-from eddy_sim.loader import LoadRefused
 
 ROOT = Path(__file__).resolve().parents[2]
 PART, SHELL = "xck26-sfvc784-2LV-c", "39a575c5838c8ca5"

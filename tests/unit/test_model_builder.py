@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from eddy.board.port.port import READY, Preparation
 from eddy.core.errors import NotFound
-from eddy_sim import model_builder
-from eddy_sim.model_builder import ModelBuilder
+from eddy_sim.design import model_builder
+from eddy_sim.design.model_builder import ModelBuilder
 
 SLOW = "import time, pathlib\nwhile not pathlib.Path({go!r}).exists(): time.sleep(0.02)\npathlib.Path({path!r}).touch()"
 BAD = "import sys; [print('line', n, file=sys.stderr) for n in range(50)]; sys.exit('error: no such wire')"

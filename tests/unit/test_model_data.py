@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy_sim import build, model_unit
-from eddy_sim.cxx import compile_shared
-from eddy_sim.filelist import read_filelist
+from eddy_sim.design import build, model_unit
 from eddy_sim.modcheck.model import Down, Model, ModuleInstance, Up, build_checked
-from eddy_sim.products import ROOT
-from eddy_sim.toolchain import BuildFailed
+from eddy_sim.tools.cxx import compile_shared
+from eddy_sim.tools.filelist import read_filelist
+from eddy_sim.tools.products import ROOT
+from eddy_sim.tools.toolchain import BuildFailed
 
 PORTS = ROOT / "hw/ip/slot_ports/slot_ports.f"
 ROM = """\

@@ -8,9 +8,9 @@ import pytest
 from eddy.core.slots import Control
 from eddy.packages.manifests import CHECK_RECORD, SCRUB_RECORD, load_module_manifest, recorded_build
 from eddy.packages.modules import ModuleManifest, Scrub
-from eddy_sim import build
+from eddy_sim.design import build
 from eddy_sim.modcheck.records import record_check
-from eddy_sim.products import ROOT
+from eddy_sim.tools.products import ROOT
 
 MODULES = sorted([*ROOT.glob("bitstreams/*/manifest.yaml"), *ROOT.glob("tests/modules/*/manifest.yaml")])
 LINE = 'build: "0123456789abcdef"\n'

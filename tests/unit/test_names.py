@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from eddy.cli.output import shown
+from eddy.cli.support.output import shown
 from eddy.core import names
 
 WORDS = {

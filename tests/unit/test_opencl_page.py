@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eddy.gpu.builtins import sections, text_for
-from eddy.gpu.toolchain import LIBRARY
+from eddy.gpu.compilation.builtins import sections, text_for
+from eddy.gpu.compilation.toolchain import LIBRARY
 from unit.gpu_kit import compiled, compiler
 from unit.opencl_page import PAGE, page
 from unit.opencl_table import SPECIFICATION

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.cli import pictures
-from eddy.client.arrays import BufferInfo
+from eddy.cli.support import pictures
+from eddy.client.transport.arrays import BufferInfo
 from eddy.core.errors import InvalidRequest
 from PIL import Image
 

@@ -9,7 +9,7 @@ import pytest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.exclusive import Exclusive
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.view import Configure, DispatchPolicy, DispatchView, Jobs, JobView, SlotView, TaskView
+from eddy.policy.dispatch.views.view import Configure, DispatchPolicy, DispatchView, Jobs, JobView, SlotView, TaskView
 
 
 def task(number: int, done: int = 0, slot: int | None = None, before: tuple[int, ...] = (), **more: Any) -> TaskView:

@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 import pytest
+from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.memory import PolicyMemory
-from eddy.policy.dispatch.outlook import look
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.views.outlook import look
+from eddy.policy.dispatch.views.view import (
     Configure,
     Dispatch,
     DispatchView,

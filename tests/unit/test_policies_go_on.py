@@ -7,8 +7,8 @@ import random
 
 import pytest
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.choice import can_start
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.views.choice import can_start
+from eddy.policy.dispatch.views.view import (
     Configure,
     DispatchPolicy,
     DispatchView,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from eddy.policy.dispatch.unshared import LEAST_S, Unshared
-from eddy.policy.dispatch.view import Jobs, JobView, TaskView
+from eddy.policy.dispatch.choosing.unshared import LEAST_S, Unshared
+from eddy.policy.dispatch.views.view import Jobs, JobView, TaskView
 
 
 def job(number: int, arrival_s: float, length_s: float = 1.0) -> JobView:

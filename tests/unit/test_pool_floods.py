@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddy.cli.pool import _state
+from eddy.cli.pools.pool import _state
 from eddy.pool.floods import LEASES, NAMED_S, REQUESTS, WINDOW_S, Floods
 
 MOST = 100

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.client.errors import ServerUnreachable
+from eddy.client.transport.errors import ServerUnreachable
 from eddy.core.errors import EddyError
 from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.runner import JobRun

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from eddy.cli.pool_timeline import lines, marks_of, trace, write_picture, write_trace
+from eddy.cli.pools.pool_timeline import lines, marks_of, trace, write_picture, write_trace
 
 
 def part(job: int, board: str, start: float, end: float, first: int = 0, items: int = 1) -> dict[str, Any]:

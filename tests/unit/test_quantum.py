@@ -10,7 +10,7 @@ from eddy.hypervisor.engine.followers import Followers
 from eddy.hypervisor.engine.quantum import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, Quantum
 from eddy.hypervisor.engine.turning import Turning
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, model_board, request
 

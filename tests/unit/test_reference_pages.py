@@ -9,8 +9,8 @@ import pytest
 import typer
 from eddy.api.app import routers
 from eddy.api.problems import KINDS
-from eddy.cli import output
 from eddy.cli.main import app
+from eddy.cli.support import output
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.policy.price import POLICIES

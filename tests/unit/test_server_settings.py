@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.cli.boards.serve import serve
 from eddy.cli.main import app
-from eddy.cli.serve import serve
-from eddy.cli.server_settings import server_settings
+from eddy.cli.support.server_settings import server_settings
 from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS, Value
 from eddy.trust import generate
@@ -94,7 +94,7 @@ def test_values_that_do_not_go_together_are_refused_by_name(told: dict[str, Any]
 
 def test_flags_and_the_file_reach_the_server_by_their_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
-    monkeypatch.setattr("eddy.cli.serve._run", lambda *given: started.append(given))
+    monkeypatch.setattr("eddy.cli.boards.serve._run", lambda *given: started.append(given))
     file = tmp_path / "serve.yaml"
     file.write_text("page_size: 7\nport: 0\nprice_epoch_s: 1\n")
     done = CliRunner().invoke(app, ["serve", "--board", "model", "--config", str(file), "--page-size", "9"])

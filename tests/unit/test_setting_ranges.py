@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from eddy.api.policy_choice import check_policies
-from eddy.cli import configuration
 from eddy.cli.main import app
+from eddy.cli.support import configuration
 from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS
 from typer.testing import CliRunner

@@ -7,7 +7,7 @@ import math
 import pytest
 from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
 from eddy.core.records import KERNEL, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.forecast.cores import cores_of
 from eddy.hypervisor.forecast.keeper import pictures
 from eddy.hypervisor.forecast.outlook import outlook

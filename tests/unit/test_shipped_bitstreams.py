@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.cli import installed
+from eddy.cli.support import installed
 from eddy.packages import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def test_the_source_tree_comes_before_what_is_shipped(tmp_path: Path, monkeypatc
     shipped = tmp_path / "lib/eddy/packages/shipped"
     monkeypatch.setattr(catalogue, "SHIPPED", shipped)
     assert installed.bitstreams_folder("") == ROOT / "bitstreams"
-    monkeypatch.setattr(installed, "__file__", str(tmp_path / "lib/eddy/cli/installed.py"))
+    monkeypatch.setattr(installed, "__file__", str(tmp_path / "lib/eddy/cli/support/installed.py"))
     shipped.mkdir(parents=True)
     assert installed.bitstreams_folder("") == shipped
     assert installed.bitstreams_folder(str(tmp_path)) == tmp_path

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from eddy import signals
 from eddy.cli.main import app
-from eddy.cli.output import errors_in_one_line
+from eddy.cli.support.output import errors_in_one_line
 from typer import Exit
 from typer.testing import CliRunner
 
@@ -60,7 +60,7 @@ def test_a_reload_that_comes_while_a_server_starts_ends_nothing(
         signals.check()
         calls.append("started")
 
-    monkeypatch.setattr("eddy.cli.serve._run", start)
+    monkeypatch.setattr("eddy.cli.boards.serve._run", start)
     settings = tmp_path / "eddy.yaml"
     settings.write_text("page_size: 7\n")
     done = CliRunner().invoke(app, ["serve", "--board", "model", "--config", str(settings)])

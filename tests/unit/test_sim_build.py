@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from eddy.core.errors import NotFound
-from eddy_sim import build, cxx, models
-from eddy_sim.products import product, silent
-from eddy_sim.toolchain import BuildFailed, errors_first
+from eddy_sim.design import build, models
+from eddy_sim.tools import cxx
+from eddy_sim.tools.products import product, silent
+from eddy_sim.tools.toolchain import BuildFailed, errors_first
 
 SOUND = "module m (input logic clk_i, output logic q_o);\n  always_ff @(posedge clk_i) q_o <= !q_o;\nendmodule\n"
 
@@ -69,7 +70,7 @@ def test_a_failed_build_leaves_nothing_that_looks_built(tmp_path: Path, monkeypa
 
 def test_builders_in_several_processes_share_one_product(tmp_path: Path) -> None:
     script = (
-        "import time, sys; from eddy_sim.products import product, silent\n"
+        "import time, sys; from eddy_sim.tools.products import product, silent\n"
         "def make(work):\n"
         "    print('made', flush=True); time.sleep(0.5); (work / 'out').write_text('x')\n"
         "assert product('p-1.so', make, silent).read_text() == 'x'\n"

@@ -19,13 +19,13 @@ from eddy.board.port.profile import Profile, load_profile
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, MemoryExhausted
 from eddy_drivers.regs import window
 from eddy_drivers.regs.icap_engine import Cause
-from eddy_sim import bitfile, build
-from eddy_sim.addressmap import INTC_OFFSET, MODULE_OFFSET, PL_BASE
-from eddy_sim.bitstreams import BitstreamSet, list_or_build
-from eddy_sim.board import StopReason
+from eddy_sim.boards.board import StopReason
+from eddy_sim.boards.faults import FAILED_LOAD, LoadFault
+from eddy_sim.boards.memory import CacheView
+from eddy_sim.design import bitfile, build
+from eddy_sim.design.addressmap import INTC_OFFSET, MODULE_OFFSET, PL_BASE
+from eddy_sim.design.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
-from eddy_sim.faults import FAILED_LOAD, LoadFault
-from eddy_sim.memory import CacheView
 from pynq.pl_server.device import Device
 
 CYCLE_S = 1e-8

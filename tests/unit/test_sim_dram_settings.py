@@ -11,7 +11,7 @@ import pytest
 from eddy.board.port.dram_map import hash_masks, place, units
 from eddy.board.port.profile import Dram, load_profile
 from eddy.core.errors import InvalidRequest
-from eddy_sim.dram import Burst, ProbeResult, dram_parameters, probe
+from eddy_sim.boards.dram import Burst, ProbeResult, dram_parameters, probe
 
 pytestmark = pytest.mark.rtl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy_sim.memory import LINE_BYTES, CacheView
+from eddy_sim.boards.memory import LINE_BYTES, CacheView
 
 BASE = 0x1000
 

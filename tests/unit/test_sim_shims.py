@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from eddy_sim import shims
-from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
-from eddy_sim.products import ROOT
+from eddy_sim.design import shims
+from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP, Signal
+from eddy_sim.tools.products import ROOT
 
 PORTS = ROOT / "hw/ip/slot_ports/rtl/slot_ports.svh"
 RUN = ROOT / "hw/ip/hls_wrapper/rtl/hls_run.svh"

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from eddy_sim import smt_solver
+from eddy_sim.tools import smt_solver
 
 SETTINGS = "(set-option :produce-models true)\n(set-logic QF_BV)\n"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from eddy import collecting, switching
 from eddy.board.remote import factory
-from eddy.cli import serve
+from eddy.cli.boards import serve
 from eddy.core.errors import BoardUnreachable
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.cli.timeline import TimelineSpan, draw, perfetto, write_trace
+from eddy.cli.tenant.timeline import TimelineSpan, draw, perfetto, write_trace
 
 SPANS = (
     TimelineSpan(1, "reconfigure", 0.0, 2e-3, "ada", "1", "dct"),

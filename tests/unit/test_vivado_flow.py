@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
-from eddy_sim.bitstreams import fits, modules
-from eddy_sim.filelist import include_folders, read_filelist, sources_of
+from eddy_sim.design.bitstreams import fits, modules
+from eddy_sim.tools.filelist import include_folders, read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -22,7 +22,7 @@ from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.model.estimates.calibration import Calibration
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.views.job_view import JobView
 
 LOAD_S = 0.5
 APP = Application("one", (TaskSpec(0, "t", "x", (), 1.0, 1e9),), ())

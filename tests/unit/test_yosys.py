@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.yosys import YosysFailed, run_script
+from eddy_sim.tools.yosys import YosysFailed, run_script
 
 MODULE = "module half (input logic a, b, output logic s, c);\n  assign s = a ^ b;\n  assign c = a & b;\nendmodule\n"
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from eddy.api.bodies_base import SHA256, Request
 from eddy.api.numbers import Whole, whole
-from eddy.gpu.includes import MAX_FILES
+from eddy.gpu.compilation.includes import MAX_FILES
 
 _BASE64 = "^[A-Za-z0-9+/]*={0,2}$"
 Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]

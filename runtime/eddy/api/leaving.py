@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
-from eddy.gpu.abandon import Abandoned
+from eddy.gpu.compilation.abandon import Abandoned
 
 T = TypeVar("T")
 

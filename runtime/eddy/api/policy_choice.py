@@ -17,7 +17,7 @@ from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store

@@ -34,7 +34,7 @@ from eddy.board.remote.factory import connect, open_board
 from eddy.board.remote.notary_client import NotaryClient
 from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
-from eddy.gpu.compiler import Compiler
+from eddy.gpu.compilation.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner

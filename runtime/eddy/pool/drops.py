@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddy.client.errors import AnswerTimeout, ServerUnreachable
+from eddy.client.transport.errors import AnswerTimeout, ServerUnreachable
 from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
 from eddy.core.errors import (
     BoardNotReady,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from eddy.client.errors import JobFailed
+from eddy.client.transport.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError, Unauthorized
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import DamagedBlob, Fetched

@@ -8,7 +8,7 @@ from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.nimblock import Nimblock
 from eddy.policy.dispatch.prema import Prema
 from eddy.policy.dispatch.round_robin import RoundRobin
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 POLICIES: Mapping[str, Callable[..., DispatchPolicy]] = {
     "eddy": Eddy,

@@ -12,8 +12,8 @@ import numpy as np
 
 from eddy.core.jobs import PRIORITIES
 from eddy.model.latency.learned import Item, Latencies
+from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.studies.judge.demand import EventDemand, needs
 from eddy.studies.judge.trial import MACHINES, OURS, Array, Trial
 from eddy.studies.nimblock.run import Player, responses_s, run

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from eddy.policy.dispatch.artefact import ARTEFACTS
 from eddy.policy.dispatch.artefact.nimblock import AS_TEXT, ArtefactNimblock
 from eddy.policy.dispatch.artefact.round_robin import ArtefactRoundRobin
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.studies.nimblock.run import Player
 
 

@@ -11,7 +11,7 @@ from eddy.policy.dispatch.artefact.fcfs import ArtefactFirstCome
 from eddy.policy.dispatch.artefact.nimblock import ArtefactNimblock
 from eddy.policy.dispatch.artefact.prema import ArtefactPrema
 from eddy.policy.dispatch.artefact.round_robin import ArtefactRoundRobin
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 
 def _exclusive(pipelined: bool = False) -> DispatchPolicy:

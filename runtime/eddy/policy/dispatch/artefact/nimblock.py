@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddy.policy.dispatch.artefact.common import first_idle, is_ready, jobs_by_id, threshold_of
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.views.view import (
     Configure,
     Decision,
     Dispatch,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.policy.dispatch.artefact.common import first_idle, is_ready, jobs_by_id, threshold_of
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView
 
 Entry = tuple[int, int]
 """Job id, task id."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.artefact.common import is_ready, jobs_by_id
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 Entry = tuple[int, int, int]
 """Rank (what is lowest comes out first), job id, task id."""
