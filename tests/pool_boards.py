@@ -13,11 +13,12 @@ from unittest.mock import patch
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blob_writer import PIECES_OF
 from eddy.pool.blobs import PoolBlobs
+from eddy.pool.connection import connected
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.ending import ended
 from eddy.pool.gate import Gate
 from eddy.pool.lead import Lead
-from eddy.pool.link import Link, connected, opened
+from eddy.pool.link import Link, opened
 from eddy.pool.naming import numbers_of
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import PoolJob
@@ -35,8 +36,8 @@ SHA = hashlib.sha256(DATA).hexdigest()
 def unhurried() -> Iterator[None]:
     """Nobody asks again, nor leaves a server, because that is slow: what is called once is done once."""
     with (
-        patch("eddy.pool.link.PING_S", WAIT_S),
-        patch("eddy.pool.link.CALL_S", WAIT_S),
+        patch("eddy.pool.connection.PING_S", WAIT_S),
+        patch("eddy.pool.connection.CALL_S", WAIT_S),
         patch("eddy.pool.link.ASKED_S", WAIT_S),
         patch("eddy.pool.asking.ANSWER_S", WAIT_S),
     ):

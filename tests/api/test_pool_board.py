@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from eddy.core.errors import QuotaExceeded, Unauthorized
 from eddy.core.jobs import JobState
-from eddy.pool.blobs import Fetched
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.records import JobPart, PoolJob
 from eddy.pool.runner import JobRun
+from eddy.pool.transfer import Fetched
 
 pytestmark = pytest.mark.anyio
 ITEM = 6

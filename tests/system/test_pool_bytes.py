@@ -24,7 +24,7 @@ from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
 from eddy.pool import output_collector
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, found
-from eddy.pool.blobs import DamagedBlob, Incoming, PoolBlobs
+from eddy.pool.blobs import Incoming, PoolBlobs
 from eddy.pool.byte_accounts import OWNER, REFERENCE_BYTES
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
@@ -36,6 +36,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.serving import Head
 from eddy.pool.streams import STORE, WRITTEN
 from eddy.pool.table import PoolJobs
+from eddy.pool.transfer import DamagedBlob
 from pool_boards import SHA, Boards, on_two_links, pieces_in, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner

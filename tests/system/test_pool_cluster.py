@@ -23,11 +23,12 @@ import pytest
 from eddy.cli.main import app
 from eddy.pool.admission import board_account, pool_account
 from eddy.pool.asking import AskingBoard
+from eddy.pool.connection import connected, steadily
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey, _written
 from eddy.pool.ending import ended
 from eddy.pool.gate import Gate
 from eddy.pool.lead import Lead
-from eddy.pool.link import Link, connected, opened, steadily
+from eddy.pool.link import Link, opened
 from eddy.pool.naming import numbers_of
 from eddy.pool.nats_server import binary, free_port
 from eddy.pool.records import PoolBoard

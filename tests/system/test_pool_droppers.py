@@ -13,9 +13,9 @@ from unittest.mock import patch
 from eddy.core.errors import NotFound, StorageFull
 from eddy.pool.asking import AskingBoard
 from eddy.pool.drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
-from eddy.pool.link import RENEW_S
 from eddy.pool.patience import Patience
 from eddy.pool.records import SUCCEEDED, Fenced, PoolBoard, PoolJob
+from eddy.pool.streams import RENEW_S
 from eddy.pool.table import PoolJobs
 from pool_boards import SHA, Boards, with_boards
 from pool_kit import WAIT_S

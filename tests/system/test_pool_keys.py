@@ -15,16 +15,18 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageDamaged, StorageInUse
 from eddy.pool.admission import PoolAdmission
-from eddy.pool.blobs import Fetched, PoolBlobs, WaitingBlob, received
+from eddy.pool.blobs import PoolBlobs
 from eddy.pool.boards import forget_board
+from eddy.pool.connection import connected
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.fetches import MOST_AT_ONCE
-from eddy.pool.link import connected, opened
+from eddy.pool.link import opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.record_json import to_json
 from eddy.pool.records import Fenced, PoolBoard
 from eddy.pool.streams import STORE, WORK
 from eddy.pool.table import PoolJobs
+from eddy.pool.transfer import Fetched, WaitingBlob, received
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
 from pool_kit import WAIT_S
 

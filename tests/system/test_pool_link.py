@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import KeyScope
-from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
+from eddy.pool.blobs import PoolBlobs
 from eddy.pool.ending import ended
 from eddy.pool.lease import LeaderLease
 from eddy.pool.link import Link, _made, opened
@@ -26,6 +26,7 @@ from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.pool.transfer import DamagedBlob, received, sent
 from eddy.store.tables.keys import revoked
 from nats.js.kv import KeyValue
 from pool_boards import unhurried

@@ -15,7 +15,8 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from eddy.pool.link import opened, steadily
+from eddy.pool.connection import steadily
+from eddy.pool.link import opened
 from eddy.pool.records import PoolBoard
 from eddy.pool.streams import EVENTS, STORE, WORK, WRITTEN
 from eddy.pool.table import PoolJobs

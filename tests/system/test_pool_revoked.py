@@ -24,9 +24,9 @@ from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound, StorageDamaged
 from eddy.pool import admission as module
 from eddy.pool.admission import HEADS, Place, PoolAdmission
+from eddy.pool.connection import connected
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.handshake import admits
-from eddy.pool.link import connected
 from eddy.pool.nats_server import NatsServer, free_port
 from pool_kit import WAIT_S
 from typer.testing import CliRunner, Result

@@ -14,15 +14,16 @@ import pytest
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.pool.admission import MOST_BUFFERED
 from eddy.pool.asking import AskingBoard
-from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.connection import steadily
 from eddy.pool.ending import ended
 from eddy.pool.floods import LEASES, MOST, REQUESTS
-from eddy.pool.link import steadily
 from eddy.pool.record_json import to_json
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shown import job_shown
 from eddy.pool.streams import EVENTS, WORK, WRITTEN
 from eddy.pool.table import PoolJobs
+from eddy.pool.transfer import DamagedBlob, sent
 from nats.aio.client import Client as Nats
 from pool_boards import DATA, SHA, Boards, with_boards
 from pool_kit import WAIT_S
@@ -148,7 +149,7 @@ def test_outputs_that_a_board_never_wrote_keep_no_others_from_being_checked(tmp_
             assert (await PoolBlobs(boards.link).fetch("ada", name)).data == output
             await ended(asks)
 
-    with patch("eddy.pool.blobs.PIECE_S", 1.0):
+    with patch("eddy.pool.transfer.PIECE_S", 1.0):
         with_boards(tmp_path, check)
 
 

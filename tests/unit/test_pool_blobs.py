@@ -13,7 +13,7 @@ from eddy.core.errors import Unauthorized
 from eddy.pool.blob_writer import PIECE_BYTES, in_pieces
 from eddy.pool.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
 from eddy.pool.downloads import StoredBytes, opened
-from eddy.pool.needed_inputs import NeededInputs
+from eddy.pool.job_inputs import NeededInputs
 from eddy.pool.record_bytes import ENTRY_BYTES, RecordBytes
 from eddy.pool.records import RUNNING, SUCCEEDED, PoolJob
 from eddy.pool.streams import EVENTS, STORE, WRITTEN

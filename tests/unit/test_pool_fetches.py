@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from eddy.pool.blobs import WaitingBlob
 from eddy.pool.fetches import MOST_AT_ONCE, Fetches
+from eddy.pool.transfer import WaitingBlob
 
 
 class Blobs:

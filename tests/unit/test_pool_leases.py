@@ -9,10 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.pool.link import RENEW_S
 from eddy.pool.mirror import MOST_S, HeardTime, Mirror
 from eddy.pool.records import JobPart, PoolBoard, PoolJob
-from eddy.pool.streams import LEASE_S
+from eddy.pool.streams import LEASE_S, RENEW_S
 from eddy.pool.table import JobEntry
 from nats.js.errors import BadRequestError
 

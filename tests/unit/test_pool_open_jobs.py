@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.asked import ArrayPlace, Condition, Predecessor
-from eddy.pool.inputs_there import InputsThere
+from eddy.pool.job_inputs import InputsThere
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.records import CANCELLED, FAILED, FINAL, QUEUED, RUNNING, SUCCEEDED, PoolJob
 

@@ -17,8 +17,8 @@ from eddy.pool.lease import LeaderLease
 from eddy.pool.mirror import Mirror
 from eddy.pool.moving import PAYS
 from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.placing import AHEAD, PoolView, left_s
-from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.placing import PoolView, left_s
+from eddy.pool.records import AHEAD, Fenced, JobPart, PoolBoard, PoolJob
 from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, _off, moves_that_pay, placed_again
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
-from eddy.pool import link, serving, streams
+from eddy.pool import connection, link, serving, streams
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings
 from nats.errors import TimeoutError as NatsTimeout
@@ -179,7 +179,7 @@ def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:
 
 def test_servers_that_are_slow_to_begin_with_are_given_more_time_at_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same time at each, a machine that is slow for a while would be cut off for as long."""
-    monkeypatch.setattr(link, "CONNECT_S", 0.05)
+    monkeypatch.setattr(connection, "CONNECT_S", 0.05)
     tried = list[asyncio.StreamWriter]()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -195,7 +195,7 @@ def test_servers_that_are_slow_to_begin_with_are_given_more_time_at_each_try(mon
     async def go() -> None:
         server = await asyncio.start_server(served, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with link.connected(PoolAccess(f"nats://127.0.0.1:{port}", "", "", ""), "a head", 180.0) as client:
+        async with connection.connected(PoolAccess(f"nats://127.0.0.1:{port}", "", "", ""), "a head", 180.0) as client:
             assert client.options["connect_timeout"] == 0.05, "the next server that stands still is left as soon"
             before = len(tried)
             assert before > 1

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 from eddy.core.errors import EddyError
-from eddy.pool import link
-from eddy.pool.link import steadily
+from eddy.pool import connection
+from eddy.pool.connection import steadily
 from nats.errors import MaxPayloadError, NoRespondersError
 from structlog.testing import capture_logs
 
@@ -37,7 +37,7 @@ def test_servers_that_are_away_for_long_are_told_of(monkeypatch: pytest.MonkeyPa
         assert asyncio.run(steadily(call)) == 7
     assert not [entry for entry in quiet if entry["log_level"] == "warning"]
     tried.clear()
-    monkeypatch.setattr(link, "SILENT_S", -1.0)
+    monkeypatch.setattr(connection, "SILENT_S", -1.0)
     with capture_logs() as logs:
         assert asyncio.run(steadily(call)) == 7
     assert [entry["log_level"] for entry in logs] == 3 * ["warning"]

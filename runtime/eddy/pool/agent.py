@@ -12,22 +12,25 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
 from eddy.pool.asking import AskingBoard
+from eddy.pool.connection import connected, steadily
 from eddy.pool.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.ending import ended
-from eddy.pool.link import RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
-from eddy.pool.placing import AHEAD
 from eddy.pool.record_json import NO_SENSE, parsed
-from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
+from eddy.pool.records import AHEAD, RUNNING, Fenced, PoolBoard, PoolJob
 from eddy.pool.refusals import AWAY, SAID_NO, UNDONE
 from eddy.pool.runner import JobRun
+from eddy.pool.streams import RENEW_S
+
+if TYPE_CHECKING:
+    from eddy.api.server import Beside, Server
 
 _log = structlog.get_logger("eddy.pool")
 
@@ -231,6 +234,21 @@ class Agent:
             _log.info("dropped a job", job=run.job.id, reason=gone.message)
         except EddyError as error:
             _log.error("a job of the pool stopped", job=run.job.id, code=error.code, error=error.message)
+
+
+def agent_beside(settings: AgentSettings) -> Beside:
+    """What `eddy serve --pool` runs beside its server: the agent of its board, until the server ends."""
+
+    async def run(server: Server) -> None:
+        described = server.board.describe()
+
+        def key() -> str:
+            return server.key_file.read_text().strip()
+
+        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key)
+        await Agent(settings, board).run()
+
+    return run
 
 
 @asynccontextmanager

@@ -14,14 +14,13 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageFull
-from eddy.pool import link
-from eddy.pool.blobs import DamagedBlob, Fetched, WaitingBlob, received, sent
+from eddy.pool import connection
 from eddy.pool.credentials import PoolReplaced, PoolUnreachable
-from eddy.pool.gate import GATE
 from eddy.pool.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
 from eddy.pool.refusals import PoolRefused
-from eddy.pool.streams import WORK
+from eddy.pool.streams import GATE, WORK
+from eddy.pool.transfer import DamagedBlob, Fetched, WaitingBlob, received, sent
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""
@@ -58,7 +57,7 @@ class AskingBoard:
 
     def __init__(self, nats: Nats, board: str) -> None:
         self._nats, self.board = nats, board
-        self._js: JetStreamContext = nats.jetstream(timeout=link.CALL_S)
+        self._js: JetStreamContext = nats.jetstream(timeout=connection.CALL_S)
         self._pool = ""
         self._connection = -1
 

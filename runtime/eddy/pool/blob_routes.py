@@ -18,10 +18,11 @@ from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, resp
 from eddy.api.routes.blobs import declared_bytes
 from eddy.api.schemas import Blob, BlobPage
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageFull, StorageQuotaExceeded
-from eddy.pool.blobs import DamagedBlob, Incoming
+from eddy.pool.blobs import Incoming
 from eddy.pool.byte_accounts import OWNER
 from eddy.pool.downloads import StoredBytes, opened
 from eddy.pool.head_parts import Caller, HeadParts, Parts
+from eddy.pool.transfer import DamagedBlob
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 Sha256 = Annotated[str, Path(pattern=SHA256, description="sha256 of the bytes, in lower-case hex.")]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -16,24 +15,18 @@ import anyio
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo
 
-from eddy.core.errors import EddyError, NotFound, StorageQuotaExceeded
+from eddy.core.errors import NotFound, StorageQuotaExceeded
 from eddy.pool.blob_writer import PIECES_OF, BlobWriter, found, in_pieces
 from eddy.pool.byte_accounts import OWNER, Reservation, TenantBytes
 from eddy.pool.link import Link
-from eddy.pool.pace import TokenBucket
 from eddy.pool.refusals import UNDONE
 from eddy.pool.streams import STORE, WRITTEN
+from eddy.pool.transfer import DamagedBlob, Fetched, WaitingBlob, damaged, pieces_of, received, verified
 from eddy.pool.unreferenced import staying, take_away
 
-PIECES = 4
-"""Pieces that a fetch asks for at once."""
-PIECE_BYTES = 128 * 1024
-PIECE_BITS = 8 * PIECE_BYTES
 WAIT_S, READ_S = 60.0, 900.0
 """Wall seconds after which servers forget what nobody reads. A client of a head may take a while for pieces that are on
 their way to it."""
-PIECE_S = 5.0
-"""Wall seconds that the next piece may take."""
 STEP_BYTES = 8 << 20
 """What is set aside at once for a blob that does not say how long it is."""
 SEEN_S, MOST_SEEN = 10.0, 50_000
@@ -42,21 +35,6 @@ LOOKS, LOOK_S = 3, 0.3
 """Looks, and wall seconds between them, before a blob has lost pieces: a server may not have caught up."""
 MOST_BYTES = 1 << 62
 """What a tenant may keep whom nothing bounds."""
-
-
-class DamagedBlob(EddyError):
-    """What came is not what its name says."""
-
-    code = "file-damaged"
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """Bytes, how long their transfer took in wall seconds, and the name of the consumer they came by."""
-
-    data: bytes
-    took_s: float
-    consumer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +54,6 @@ class Incoming:
     reference: str
     declared_bytes: int | None
     most_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingBlob:
-    """Bytes that can be fetched by whoever knows the name of their consumer.
-
-    Attributes:
-        consumer: Its name; "" where there are no bytes.
-        size_bytes: How many there are.
-    """
-
-    consumer: str
-    size_bytes: int
 
 
 class PoolBlobs:
@@ -272,6 +237,20 @@ class PoolBlobs:
             await take_away(self._link, tenant, sha256)
         return True
 
+    async def let_go(self, tenant: str, reference: str, shas: Iterable[str], needs: Callable[[str, str], bool]) -> None:
+        """Have a job refer to blobs no more. What another job needs, as its input, is the tenant's then.
+
+        Args:
+            tenant: Whose they are; all of its entries are known here.
+            reference: The job's.
+            shas: Names of the blobs.
+            needs: Whether a job of a tenant's that has not ended names a blob.
+        """
+        for sha in sorted(shas):
+            if needs(tenant, sha):
+                await self.refer(tenant, sha, OWNER)
+            await self.release(tenant, sha, reference)
+
     async def tend(self, tenant: str, sha256: str) -> None:
         """End what a head that was killed had begun with a blob, and take it away where nobody refers to it."""
         account = await self._link.accounts.of(tenant)
@@ -418,11 +397,6 @@ async def is_whole(link: Link, info: ObjectInfo) -> bool:
     return False
 
 
-def damaged(sha256: str) -> DamagedBlob:
-    """Say that a blob is."""
-    return DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
-
-
 async def _read_through(chunks: AsyncIterable[bytes], sha256: str) -> int:
     """Read bytes that need not be kept; answers how many.
 
@@ -445,76 +419,6 @@ def _check(found: str, sha256: str) -> None:
 async def _written_pieces(js: JetStreamContext, waiting: WaitingBlob) -> AsyncGenerator[bytes, None]:
     """What a board wrote, as it waits."""
     if waiting.size_bytes:
-        async with aclosing(_pieces(js, waiting, 0.0, WRITTEN)) as pieces:
+        async with aclosing(pieces_of(js, waiting, 0.0, WRITTEN)) as pieces:
             async for piece in pieces:
                 yield piece
-
-
-async def verified(js: JetStreamContext, waiting: WaitingBlob, sha256: str, stream: str) -> AsyncGenerator[bytes, None]:
-    """The pieces of what waits, each once the next has come, and the last once all are what the name says: what is
-    damaged never ends as if it were whole.
-
-    Raises:
-        DamagedBlob: It is.
-    """
-    digest, last = hashlib.sha256(), b""
-    if waiting.size_bytes:
-        async with aclosing(_pieces(js, waiting, 0.0, stream)) as pieces:
-            async for piece in pieces:
-                digest.update(piece)
-                if last:
-                    yield last
-                last = piece
-    if digest.hexdigest() != sha256:
-        raise damaged(sha256)
-    if last:
-        yield last
-
-
-async def received(
-    js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0, stream: str = STORE
-) -> Fetched:
-    """Fetch a blob that waits, at most at `bps` bits per second (0 for no bound).
-
-    The rate is kept by a token bucket: the store sends a piece only when it is asked for.
-
-    Raises:
-        DamagedBlob: What came is not what its name says.
-    """
-    began_s = time.monotonic()
-    data, digest = io.BytesIO(), hashlib.sha256()
-    if waiting.size_bytes:
-        async with aclosing(_pieces(js, waiting, bps, stream)) as pieces:
-            async for piece in pieces:
-                data.write(piece)
-                digest.update(piece)  # piece by piece: who does this does other things in between
-    if digest.hexdigest() != sha256:
-        raise damaged(sha256)
-    return Fetched(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
-
-
-async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream: str) -> AsyncGenerator[bytes, None]:
-    bucket = TokenBucket(bps, PIECE_BITS, time.monotonic())
-    bucket.level_bits = 0.0  # a transfer that began with a burst would be faster than its rate on the whole
-    asked = await js.pull_subscribe_bind(waiting.consumer, stream=stream)
-    left = waiting.size_bytes
-    try:
-        while left > 0:
-            count = 1 if bps else min(PIECES, -(-left // PIECE_BYTES))  # for more than there is, the client would wait
-            left_bits = 8 * left
-            await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
-            for piece in await asked.fetch(count, timeout=PIECE_S):
-                if len(piece.data) > left or (stream == WRITTEN and len(piece.data) < min(left, PIECE_BYTES)):
-                    return  # it is not what it should be, whatever comes; byte by byte it would come for years
-                left -= len(piece.data)
-                yield piece.data
-    finally:
-        await asked.unsubscribe()
-
-
-async def sent(js: JetStreamContext, board: str, data: bytes) -> str:
-    """Write bytes under a board's own name; answers what they are called there."""
-    pieces = f"{board}.{secrets.token_hex(16)}"
-    for first in range(0, len(data), PIECE_BYTES):
-        await js.publish(f"eddy.written.{pieces}", data[first : first + PIECE_BYTES])
-    return pieces

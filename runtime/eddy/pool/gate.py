@@ -23,11 +23,11 @@ from nats.errors import MaxPayloadError
 
 from eddy.api.bodies_base import SHA256
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
-from eddy.pool.blobs import MOST_BYTES, DamagedBlob, PoolBlobs
+from eddy.pool.blobs import MOST_BYTES, PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.drops import after_failure
-from eddy.pool.fetches import Fetches
+from eddy.pool.fetches import Fetches, Transfers
 from eddy.pool.floods import REQUESTS, Floods
 from eddy.pool.link import Link
 from eddy.pool.naming import identity
@@ -35,17 +35,16 @@ from eddy.pool.reading import confirmed
 from eddy.pool.records import Fenced, JobPart, PoolJob
 from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolRefused, refusal
 from eddy.pool.reports import MOST_SAID_BYTES, SaidCommit, SaidError, SaidTransfer, board_read
-from eddy.pool.streams import WORK, work_of
+from eddy.pool.streams import GATE, WORK, work_of
 from eddy.pool.table import PoolJobs
-from eddy.pool.transfers import Transfers
+from eddy.pool.transfer import DamagedBlob
 
-GATE = "eddy.gate"
 MOST_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
 MOST_OUTPUT_BYTES = 256 << 20
 SMALL_BYTES, SMALL_AT_ONCE, SMALL_OF_ONE = 1 << 20, 16, 4
 """Outputs up to this size are checked so many at once, and so many of one board; of larger ones, one. One of which
-nothing was written takes `eddy.pool.blobs.PIECE_S`."""
+nothing was written takes `eddy.pool.transfer.PIECE_S`."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 _log = structlog.get_logger("eddy.pool")

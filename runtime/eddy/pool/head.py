@@ -16,9 +16,12 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from eddy.api import problems
 from eddy.api.connections import ConnectionLimits
 from eddy.api.ending import Ending
+from eddy.api.in_flight import InFlight
 from eddy.api.limits import BodyLimit
-from eddy.api.metrics import Measured
+from eddy.api.metrics import Measured, Metrics
+from eddy.api.open_streams import OpenStreams
 from eddy.api.requests import Requests
+from eddy.api.sessions import Sessions
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (
@@ -36,15 +39,23 @@ from eddy.pool import (
     session_routes,
     timeline_routes,
 )
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.ending import ended, going_on
+from eddy.pool.figures import PoolFigures
+from eddy.pool.forecast import Forecasts
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
 from eddy.pool.output_collector import OutputCollector
 from eddy.pool.refusals import AWAY, LASTING, SAID_NO, UNDONE, refusal
+from eddy.pool.rounds import WeightRounds
 from eddy.pool.stream_keeper import StreamKeeper
+from eddy.pool.table import PoolJobs
+from eddy.pool.tenant_keys import PoolKeys
+from eddy.pool.tenants import PoolTenants
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
 
@@ -77,7 +88,26 @@ def create_head(
         beside: Awaited once it has started.
         connections: Bounds on connections, and so on what a tenant has under way at once.
     """
-    parts = HeadParts(link, lead, catalogue, numbers, max_blob_bytes, page_size, connections)
+    sessions, rounds = Sessions(), WeightRounds(lead.mirror)
+    parts = HeadParts(
+        link=link,
+        lead=lead,
+        catalogue=catalogue,
+        numbers=numbers,
+        max_blob_bytes=max_blob_bytes,
+        page_size=page_size,
+        table=PoolJobs(link, array_owner=lead.mirror.array_owner),
+        blobs=PoolBlobs(link),
+        tenants=PoolTenants(link),
+        keys=PoolKeys(link),
+        rounds=rounds,
+        forecasts=Forecasts(lead.seen),
+        bounds=Bounds(link, lead.mirror),
+        metrics=Metrics(PoolFigures(link, lead, rounds)),
+        sessions=sessions,
+        standing=OpenStreams(lead.mirror.keys, sessions),
+        held=InFlight(connections),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

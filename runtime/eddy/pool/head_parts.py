@@ -1,4 +1,4 @@
-"""What every route of a head needs: the pool, this head's part in deciding, and who asks."""
+"""What every route of a head is given (`eddy.pool.head` puts it together), and who asks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.connections import ConnectionLimits
 from eddy.api.in_flight import InFlight
 from eddy.api.keys import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.metrics import Metrics
@@ -23,7 +22,6 @@ from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
-from eddy.pool.figures import PoolFigures
 from eddy.pool.forecast import Forecasts
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
@@ -48,13 +46,12 @@ class HeadParts:
         numbers: How jobs and events are told.
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.
-        connections: Bounds on connections, and so on what a tenant has under way at once.
-        sessions: Browsers that are logged in at this head.
         table, blobs, tenants, keys: What the pool keeps.
         rounds: What tenants' weights are on each board.
         forecasts: What is expected of jobs.
         bounds: How many jobs tenants may have.
         metrics: Of the pool, and of this head.
+        sessions: Browsers that are logged in at this head.
         standing: Streams and waits that are open, with what they were opened with.
         held: Requests under way, by tenant.
         looks: Dry runs, and looks back at events, by tenant.
@@ -67,32 +64,19 @@ class HeadParts:
     numbers: Numbers
     max_blob_bytes: int
     page_size: int
-    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
-    sessions: Sessions = field(default_factory=Sessions)
-    table: PoolJobs = field(init=False)
-    blobs: PoolBlobs = field(init=False)
-    tenants: PoolTenants = field(init=False)
-    keys: PoolKeys = field(init=False)
-    rounds: WeightRounds = field(init=False)
-    forecasts: Forecasts = field(init=False)
-    bounds: Bounds = field(init=False)
-    metrics: Metrics = field(init=False)
-    standing: OpenStreams = field(init=False)
-    held: InFlight = field(init=False)
+    table: PoolJobs
+    blobs: PoolBlobs
+    tenants: PoolTenants
+    keys: PoolKeys
+    rounds: WeightRounds
+    forecasts: Forecasts
+    bounds: Bounds
+    metrics: Metrics
+    sessions: Sessions
+    standing: OpenStreams
+    held: InFlight
     looks: Rates = field(default_factory=Rates)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        """All others are made of the pool and of this head's part in deciding."""
-        link, lead = self.link, self.lead
-        self.table, self.blobs = PoolJobs(link, array_owner=lead.mirror.array_owner), PoolBlobs(link)
-        self.tenants, self.keys = PoolTenants(link), PoolKeys(link)
-        self.rounds = WeightRounds(lead.mirror)
-        self.forecasts = Forecasts(lead.seen)
-        self.bounds = Bounds(link, lead.mirror)
-        self.metrics = Metrics(PoolFigures(link, lead, self.rounds))
-        self.standing = OpenStreams(lead.mirror.keys, self.sessions)
-        self.held = InFlight(self.connections)
 
     async def room(self, tenant: str) -> int:
         """Bytes of blobs and outputs that a tenant may keep, beside the records of its jobs.

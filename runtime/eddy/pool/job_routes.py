@@ -28,7 +28,6 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, OutputsCollecte
 from eddy.pool.blob_routes import answered
 from eddy.pool.downloads import StoredBytes
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
-from eddy.pool.output_collector import let_go
 from eddy.pool.record_json import UnreadableRecord
 from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
@@ -191,7 +190,8 @@ async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Respon
     job = await parts.table.change(job_id, lambda it: it.collected(time.time()))
     account = await parts.link.accounts.of(job.tenant)
     await account.caught_up()
-    await let_go(parts.blobs, parts.lead.mirror, job.tenant, str(job.id), account.of_jobs.get(str(job.id), ()))
+    outputs = account.of_jobs.get(str(job.id), ())
+    await parts.blobs.let_go(job.tenant, str(job.id), outputs, parts.lead.mirror.inputs.needs)
     return Response(status_code=204)
 
 

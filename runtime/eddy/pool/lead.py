@@ -24,7 +24,7 @@ from eddy.pool.ending import ended
 from eddy.pool.forecast import LOOKED_AT
 from eddy.pool.lanes import in_lanes
 from eddy.pool.lease import LeaderLease
-from eddy.pool.link import RENEW_S, Link
+from eddy.pool.link import Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.patience import LEAST_S, Patience
 from eddy.pool.placing import LINK_BPS, Give, Method, PoolView, decide, planned_next
@@ -32,7 +32,7 @@ from eddy.pool.record_json import UnreadableRecord
 from eddy.pool.records import PLACED, Fenced, PoolJob
 from eddy.pool.refusals import AWAY, SAID_NO, refusal
 from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
-from eddy.pool.streams import LEASE_S
+from eddy.pool.streams import LEASE_S, RENEW_S
 from eddy.pool.table import PoolJobs
 
 GATHER_S, GATHER_TIMES = 0.05, 4.0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from nats.js.errors import KeyWrongLastSequenceError
 
-from eddy.pool.link import RENEW_S, Link
+from eddy.pool.link import Link
 from eddy.pool.refusals import AWAY
-from eddy.pool.streams import LEASE_S
+from eddy.pool.streams import LEASE_S, RENEW_S
 
 ENTRY = "head"
 

@@ -17,18 +17,17 @@ from eddy.pool.drops import FLOODS, HELD_BACK, Drops
 from eddy.pool.ending import ended
 from eddy.pool.estimates import Estimates
 from eddy.pool.floods import LEASES, Floods
-from eddy.pool.inputs_there import InputsThere
 from eddy.pool.job_followers import JobFollowers
 from eddy.pool.job_index import JobIndex
-from eddy.pool.link import RENEW_S, Link
-from eddy.pool.needed_inputs import NeededInputs
+from eddy.pool.job_inputs import InputsThere, NeededInputs
+from eddy.pool.link import Link
 from eddy.pool.open_jobs import OpenJobs
 from eddy.pool.reading import entries, watched
 from eddy.pool.record_bytes import RecordBytes
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.refusals import AWAY, SAID_NO
 from eddy.pool.reports import lease_read
-from eddy.pool.streams import LEASE_S
+from eddy.pool.streams import LEASE_S, RENEW_S
 from eddy.pool.table import JobEntry, PoolJobs
 from eddy.pool.tenant_keys import KnownKeys, PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants

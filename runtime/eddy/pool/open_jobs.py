@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from sortedcontainers import SortedDict
 
 from eddy.core.asked import Condition, Predecessor
-from eddy.pool.holding_back import dependency_failed, is_late, late_from_s, never_needed, too_late
+from eddy.hypervisor.intake.deadlines import CAUSE as DEADLINE_PASSED
+from eddy.hypervisor.intake.dependencies import CAUSE as DEPENDENCY_FAILED
+from eddy.hypervisor.intake.dependencies import NEVER as DEPENDENCY_NEVER
 from eddy.pool.records import CANCELLED, FAILED, QUEUED, SUCCEEDED, PoolJob
 from eddy.pool.turns import Fits, in_turns, priority
 
@@ -103,7 +105,7 @@ class OpenJobs(Mapping[int, PoolJob]):
         if before is not None:
             self._unfile(before)
         elif job.late_end and job.deadline_s is not None and not job.ended:
-            heapq.heappush(self._dates, (late_from_s(job, job.deadline_s), job.id))
+            heapq.heappush(self._dates, (job.submitted_unix_s + job.deadline_s, job.id))
         if not job.ended:
             self._jobs[job.id] = job
             self._file(job)
@@ -275,16 +277,27 @@ class OpenJobs(Mapping[int, PoolJob]):
         while self._dates and self._dates[0][0] < now_unix_s:
             self._late.add(heapq.heappop(self._dates)[1])
         self._late &= self._jobs.keys()
-        late = {number for number in self._late if is_late(self._jobs[number], now_unix_s)}
+        late = {number for number in self._late if _is_late(self._jobs[number], now_unix_s)}
         jobs = [self._jobs[number] for number in sorted(late | self._lost.keys())]
         return [self._ending(job, job.id in late) for job in jobs]
 
     def _ending(self, job: PoolJob, late: bool) -> Termination:
         if late:
-            return Termination(job, too_late(job), FAILED)
+            error = _error(DEADLINE_PASSED, f"Its deadline of {job.deadline_s:g} s has passed.")
+            return Termination(job, error, FAILED)
         if self._lost[job.id] is Condition.FAILURE:
-            return Termination(job, never_needed(), CANCELLED)
-        return Termination(job, dependency_failed(), FAILED)
+            error = _error(DEPENDENCY_NEVER, "What was to fail first succeeded.", "job-cancelled")
+            return Termination(job, error, CANCELLED)
+        return Termination(job, _error(DEPENDENCY_FAILED, "A job that it comes after did not succeed."), FAILED)
+
+
+def _is_late(job: PoolJob, now_unix_s: float) -> bool:
+    """Whether a job is to be ended because its deadline has passed."""
+    return job.late_end and job.deadline_s is not None and now_unix_s > job.submitted_unix_s + job.deadline_s
+
+
+def _error(cause: str, message: str, code: str = "job-failed") -> Mapping[str, Any]:
+    return {"code": code, "cause": cause, "message": message}
 
 
 def _file_of(job: PoolJob) -> _File:

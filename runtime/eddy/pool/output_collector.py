@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import structlog
@@ -27,7 +27,6 @@ from eddy.pool.blobs import PoolBlobs
 from eddy.pool.byte_accounts import GOING, OWNER, SETTLED_S
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
-from eddy.pool.mirror import Mirror
 from eddy.pool.reading import entries
 from eddy.pool.records import PoolJob
 from eddy.pool.refusals import AWAY, SAID_NO
@@ -92,7 +91,7 @@ class OutputCollector:
         account = await self._link.accounts.of(job.tenant)
         await account.caught_up()  # what another head wrote before it heard that the job has ended
         left = account.of_jobs.get(str(job.id), set()) - job.output_blobs
-        await let_go(self._blobs, self._lead.mirror, job.tenant, str(job.id), left)
+        await self._blobs.let_go(job.tenant, str(job.id), left, self._lead.mirror.inputs.needs)
 
     async def sweep(self) -> None:
         """Look at all there is. What is whole, and nobody ever referred to, is its tenant's; what nobody refers to any
@@ -184,15 +183,6 @@ class _Entries:
         if b'"coming"' in (entry.value or b""):
             created = entry.created if isinstance(entry.created, datetime.datetime) else None
             self.coming[tenant, sha, reference] = int(entry.revision or 0), created
-
-
-async def let_go(blobs: PoolBlobs, mirror: Mirror, tenant: str, reference: str, shas: Iterable[str]) -> None:
-    """Have a job refer to blobs no more. What another job needs, as its input, is the tenant's then. All of the
-    tenant's entries are known here."""
-    for sha in sorted(shas):
-        if mirror.inputs.needs(tenant, sha):
-            await blobs.refer(tenant, sha, OWNER)
-        await blobs.release(tenant, sha, reference)
 
 
 async def last_of_each(js: JetStreamContext, subject: str, headers_only: bool = False) -> AsyncGenerator[Msg, None]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from eddy.pool.drops import NOT_COMMITTED
 from eddy.pool.estimates import Estimates
-from eddy.pool.placing import AHEAD, PoolView
-from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+from eddy.pool.placing import PoolView
+from eddy.pool.records import AHEAD, RUNNING, PoolBoard, PoolJob
 
 LEAST_S = 300.0
 """Seconds that any part may take, beside `TIMES` what is expected of it."""

@@ -18,13 +18,11 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Placement
 from eddy.pool.drops import refused_by
 from eddy.pool.estimates import Estimates
-from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.records import AHEAD, PoolBoard, PoolJob
 from eddy.pool.turns import InTurn, by_weight, priority
 
 Method = Callable[[Instance], Placement]
 
-AHEAD = 1
-"""Jobs a board gets beyond those it runs, so that their inputs are sent while others run."""
 LINK_BPS = 1e9
 """Rate of a link that no transfer has measured yet."""
 HORIZON, AT_LEAST = 200, 4

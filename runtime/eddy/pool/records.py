@@ -19,6 +19,8 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 KERNEL = "kernel:"
 """What work begins with that is a kernel; no application is named so."""
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
+AHEAD = 1
+"""Jobs a board gets beyond those it runs, so that their inputs are sent while others run."""
 
 
 class Fenced(Conflict):

@@ -17,8 +17,8 @@ from eddy.pool.drops import refused_by
 from eddy.pool.estimates import Estimates
 from eddy.pool.forecast import time_left
 from eddy.pool.moving import PAYS, TakenBack
-from eddy.pool.placing import AHEAD, LINK_BPS, Give, Method, PoolView, decide, left_s
-from eddy.pool.records import KERNEL, RUNNING, PoolBoard, PoolJob
+from eddy.pool.placing import LINK_BPS, Give, Method, PoolView, decide, left_s
+from eddy.pool.records import AHEAD, KERNEL, RUNNING, PoolBoard, PoolJob
 from eddy.pool.turns import by_weight
 
 GAIN_S = 0.5

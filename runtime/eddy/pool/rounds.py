@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-from eddy.pool.link import RENEW_S
 from eddy.pool.mirror import Mirror
 from eddy.pool.shares import BoardUse, market_over, weights_by_board
+from eddy.pool.streams import RENEW_S
 
 
 class WeightRounds:

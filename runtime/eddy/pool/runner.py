@@ -18,12 +18,12 @@ import structlog
 from eddy.client.transport.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError, Unauthorized
 from eddy.pool.asking import AskingBoard
-from eddy.pool.blobs import DamagedBlob, Fetched
+from eddy.pool.connection import steadily
 from eddy.pool.ending import ended
-from eddy.pool.link import steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.records import RUNNING, PoolJob
 from eddy.pool.refusals import AWAY
+from eddy.pool.transfer import DamagedBlob, Fetched
 
 PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""

@@ -19,11 +19,12 @@ from eddy.core.errors import InvalidRequest
 from eddy.files import write_private
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
+from eddy.pool.connection import steadily
 from eddy.pool.credentials import PoolReplaced
 from eddy.pool.ending import ended
 from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
-from eddy.pool.link import Link, opened, steadily
+from eddy.pool.link import Link, opened
 from eddy.pool.naming import identity, numbers_of
 from eddy.pool.patience import LEAST_S
 from eddy.pool.placing import LINK_BPS

@@ -10,10 +10,10 @@ from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
 from eddy.pool import streams
-from eddy.pool.link import RENEW_S, Link, as_wanted
+from eddy.pool.link import Link, as_wanted
 from eddy.pool.mirror import Mirror
 from eddy.pool.refusals import AWAY, UNDONE, is_without_stream
-from eddy.pool.streams import EVENTS, LEASES, STORE, WORK, WRITTEN, work_of
+from eddy.pool.streams import EVENTS, LEASES, RENEW_S, STORE, WORK, WRITTEN, work_of
 
 LEADER = "KV_eddy_leader"
 PASSING_ON = (WORK, EVENTS, WRITTEN, LEASES, LEADER)

@@ -11,6 +11,10 @@ MOST_CONSUMERS = 10_000
 is said."""
 LEASE_S = 5.0
 """A board or a leader that has not renewed its lease for so long has lost it."""
+RENEW_S = 1.0
+"""Wall seconds between two renewals."""
+GATE = "eddy.gate"
+"""What subjects begin with on which boards ask heads; the next word is the board's name."""
 EVENTS_KEPT_S = 7 * 86400.0
 WRITTEN_KEPT_S = 3600.0
 

@@ -149,8 +149,7 @@ def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
     if not pool:
         return []
     try:
-        from eddy.pool.agent import AgentSettings
-        from eddy.pool.beside import agent_beside
+        from eddy.pool.agent import AgentSettings, agent_beside
         from eddy.pool.credentials import PoolAccess
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "pool") from missing
