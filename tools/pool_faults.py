@@ -39,7 +39,7 @@ from eddy.cli.demo_plan import Order, photograph
 from eddy.cli.demo_run import matches
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError
-from eddy.pool.streams import LEASE_S
+from eddy.pool.connection.streams import LEASE_S
 from pool_kit import Pool
 from pool_network import SERVERS, Cluster, mend
 

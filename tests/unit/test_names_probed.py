@@ -13,7 +13,7 @@ ALLOWED = {
     "api/metrics.py": "FastAPI keeps no route where none matched",
     "api/queries.py": "FastAPI has the routes of an included router behind another",
     "board/port/wire.py": "the name of a type, generic ones have none",
-    "pool/refusals.py": "errors of keys of NATS's client lack the attributes of their class",
+    "pool/connection/refusals.py": "errors of keys of NATS's client lack the attributes of their class",
 }
 
 

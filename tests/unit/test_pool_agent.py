@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import EddyError, Unauthorized
-from eddy.pool.agent import Agent, AgentSettings
-from eddy.pool.local_board import Facts, LocalBoard, SlotsNow
-from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.agent.agent import Agent, AgentSettings
+from eddy.pool.agent.local_board import Facts, LocalBoard, SlotsNow
+from eddy.pool.records.records import PoolBoard, PoolJob
 from fastapi import FastAPI
 
 WAIT_S = 180.0
@@ -94,9 +94,9 @@ def play(board: Board, pool: Pool, monkeypatch: pytest.MonkeyPatch, until: Calla
     async def connected(*_: object, **__: object) -> AsyncIterator[None]:
         yield None
 
-    monkeypatch.setattr("eddy.pool.agent.connected", connected)
-    monkeypatch.setattr("eddy.pool.agent.AskingBoard", lambda *_: pool)
-    monkeypatch.setattr("eddy.pool.agent.RENEW_S", 0.001)
+    monkeypatch.setattr("eddy.pool.agent.agent.connected", connected)
+    monkeypatch.setattr("eddy.pool.agent.agent.AskingBoard", lambda *_: pool)
+    monkeypatch.setattr("eddy.pool.agent.agent.RENEW_S", 0.001)
 
     async def go() -> asyncio.Task[None]:
         task = asyncio.ensure_future(Agent(AgentSettings("nats://x", "b1"), board).run())
@@ -168,8 +168,8 @@ def test_a_run_whose_job_was_placed_here_again_ends_though_it_loses_a_cancellati
             finally:
                 ends.append(self.token)
 
-    monkeypatch.setattr("eddy.pool.agent.JobRun", Run)
-    monkeypatch.setattr("eddy.pool.ending.AGAIN_S", 0.01)
+    monkeypatch.setattr("eddy.pool.agent.agent.JobRun", Run)
+    monkeypatch.setattr("eddy.pool.connection.tasks.AGAIN_S", 0.01)
     board, pool = Board(set()), Pool(set())
     pool.placed = [3]
     tokens = iter([1, 2])

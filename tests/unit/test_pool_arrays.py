@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.asked import ArrayPlace
-from eddy.pool.records import RUNNING, PoolJob
-from eddy.pool.whole_arrays import WholeArrays
+from eddy.pool.mirror.whole_arrays import WholeArrays
+from eddy.pool.records.records import RUNNING, PoolJob
 
 
 def job(number: int, array: int | None = None, index: int = 0) -> PoolJob:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import Unauthorized
-from eddy.pool.blob_writer import PIECE_BYTES, in_pieces
-from eddy.pool.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
-from eddy.pool.downloads import StoredBytes, opened
-from eddy.pool.job_inputs import NeededInputs
-from eddy.pool.record_bytes import ENTRY_BYTES, RecordBytes
-from eddy.pool.records import RUNNING, SUCCEEDED, PoolJob
-from eddy.pool.streams import EVENTS, STORE, WRITTEN
+from eddy.pool.connection.streams import EVENTS, STORE, WRITTEN
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, in_pieces
+from eddy.pool.jetstream.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
+from eddy.pool.mirror.job_inputs import NeededInputs
+from eddy.pool.mirror.record_bytes import ENTRY_BYTES, RecordBytes
+from eddy.pool.records.records import RUNNING, SUCCEEDED, PoolJob
+from eddy.pool.routes.downloads import StoredBytes, opened
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.js.api import StreamConfig
@@ -149,7 +149,7 @@ def test_heads_that_begin_at_once_agree_and_what_a_killed_one_left_is_taken_away
     assert first == second
     assert first.blobs_bytes >= 20 << 20
     assert PROBE not in servers.streams
-    monkeypatch.setattr("eddy.pool.budget.PROBE_S", 0.3)
+    monkeypatch.setattr("eddy.pool.jetstream.budget.PROBE_S", 0.3)
     left = Servers(60 << 20)
     left.streams[PROBE] = StreamConfig(name=PROBE, max_bytes=1 << 20)
     killed: Any = left
@@ -194,12 +194,12 @@ def came(fails_at: list[int], begin: int = 0, stop: int = 9, check: Any = None) 
 
 
 def test_a_download_goes_on_where_it_was_when_servers_are_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.pool.downloads.AGAIN_S", 0.0)
+    monkeypatch.setattr("eddy.pool.routes.downloads.AGAIN_S", 0.0)
     assert came([1, 2, 1, 2]) == b"abcdefghi"
     assert came([2], 4, 8) == b"efgh"
     with pytest.raises(ConnectionError):  # nothing was answered yet: clients ask again
         came([0])
-    monkeypatch.setattr("eddy.pool.downloads.PATIENCE_S", 0.0)
+    monkeypatch.setattr("eddy.pool.routes.downloads.PATIENCE_S", 0.0)
     with pytest.raises(ClientDisconnect):
         came([2, 2, 2])
 

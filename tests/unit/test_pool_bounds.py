@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import InvalidRequest, QuotaExceeded
-from eddy.pool.bounds import CLAIMED_S, Bounds
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.records import PoolJob
-from eddy.pool.tenants import PoolTenant
-from eddy.pool.troubles import Troubles
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.jetstream.troubles import Troubles
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.records.records import PoolJob
+from eddy.pool.routes.bounds import CLAIMED_S, Bounds
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 
@@ -117,9 +117,9 @@ def test_what_a_head_claimed_that_was_killed_counts_for_a_while() -> None:
 def test_heads_whose_dates_differ_count_each_others_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> None:
         pool = Pool()
-        monkeypatch.setattr("eddy.pool.bounds.time.time", lambda: 1e9)
+        monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9)
         async with pool.bounds().within(ADA, 1, jobs=5):
-            monkeypatch.setattr("eddy.pool.bounds.time.time", lambda: 1e9 + 86_400)
+            monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9 + 86_400)
             with pytest.raises(QuotaExceeded):
                 async with pool.bounds(ahead_s=86_400.0).within(ADA, 1, jobs=5):
                     pass

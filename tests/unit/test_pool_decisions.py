@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from eddy.pool.drops import FLOODS, HELD_BACK
-from eddy.pool.estimates import Estimates
-from eddy.pool.mirror import PoolSeen, ServersDate
-from eddy.pool.moving import to_move
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.placing import PoolView
-from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.mirror.drops import FLOODS, HELD_BACK
+from eddy.pool.mirror.estimates import Estimates
+from eddy.pool.mirror.mirror import PoolSeen, ServersDate
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.placement.moving import to_move
+from eddy.pool.placement.placing import PoolView
+from eddy.pool.records.records import Fenced, JobPart, PoolBoard, PoolJob
 
 
 def job(number: int, board: str = "", state: str = "", batch: int = 10, **request: object) -> PoolJob:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
-from eddy.pool.drops import (
+from eddy.pool.mirror.drops import (
     FIRST_S,
     IN_VAIN,
     LEASE_ENDED,
@@ -23,7 +23,7 @@ from eddy.pool.drops import (
     refused_by,
     unless_in_vain,
 )
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 
 JOB = PoolJob(1, "ada", {"application": "a", "batch": 4}, 0.0)
 

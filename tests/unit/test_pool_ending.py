@@ -7,7 +7,7 @@ import contextlib
 from unittest.mock import patch
 
 import pytest
-from eddy.pool.ending import ended, going_on
+from eddy.pool.connection.tasks import ended, going_on
 from structlog.testing import capture_logs
 
 
@@ -26,7 +26,7 @@ def test_a_task_that_loses_a_cancellation_ends_too() -> None:
         await asyncio.sleep(0)
         return await asyncio.wait_for(ended(tasks), 180)
 
-    with patch("eddy.pool.ending.AGAIN_S", 0.05):
+    with patch("eddy.pool.connection.tasks.AGAIN_S", 0.05):
         outcomes = asyncio.run(go())
     assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError, ValueError, asyncio.CancelledError]
 
@@ -56,7 +56,7 @@ def test_one_that_is_ended_itself_meanwhile_leaves_no_task_behind() -> None:
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.sleep(0.01)  # it waits for the inner one, which has lost its cancellation
-        with patch("eddy.pool.ending.AGAIN_S", 0.05):
+        with patch("eddy.pool.connection.tasks.AGAIN_S", 0.05):
             outcomes = await asyncio.wait_for(ended([task]), 180)
         assert ends == ["inner"]
         return outcomes
@@ -68,7 +68,7 @@ def test_one_that_is_ended_itself_meanwhile_leaves_no_task_behind() -> None:
 def test_what_has_no_end_begins_again_where_it_ends_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("eddy.pool.ending.BEGIN_AGAIN_S", 0.001)
+    monkeypatch.setattr("eddy.pool.connection.tasks.BEGIN_AGAIN_S", 0.001)
     times, again = [], asyncio.Event()
 
     async def gate() -> None:

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from eddy.pool.fetches import MOST_AT_ONCE, Fetches
-from eddy.pool.transfer import WaitingBlob
+from eddy.pool.connection.transfer import WaitingBlob
+from eddy.pool.head.fetches import MOST_AT_ONCE, Fetches
 
 
 class Blobs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eddy.cli.pool import _state
-from eddy.pool.floods import LEASES, NAMED_S, REQUESTS, WINDOW_S, Floods
+from eddy.pool.mirror.floods import LEASES, NAMED_S, REQUESTS, WINDOW_S, Floods
 
 MOST = 100
 

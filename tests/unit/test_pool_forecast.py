@@ -7,10 +7,10 @@ import random
 from dataclasses import replace
 
 import pytest
-from eddy.pool.estimates import UNKNOWN_S, Estimates
-from eddy.pool.forecast import LOOKED_AT, OLDEST_MISSING_S, OLDEST_S, Forecasts, forecast
-from eddy.pool.placing import PoolView
-from eddy.pool.records import RUNNING, JobPart, PoolBoard, PoolJob
+from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
+from eddy.pool.placement.forecast import LOOKED_AT, OLDEST_MISSING_S, OLDEST_S, Forecasts, forecast
+from eddy.pool.placement.placing import PoolView
+from eddy.pool.records.records import RUNNING, JobPart, PoolBoard, PoolJob
 
 NOW = 1000.0
 

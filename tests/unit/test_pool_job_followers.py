@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from eddy.pool.job_followers import JobFollowers, Revised
-from eddy.pool.records import PLACED, QUEUED, RUNNING, SUCCEEDED, PoolJob
+from eddy.pool.mirror.job_followers import JobFollowers, Revised
+from eddy.pool.records.records import PLACED, QUEUED, RUNNING, SUCCEEDED, PoolJob
 
 LONG_S = 60.0
 

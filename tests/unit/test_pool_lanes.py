@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from eddy.pool.lanes import in_lanes
+from eddy.pool.placement.lanes import in_lanes
 
 
 def test_a_lane_keeps_its_order_while_others_go_on() -> None:

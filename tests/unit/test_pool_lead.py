@@ -9,12 +9,12 @@ from dataclasses import replace
 from unittest.mock import MagicMock
 
 import pytest
-from eddy.pool.lead import AGAIN_S, Lead
-from eddy.pool.lease import LeaderLease
-from eddy.pool.mirror import Mirror
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.placing import Give
-from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.jetstream.lease import LeaderLease
+from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.placement.lead import AGAIN_S, Lead
+from eddy.pool.placement.placing import Give
+from eddy.pool.records.records import PoolBoard, PoolJob
 
 JOB = PoolJob(1, "ada", {"application": "a", "batch": 4}, 0.0)
 BOARD = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
@@ -136,7 +136,7 @@ def test_sizes_of_inputs_are_not_kept_without_end(lead: Lead, monkeypatch: pytes
         return 5
 
     monkeypatch.setattr(lead._blobs, "size", size)
-    monkeypatch.setattr("eddy.pool.lead.MOST_SIZES", 10)
+    monkeypatch.setattr("eddy.pool.placement.lead.MOST_SIZES", 10)
 
     def job(number: int) -> PoolJob:
         return PoolJob(number, "ada", {"application": "a", "batch": 1, "inputs": {"x": [f"s{number}"]}}, 0.0)

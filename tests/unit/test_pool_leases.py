@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.pool.mirror import MOST_S, HeardTime, Mirror
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
-from eddy.pool.streams import LEASE_S, RENEW_S
-from eddy.pool.table import JobEntry
+from eddy.pool.connection.streams import LEASE_S, RENEW_S
+from eddy.pool.jetstream.jobs import JobEntry
+from eddy.pool.mirror.mirror import MOST_S, HeardTime, Mirror
+from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 from nats.js.errors import BadRequestError
 
 

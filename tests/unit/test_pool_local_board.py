@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
-from eddy.pool.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
+from eddy.pool.agent.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
 from fastapi import Body, FastAPI
 from fastapi.responses import JSONResponse
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.asked import ArrayPlace, Condition, Predecessor
-from eddy.pool.job_inputs import InputsThere
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.records import CANCELLED, FAILED, FINAL, QUEUED, RUNNING, SUCCEEDED, PoolJob
+from eddy.pool.mirror.job_inputs import InputsThere
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.records.records import CANCELLED, FAILED, FINAL, QUEUED, RUNNING, SUCCEEDED, PoolJob
 
 WEIGHTS = {"ada": 3.0, "grace": 0.5}
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eddy.pool.drops import MOST_S, NOT_COMMITTED, SILENT_S, Drops
-from eddy.pool.estimates import Estimates, ItemTimes
-from eddy.pool.patience import LEAST_S, MOST_OWN, TIMES, Patience
-from eddy.pool.placing import PoolView
-from eddy.pool.records import RUNNING, JobPart, PoolBoard, PoolJob
+from eddy.pool.mirror.drops import MOST_S, NOT_COMMITTED, SILENT_S, Drops
+from eddy.pool.mirror.estimates import Estimates, ItemTimes
+from eddy.pool.placement.patience import LEAST_S, MOST_OWN, TIMES, Patience
+from eddy.pool.placement.placing import PoolView
+from eddy.pool.records.records import RUNNING, JobPart, PoolBoard, PoolJob
 
 ITEM_S = 10.0
 """Of work "a" on boards of kind "k", without any spread."""

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 from eddy.policy.place import METHODS
-from eddy.pool.drops import REFUSED
-from eddy.pool.estimates import UNKNOWN_S, Estimates
-from eddy.pool.pace import TokenBucket
-from eddy.pool.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.connection.pace import TokenBucket
+from eddy.pool.mirror.drops import REFUSED
+from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
+from eddy.pool.placement.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
+from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 
 
 def board(name: str, kind: str = "slow", width: int = 1, **more: object) -> PoolBoard:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.pool import reading
+from eddy.pool.jetstream import reading
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 

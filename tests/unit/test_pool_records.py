@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.errors import Conflict
-from eddy.pool.estimates import UNKNOWN_S, Estimates
-from eddy.pool.fetches import Transfers
-from eddy.pool.forecast import _known
-from eddy.pool.record_json import board_from_json, job_from_json, to_json
-from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.shown import explained, job_shown
+from eddy.pool.head.fetches import Transfers
+from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
+from eddy.pool.placement.forecast import _known
+from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
+from eddy.pool.records.records import Fenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.routes.shown import explained, job_shown
 
 
 def job(batch: int = 4) -> PoolJob:

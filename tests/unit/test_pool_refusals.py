@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from eddy.pool.refusals import NO_STREAM, code_of, is_without_stream, refusal
+from eddy.pool.connection.refusals import NO_STREAM, code_of, is_without_stream, refusal
 from nats.js import errors
 
 ERRORS = [

@@ -11,15 +11,15 @@ from unittest.mock import MagicMock
 import pytest
 from eddy.core.errors import Conflict
 from eddy.policy.place import METHODS
-from eddy.pool.estimates import REMEMBERED, Estimates, ItemTimes
-from eddy.pool.lead import Lead
-from eddy.pool.lease import LeaderLease
-from eddy.pool.mirror import Mirror
-from eddy.pool.moving import PAYS
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.placing import PoolView, left_s
-from eddy.pool.records import AHEAD, Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, _off, moves_that_pay, placed_again
+from eddy.pool.jetstream.lease import LeaderLease
+from eddy.pool.mirror.estimates import REMEMBERED, Estimates, ItemTimes
+from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.moving import PAYS
+from eddy.pool.placement.placing import PoolView, left_s
+from eddy.pool.placement.replanning import GAIN_S, Replans, ReplanSettings, _off, moves_that_pay, placed_again
+from eddy.pool.records.records import AHEAD, Fenced, JobPart, PoolBoard, PoolJob
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

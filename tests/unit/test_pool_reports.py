@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from eddy.pool.mirror import Mirror
-from eddy.pool.records import PoolBoard, PoolJob
-from eddy.pool.reports import lease_read
-from eddy.pool.rounds import WeightRounds
+from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.records.records import PoolBoard, PoolJob
+from eddy.pool.records.reports import lease_read
 
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), True, "s")
 CLUSTER: Mapping[str, Any] = {"slot": 0, "module": "m", "cores": 4, "price": 0.25}

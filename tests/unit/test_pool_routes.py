@@ -12,9 +12,10 @@ import pytest
 from eddy.api.app import routers
 from eddy.api.rates import Rates
 from eddy.core.errors import RateLimited
-from eddy.pool import head, job_routes
-from eddy.pool.head_parts import LOOKS_PER_S
-from eddy.pool.tenants import PoolTenant
+from eddy.pool.head.app import app as head
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.routes import jobs as job_routes
+from eddy.pool.routes.context import LOOKS_PER_S
 from fastapi import APIRouter, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute

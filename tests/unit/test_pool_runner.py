@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from eddy.client.errors import ServerUnreachable
 from eddy.core.errors import EddyError
-from eddy.pool.records import Fenced, JobPart, PoolJob
-from eddy.pool.runner import JobRun
+from eddy.pool.agent.runner import JobRun
+from eddy.pool.records.records import Fenced, JobPart, PoolJob
 
 WAIT_S = 180.0
 
@@ -319,5 +319,5 @@ def test_parts_of_a_long_job_grow_with_it(monkeypatch: pytest.MonkeyPatch) -> No
         assert len(parts) < 600
         assert all(part.items <= max(1, 2 * 0.01 * max(part.first, 1)) for part in parts)
 
-    monkeypatch.setattr("eddy.pool.runner.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("eddy.pool.agent.runner.time", SimpleNamespace(monotonic=lambda: clock[0]))
     play(go)

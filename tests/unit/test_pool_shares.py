@@ -13,11 +13,11 @@ from eddy.market.across import bids_across, filled
 from eddy.model.highs import HighsVarType, make_solver
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import METHODS
-from eddy.pool.estimates import Estimates
-from eddy.pool.placing import PoolView, decide
-from eddy.pool.records import PoolBoard, PoolJob
-from eddy.pool.shares import BoardUse, TenantUse, market_over, weights_by_board
-from eddy.pool.turns import by_weight
+from eddy.pool.mirror.estimates import Estimates
+from eddy.pool.mirror.turns import by_weight
+from eddy.pool.placement.placing import PoolView, decide
+from eddy.pool.placement.shares import BoardUse, TenantUse, market_over, weights_by_board
+from eddy.pool.records.records import PoolBoard, PoolJob
 
 INF = math.inf
 Wants = Mapping[tuple[str, str], float]

@@ -17,9 +17,11 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
-from eddy.pool import connection, link, serving, streams
-from eddy.pool.credentials import PoolAccess
-from eddy.pool.serving import Head, HeadSettings
+from eddy.pool.connection.connection import connection, streams
+from eddy.pool.connection.credentials import PoolAccess
+from eddy.pool.head.app import serving
+from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.jetstream import link
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import StreamConfig
 

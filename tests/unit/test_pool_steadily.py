@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 from eddy.core.errors import EddyError
-from eddy.pool import connection
-from eddy.pool.connection import steadily
+from eddy.pool.connection.connection import connection, steadily
 from nats.errors import MaxPayloadError, NoRespondersError
 from structlog.testing import capture_logs
 

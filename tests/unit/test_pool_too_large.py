@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from eddy.api.problems import BodyTooLarge
 from eddy.core.errors import EddyError
-from eddy.pool.floods import Floods
-from eddy.pool.gate import Gate
-from eddy.pool.table import MOST_RECORD_BYTES, PoolJobs
+from eddy.pool.head.gate import Gate
+from eddy.pool.jetstream.jobs import MOST_RECORD_BYTES, PoolJobs
+from eddy.pool.mirror.floods import Floods
 from nats.errors import MaxPayloadError
 
 

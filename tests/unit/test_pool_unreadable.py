@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from eddy.core.asked import ArrayPlace, Condition
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.pool.drops import unless_in_vain
-from eddy.pool.mirror import Mirror
-from eddy.pool.naming import _read
-from eddy.pool.record_json import UnreadableRecord, board_from_json, job_from_json, to_json
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
-from eddy.pool.shown import explained, explanation, job_shown
-from eddy.pool.table import JobEntry, PoolJobs
-from eddy.pool.tenant_keys import _decoded, _encoded
-from eddy.pool.tenants import PoolTenant
-from eddy.pool.troubles import Troubles
+from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
+from eddy.pool.jetstream.naming import _read
+from eddy.pool.jetstream.tenant_keys import _decoded, _encoded
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.jetstream.troubles import Troubles
+from eddy.pool.mirror.drops import unless_in_vain
+from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.records.record_json import UnreadableRecord, board_from_json, job_from_json, to_json
+from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.routes.shown import explained, explanation, job_shown
 from nats.js.kv import KeyValue
 
 INSTEAD: tuple[Any, ...] = (

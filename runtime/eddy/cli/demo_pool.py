@@ -25,8 +25,8 @@ from eddy.cli.installed import bitstreams_folder
 from eddy.cli.pool_picture import Mark, draw
 from eddy.client import Client, Job
 from eddy.core.errors import BoardUnreachable
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.serving import Head, HeadSettings
+from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.servers.nats_server import NatsServer
 
 SAYS = "wall time after the first submission (s); a bar is a committed part, with the place of its job among all"
 Say = Callable[[str], None]

@@ -25,7 +25,7 @@ from eddy.cli.installed import bitstreams_folder
 from eddy.cli.output import say
 from eddy.packages.catalogue import Catalogue, load_catalogue
 from eddy.packages.modules import ModuleManifest
-from eddy.pool.agent import AgentSettings, agent_beside
+from eddy.pool.agent.agent import AgentSettings, agent_beside
 
 APPLICATION = "image_compression"
 _SIDE = reference.TILE

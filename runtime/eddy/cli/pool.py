@@ -20,8 +20,8 @@ from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from eddy.pool.admission import Place, PoolAdmission
-    from eddy.pool.nats_server import NatsServer
+    from eddy.pool.servers.admission import Place, PoolAdmission
+    from eddy.pool.servers.nats_server import NatsServer
 
 app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
 
@@ -66,8 +66,8 @@ def _server(folder: Path, host: str, port: int, name: str, store_bytes: int) -> 
     Raises:
         InvalidRequest: It has none of that name.
     """
-    from eddy.pool.admission import PoolAdmission
-    from eddy.pool.nats_server import NatsServer
+    from eddy.pool.servers.admission import PoolAdmission
+    from eddy.pool.servers.nats_server import NatsServer
 
     if not (folder / "users.json").exists() and not name:
         return NatsServer(folder, host, port, store_bytes=store_bytes)
@@ -112,7 +112,7 @@ def cluster(
     then copied to each machine."""
     with errors_in_one_line(as_json):
         _installed()
-        from eddy.pool.admission import PoolAdmission
+        from eddy.pool.servers.admission import PoolAdmission
 
         folder = Path(data).expanduser()
         places = _places(servers, folder)
@@ -129,8 +129,8 @@ def _places(servers: Sequence[str], folder: Path) -> dict[str, Place]:
     Raises:
         InvalidRequest: They are not written so.
     """
-    from eddy.pool.admission import CLUSTER_PORT, PORT, Place
-    from eddy.pool.credentials import NAME
+    from eddy.pool.connection.credentials import NAME
+    from eddy.pool.servers.admission import CLUSTER_PORT, PORT, Place
 
     found: dict[str, Place] = {}
     for each in servers:
@@ -193,7 +193,7 @@ def _admission(data: str) -> PoolAdmission:
         NotFound: There is no pool there.
     """
     _installed()
-    from eddy.pool.admission import PoolAdmission
+    from eddy.pool.servers.admission import PoolAdmission
 
     folder = Path(data).expanduser()
     if not (folder / "users.json").exists():
@@ -231,8 +231,8 @@ def serve(
         _installed()
         from eddy.api import log_lines
         from eddy.api.connections import ConnectionLimits
-        from eddy.pool.replanning import ReplanSettings
-        from eddy.pool.serving import Head, HeadSettings
+        from eddy.pool.head.serving import Head, HeadSettings
+        from eddy.pool.placement.replanning import ReplanSettings
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()

@@ -149,8 +149,8 @@ def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
     if not pool:
         return []
     try:
-        from eddy.pool.agent import AgentSettings, agent_beside
-        from eddy.pool.credentials import PoolAccess
+        from eddy.pool.agent.agent import AgentSettings, agent_beside
+        from eddy.pool.connection.credentials import PoolAccess
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "pool") from missing
     admitted = PoolAccess.named(pool, creds).name
