@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 from eddy.model.placement.instance import Instance, Placement
-from eddy.studies.makespan.sweep import checked
-from eddy.studies.makespan.testbed import photographs, word_counting
-from eddy.studies.makespan.workload import BatchShape, batch
+from eddy_studies.makespan.sweep import checked
+from eddy_studies.makespan.testbed import photographs, word_counting
+from eddy_studies.makespan.workload import BatchShape, batch
 from live_testbed.hosts import Hosts, running
 from live_testbed.rtl_boards import Learned, items_of, with_rtl
 from live_testbed.scales import Scales

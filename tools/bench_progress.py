@@ -15,10 +15,10 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from eddy.model.contention import KernelBehaviour, share_cluster
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
+from eddy_studies.progress_market.contention import KernelBehaviour, share_cluster
 from yardstick import PYTHON, factor, measured
 
 GOAL_US = 200.0

@@ -23,7 +23,7 @@ from eddy.hypervisor.intake.kernels import MAX_LOG_BYTES, KernelLimits, KernelPl
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
-from eddy.studies.replay import read_trace
+from eddy_studies.replay import read_trace
 from hypervisor_kit import CHAIN, TENANT, expected, request
 from kernel_kit import (
     ALL_MODULES,

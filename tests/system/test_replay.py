@@ -12,7 +12,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.studies.replay import read_trace, replay
+from eddy_studies.replay import read_trace, replay
 from hypervisor_kit import CHAIN, MODULES, model_board, request
 from typer.testing import CliRunner
 

@@ -15,10 +15,10 @@ from eddy.hypervisor.cores.epoch_totals import SliceMeasured
 from eddy.hypervisor.jobs.job import Job
 from eddy.policy.price import POLICIES, kernel_places
 from eddy.policy.price.view import Floats
-from eddy.studies.vayalapra import live as studied
-from eddy.studies.vayalapra.clusters import Cluster
-from eddy.studies.vayalapra.live import Live
-from eddy.studies.vayalapra.users import throughput
+from eddy_studies.vayalapra import live as studied
+from eddy_studies.vayalapra.clusters import Cluster
+from eddy_studies.vayalapra.live import Live
+from eddy_studies.vayalapra.users import throughput
 from unit.gpu_kit import compiler
 from unit.test_market_reach import WORK, made
 

@@ -21,10 +21,10 @@ from eddy.packages.fuse import fuse, read_stage
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
 from eddy.store.db.rows import dump_record, load_record
-from eddy.studies.judge.sequences import recorded
-from eddy.studies.levers.fused import fused_workload
-from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import BoardSetting, report, responses_s, run
+from eddy_studies.judge.sequences import recorded
+from eddy_studies.levers.fused import fused_workload
+from eddy_studies.nimblock.policies import make_player
+from eddy_studies.nimblock.run import BoardSetting, report, responses_s, run
 from machine_kit import TWO
 
 ROOT = Path(__file__).parents[2]

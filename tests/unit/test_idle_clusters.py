@@ -6,7 +6,7 @@ import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.policy.price import POLICIES
-from eddy.studies.vayalapra.live import Live, _request
+from eddy_studies.vayalapra.live import Live, _request
 from unit.gpu_kit import compiler
 
 HEAVY, LIGHT = "user1", "user2"

@@ -6,11 +6,11 @@ import pytest
 from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice, note_company
 from eddy.hypervisor.cores.epoch_work import EpochWork
 from eddy.hypervisor.cores.learning import ALONE_KEPT_S, ALONE_SLICES, AloneRuns
-from eddy.model.contention import KernelBehaviour, share_cluster
 from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.known_alone import KnownAlone, measured
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy_studies.progress_market.contention import KernelBehaviour, share_cluster
 
 MACHINE = ClusterParameters(8, 1.0, 100e6, 64)
 LAW = MemoryLaw(0.5, 0.3, 800e6)

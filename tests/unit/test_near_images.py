@@ -8,9 +8,9 @@ from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.near_images import NearImages
 from eddy.policy.dispatch import POLICIES
-from eddy.studies.judge.sequences import recorded, workload
-from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import BoardSetting, responses_s, run
+from eddy_studies.judge.sequences import recorded, workload
+from eddy_studies.nimblock.policies import make_player
+from eddy_studies.nimblock.run import BoardSetting, responses_s, run
 from machine_kit import FITS, ONE, TWO
 
 

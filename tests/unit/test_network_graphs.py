@@ -16,7 +16,7 @@ from eddy.packages.applications import load_application
 from eddy_sim.reference import alexnet, layers, lenet
 
 PACKAGES = Path(__file__).resolve().parents[2] / "bitstreams/applications"
-PUBLISHED = json.loads(files("eddy.studies.judge").joinpath("workload.json").read_text(encoding="utf-8"))["apps"]
+PUBLISHED = json.loads(files("eddy_studies.judge").joinpath("workload.json").read_text(encoding="utf-8"))["apps"]
 Buffers = dict[str, npt.NDArray[Any]]
 
 

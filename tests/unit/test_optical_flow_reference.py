@@ -124,7 +124,7 @@ def test_windows_zero_what_lies_outside() -> None:
 
 
 def test_tasks_and_edges_are_the_published_ones() -> None:
-    text = files("eddy.studies.judge").joinpath("workload.json").read_text(encoding="utf-8")
+    text = files("eddy_studies.judge").joinpath("workload.json").read_text(encoding="utf-8")
     published = json.loads(text)["apps"]["optical_flow"]
     application = load_application(PACKAGE)
     assert [f"{task.name}_module" for task in application.tasks] == [task["name"] for task in published["tasks"]]

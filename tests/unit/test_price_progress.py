@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from eddy.model.contention import KernelBehaviour, SharedRun, share_cluster
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fairness
 from eddy.policy.price import BY_PROGRESS
@@ -16,6 +15,7 @@ from eddy.policy.price.progress import cores_for, levelled, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
+from eddy_studies.progress_market.contention import KernelBehaviour, SharedRun, share_cluster
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

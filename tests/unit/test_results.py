@@ -19,8 +19,8 @@ import results  # noqa: E402
 KNOWN = results.load()
 OTHERWISE = {
     "runtime/eddy/board/selftest/known_answers.npz": "made again and compared by tools/known_answers.py --check",
-    "runtime/eddy/studies/judge/workload.json": "published with Nimblock",
-    "runtime/eddy/studies/nimblock/board_runs.json": "published with Nimblock",
+    "studies/eddy_studies/judge/workload.json": "published with Nimblock",
+    "studies/eddy_studies/nimblock/board_runs.json": "published with Nimblock",
     "docs/reference/area.json": "has a hash of its own, which tools/area.py compares",
     "docs/grafana/eddy.json": "a dashboard",
 }

@@ -11,7 +11,7 @@ from eddy.cli.options import AsJson, one_of
 from eddy.cli.output import Column, errors_in_one_line, print_json, seconds, table
 
 if TYPE_CHECKING:
-    from eddy.studies.replay import Replayed
+    from eddy_studies.replay import Replayed
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 DATABASE = "eddy.sqlite3"
@@ -36,12 +36,13 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a recorded trace under another policy in virtual time, and print the difference."""
+    from eddy_studies.replay import read_trace
+    from eddy_studies.replay import replay as run
+
     from eddy.cli.installed import bitstreams_folder
     from eddy.core.errors import InvalidRequest
     from eddy.packages.catalogue import load_catalogue
     from eddy.store import Store
-    from eddy.studies.replay import read_trace
-    from eddy.studies.replay import replay as run
 
     with errors_in_one_line(as_json):
         database = trace / DATABASE if trace.is_dir() else trace

@@ -1,6 +1,6 @@
 """`eddy reproduce`: every headline figure of the documents, computed again, next to its published value.
 
-A study is a module `eddy.studies.<name>.run` (or what `STUDIES` says) with a function
+A study is a module `eddy_studies.<name>.run` (or what `STUDIES` says) with a function
 `reproduce(out, seed, quick, say) -> list[Row]`; and, where programs read its headline figures, `headlines(out)`, whose
 keys `--json` prints beside the table. To add one, add its line to `STUDIES`.
 """
@@ -20,7 +20,7 @@ from eddy.cli.options import AsJson
 from eddy.cli.output import errors_in_one_line, print_json, say
 
 if TYPE_CHECKING:
-    from eddy.studies.report import Row
+    from eddy_studies.report import Row
 
     Reproduce = Callable[..., list[Row]]
 
@@ -41,31 +41,31 @@ class Study:
 
 
 STUDIES: Mapping[str, Study] = {
-    "makespan": Study("eddy.studies.makespan.run", "[002]: makespan placement, figures 2 to 9."),
-    "mtf": Study("eddy.studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
+    "makespan": Study("eddy_studies.makespan.run", "[002]: makespan placement, figures 2 to 9."),
+    "mtf": Study("eddy_studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
     "nimblock": Study(
-        "eddy.studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
+        "eddy_studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
     ),
     "vayalapra": Study(
-        "eddy.studies.vayalapra.run",
+        "eddy_studies.vayalapra.run",
         "[000]: parallel fractions, prices, shares and speedups, figures 5.1 to 5.10.",
         headlines=True,
     ),
     "hsm": Study(
-        "eddy.studies.hsm.run",
+        "eddy_studies.hsm.run",
         "[001]: slowdown beside others, predicted and managed, figures 2 to 4 and 10 to 15.",
         headlines=True,
     ),
-    "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
+    "eddy-policy": Study("eddy_studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
     "market-progress": Study(
-        "eddy.studies.progress_market.run", "The market of [000] with measured progress ([001]), and without."
+        "eddy_studies.progress_market.run", "The market of [000] with measured progress ([001]), and without."
     ),
     "levers": Study(
-        "eddy.studies.levers.run",
+        "eddy_studies.levers.run",
         "What images near the port, scrub, ICAP and fused tasks are worth.",
     ),
     "estimates": Study(
-        "eddy.studies.estimates.run",
+        "eddy_studies.estimates.run",
         "Whether what jobs are told of their start and end comes true, over replays that a seed draws.",
         headlines=True,
     ),
@@ -85,7 +85,7 @@ Figure = Annotated[Optional[str], typer.Option("--figure", help="One figure only
 
 
 def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None, as_json: bool) -> None:
-    from eddy.studies.report import write_rows
+    from eddy_studies.report import write_rows
 
     everything: dict[str, list[Row]] = {}
     with errors_in_one_line(as_json):

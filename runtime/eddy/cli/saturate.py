@@ -13,8 +13,9 @@ from eddy.cli.options import AsJson
 from eddy.cli.output import errors_in_one_line, print_json, say
 
 if TYPE_CHECKING:
+    from eddy_studies.saturation.points import Points
+
     from eddy.core.applications import Application
-    from eddy.model.saturation.points import Points
 
 
 def saturate(
@@ -46,9 +47,9 @@ def saturate(
 
 def _points(application: Application, slots: int, load_s: float, budget_s: float, folder: Path) -> Points:
     """What was solved before, or is solved now."""
-    from eddy.model.saturation.graph import LoadedGraph
-    from eddy.model.saturation.points import BATCHES, sweep
-    from eddy.store.tables.saturation import key, load_points, save_points
+    from eddy_studies.saturation.graph import LoadedGraph
+    from eddy_studies.saturation.kept import key, load_points, save_points
+    from eddy_studies.saturation.points import BATCHES, sweep
 
     graph = LoadedGraph.of(application, load_s)
     batches = [batch for batch in BATCHES if batch <= application.max_batch]
@@ -63,8 +64,9 @@ def _points(application: Application, slots: int, load_s: float, budget_s: float
 def _applications(path: Path) -> list[Application]:
     from dataclasses import replace
 
+    from eddy_studies.nimblock.workload import parse_workload, read_json
+
     from eddy.packages.applications import load_application
-    from eddy.studies.nimblock.workload import parse_workload, read_json
 
     if path.suffix != ".json":
         return [load_application(path)]

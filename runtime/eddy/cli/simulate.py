@@ -61,9 +61,9 @@ def simulate(
     """Run a sequence of events under a dispatch policy, in virtual time."""
     import json
 
-    from eddy.studies.nimblock.policies import make_player
-    from eddy.studies.nimblock.run import BoardSetting, report, run
-    from eddy.studies.nimblock.workload import parse_events, parse_workload, read_json
+    from eddy_studies.nimblock.policies import make_player
+    from eddy_studies.nimblock.run import BoardSetting, report, run
+    from eddy_studies.nimblock.workload import parse_events, parse_workload, read_json
 
     with errors_in_one_line(as_json):
         workload = parse_workload(read_json(apps), slots, load_ms)

@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from importlib import resources
 
-from eddy.model.dase import Dase
+from eddy_studies.policies.dase import Dase
+from eddy_studies.policies.deadline_prices import DeadlinePrices
+from eddy_studies.policies.max_weight import MaxWeight
+from eddy_studies.policies.themis_nn import ThemisNn
+
 from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.known_alone import KnownAlone
 from eddy.model.progress import HsmPredictor, ProgressPredictor
-from eddy.model.themis_nn import ThemisNn
-from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
 from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.fisher_progress import ProgressMarket
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import Actor, Hedge, parse
-from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos

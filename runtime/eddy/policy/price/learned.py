@@ -1,6 +1,6 @@
 """Thresholds that were learned ([003] 4.2): what an agent knows of itself, and two ways to answer from it.
 
-Training happens elsewhere (`eddy.studies.mtf.training`); what it leaves is a small JSON document that plain numpy
+Training happens elsewhere (`eddy_studies.mtf.training`); what it leaves is a small JSON document that plain numpy
 evaluates here. One set of numbers serves every agent: an agent's state is put in terms of its own budget and of its
 own best round, so that applications of any speed, and any number of agents and accelerators, look alike.
 """
@@ -192,7 +192,7 @@ def budget_state(budgets: Floats, weights: Floats, states: int) -> Ints:
 
 
 def actor_from(document: Mapping[str, Any]) -> Actor:
-    """The actor in a document that `eddy.studies.mtf.training` wrote.
+    """The actor in a document that `eddy_studies.mtf.training` wrote.
 
     Raises:
         InvalidRequest: it was trained for other states or levels.
@@ -208,7 +208,7 @@ def actor_from(document: Mapping[str, Any]) -> Actor:
 
 
 def hedge_from(document: Mapping[str, Any]) -> Hedge:
-    """The table in a document that `eddy.studies.mtf.training` wrote.
+    """The table in a document that `eddy_studies.mtf.training` wrote.
 
     Raises:
         InvalidRequest: it was trained for other levels.
