@@ -1,9 +1,10 @@
-"""The application factory: the routes, the errors, the limits, and the hypervisor's life around them."""
+"""The composition of the API: one server's parts, the routes and the middleware over them, and the engine's life around
+them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -12,15 +13,21 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from eddy.api import frequent, openapi, problems
+from eddy.api.callers import caller
 from eddy.api.clock_watch import JumpWatch, watch_clock
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
+from eddy.api.event_protocol import HEARTBEAT
+from eddy.api.events import words
 from eddy.api.gauges import Figures
+from eddy.api.in_flight import InFlight
 from eddy.api.keys import KeyHasher
 from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
+from eddy.api.open_streams import OpenStreams
+from eddy.api.ports import EnginePort, StoreWriter
 from eddy.api.purging import Purging
 from eddy.api.queries import Queries
 from eddy.api.requests import Requests
@@ -45,10 +52,13 @@ from eddy.api.routes import (
     system,
     usage,
 )
+from eddy.api.sessions import Sessions
 from eddy.api.submissions import submission_model
+from eddy.api.uploads import Uploads
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
-from eddy.hypervisor import Hypervisor
+from eddy.core.records import JobEvent
+from eddy.hypervisor.engine.fanout import Fanout
 from eddy.notify import READY, STOPPING, Notifier
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -86,27 +96,61 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     return (jobs.frequent(model), jobs.router, arrays.routes(model), *(part.router for part in others), market.admin)
 
 
+def compose(
+    hypervisor: EnginePort,
+    store: Store,
+    catalogue: CatalogueInForce,
+    hasher: KeyHasher,
+    settings: ApiSettings | None = None,
+    kinds: Iterable[KindView] = (),
+    writer: StoreWriter | None = None,
+) -> Context:
+    """Put one server's parts together; the arguments are those of `create_app`."""
+    settings, sessions = settings or ApiSettings(), Sessions()
+
+    def encode(events: Sequence[JobEvent]) -> bytes:
+        return words(events, store.numbers)
+
+    context = Context(
+        hypervisor,
+        store,
+        store if writer is None else writer,
+        catalogue,
+        hasher,
+        settings,
+        views_with(kinds),
+        Uploads(settings.uploads),
+        InFlight(settings.connections),
+        OpenStreams(store.keys, sessions),
+        Fanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
+        sessions,
+    )
+    return context
+
+
 def create_app(
-    hypervisor: Hypervisor,
+    hypervisor: EnginePort,
     store: Store,
     catalogue: CatalogueInForce,
     hasher: KeyHasher,
     settings: ApiSettings | None = None,
     on_failure: Callable[[], None] = lambda: None,
     kinds: Iterable[KindView] = (),
+    writer: StoreWriter | None = None,
 ) -> FastAPI:
     """Make the API of one hypervisor; its lifespan runs the hypervisor's loop.
 
     Args:
         hypervisor: Not yet running.
-        store: The one the hypervisor writes to.
+        store: The one the hypervisor writes to; read here.
         catalogue: What is offered; the hypervisor was given its `applications`.
         hasher: For tenants' keys.
         settings: Limits.
         kinds: Further kinds of jobs; the hypervisor was given what makes works of them.
         on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
+        writer: Writes to the store; the store itself by default.
     """
-    context = Context(hypervisor, store, catalogue, hasher, settings or ApiSettings(), kinds=views_with(kinds))
+    context = compose(hypervisor, store, catalogue, hasher, settings, kinds, writer)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -115,7 +159,7 @@ def create_app(
             group.start_soon(keep_within_quota, context)
             group.start_soon(Purging(context).run)
             group.start_soon(context.standing.watch)
-            group.start_soon(watch_clock, lambda: store.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
+            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
             group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()
@@ -130,7 +174,7 @@ def create_app(
     for router in others:
         app.include_router(router)
     dashboard.install(app)
-    app.add_middleware(Queries, routers=every)
+    app.add_middleware(Queries, routers=every, caller=caller)
     app.add_middleware(Methods)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=app.state.metrics)

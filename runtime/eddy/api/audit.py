@@ -7,7 +7,7 @@ from typing import Any
 import anyio.to_thread
 
 from eddy.api.context import Context
-from eddy.api.keys import key_in_use
+from eddy.api.current_request import key_in_use
 from eddy.core.tenants import TenantRecord
 
 
@@ -20,7 +20,7 @@ def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> No
         action: What, as `drain-slot`.
         facts: With what; plain JSON, and no secret.
     """
-    context.store.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
+    context.writer.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
 
 
 async def noted(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

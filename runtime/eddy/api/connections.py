@@ -25,10 +25,12 @@ import httptools
 from starlette.types import Message, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from eddy.api.events import DIRECT
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
 from eddy.logs import REQUEST_ID_HEADER
 
+DIRECT = "eddy.direct"
+"""In a request's `extensions`: `write` writes part of a body without a known length to the connection at once. It
+answers False, and writes nothing, where the client has not read what was written before."""
 LOOK_S = 1.0
 """Most wall seconds between two looks at every connection."""
 NOT_HTTP = "What arrived is no request in HTTP/1.1: send one as RFC 9112 has it, and HTTPS only to a server with TLS."

@@ -18,6 +18,7 @@ import anyio.to_thread
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from eddy.api.connections import DIRECT
 from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, encode
 from eddy.api.open_streams import Credential, OpenStreams
 from eddy.api.rendering import event_data
@@ -27,9 +28,6 @@ from eddy.store.db.numbers import Numbers
 
 PAGE = 500
 """Events that are read and sent at once."""
-DIRECT = "eddy.direct"
-"""In a request's `extensions`: `write` writes part of a body without a known length to the connection at once. It
-answers False, and writes nothing, where the client has not read what was written before."""
 
 ReadEvents = Callable[[int, int], Sequence[JobEvent]]
 """Reads so many events after a sequence number."""

@@ -12,7 +12,7 @@ from functools import partial
 from starlette.types import Scope
 
 from eddy.api.connections import ConnectionLimits
-from eddy.api.keys import AnyTenant
+from eddy.api.current_request import AnyTenant
 from eddy.core.errors import RateLimited
 
 PART = 4

@@ -7,9 +7,7 @@ keeps a stolen database from being searched offline.
 from __future__ import annotations
 
 import secrets
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol
 
 from eddy.files import os_errors, write_private
 from eddy.store.disk.secret import keyed_hash
@@ -17,26 +15,6 @@ from eddy.store.disk.secret import keyed_hash
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
 SECRET_BYTES = 32
-
-
-class AnyTenant(Protocol):
-    """Who makes a request: a tenant of a board, or of a pool."""
-
-    @property
-    def id(self) -> str:
-        """Name."""
-
-    @property
-    def admin(self) -> bool:
-        """Whether an operator."""
-
-
-key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
-"""Name of the key the request under way came with."""
-cookie_in_use: ContextVar[str] = ContextVar("cookie_in_use", default="")
-"""Cookie of the session it came with; "" where it came with the key itself, be there a cookie beside it or not."""
-caller_in_use: ContextVar[AnyTenant | None] = ContextVar("caller_in_use", default=None)
-"""Who makes the request under way, once that is known."""
 
 
 def new_key() -> str:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import anyio
 
-from eddy.api.keys import cookie_in_use, key_in_use
+from eddy.api.current_request import cookie_in_use, key_in_use
 from eddy.api.sessions import Sessions
 from eddy.core.errors import NotFound, Unauthorized
 from eddy.core.tenants import ApiKey

@@ -52,10 +52,10 @@ class Purging:
         store, bounds = self._context.store, self._context.settings.retention
         if await anyio.to_thread.run_sync(store.purge.due, bounds):
             await anyio.to_thread.run_sync(self._note)
-            await _taken(store.purge.within(bounds))
+            await _taken(self._context.writer.purge.within(bounds))
         for tenant in store.tenants.leaving():
             await self._remove(tenant)
-        while await anyio.to_thread.run_sync(store.give_back):
+        while await anyio.to_thread.run_sync(self._context.writer.give_back):
             await anyio.sleep(0)
 
     def _note(self) -> None:
@@ -71,7 +71,7 @@ class Purging:
             "retention_jobs": bounds.max_jobs,
             "retention_jobs_per_tenant": bounds.max_jobs_per_tenant,
         }
-        context.store.audit.note(context.hasher.hash, "", "", "purge-jobs", facts)
+        context.writer.audit.note(context.hasher.hash, "", "", "purge-jobs", facts)
         self._noted = now_s, before
 
     async def _remove(self, tenant: str) -> None:
@@ -87,7 +87,7 @@ class Purging:
                     raise
                 except EddyError as error:  # it has just ended, or the board is away
                     _log.info("a job of a tenant that is removed is not ended yet", cause=error.message)
-        await _taken(context.store.removal.steps(tenant))
+        await _taken(context.writer.removal.steps(tenant))
         if tenant not in context.store.tenants.leaving():
             _log.info("a tenant is gone", tenant=tenant)
 

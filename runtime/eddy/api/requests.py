@@ -10,7 +10,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api import in_flight
-from eddy.api.keys import caller_in_use, key_in_use
+from eddy.api.current_request import caller_in_use, key_in_use
 from eddy.logs import REQUEST_ID_HEADER, request_id
 
 HEADER = REQUEST_ID_HEADER.encode()

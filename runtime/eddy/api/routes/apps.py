@@ -9,7 +9,8 @@ from fastapi import APIRouter, Path, Response
 from eddy.api.app_submissions import AppSubmission
 from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx, Operator
+from eddy.api.callers import Caller, Ctx, Operator
+from eddy.api.context import Context
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import App, AppList

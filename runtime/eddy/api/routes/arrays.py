@@ -12,7 +12,8 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, check_differences, differing
 from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
+from eddy.api.callers import Caller, Ctx
+from eddy.api.context import Context
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, refusals

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from eddy.api import examples
-from eddy.api.context import Ctx, Operator
+from eddy.api.callers import Ctx, Operator
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
 from eddy.api.routes.jobs import read

@@ -8,7 +8,7 @@ import anyio.to_thread
 from fastapi import APIRouter
 
 from eddy.api import examples
-from eddy.api.context import Caller, Ctx
+from eddy.api.callers import Caller, Ctx
 from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
 from eddy.api.events import EventStream, Followed
 from eddy.api.following import following

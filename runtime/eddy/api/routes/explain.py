@@ -9,7 +9,8 @@ import anyio
 from fastapi import APIRouter
 
 from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx
+from eddy.api.callers import Caller, Ctx
+from eddy.api.context import Context
 from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
 from eddy.api.openapi import refusals
 from eddy.api.routes.jobs import JobId, owner_of, read

@@ -14,7 +14,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from eddy.api import examples, rendered
 from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
+from eddy.api.callers import Caller, Ctx
+from eddy.api.context import Context
 from eddy.api.estimates import DryRun, dry_run_answer
 from eddy.api.event_protocol import LastEventId
 from eddy.api.events import EventStream, Followed

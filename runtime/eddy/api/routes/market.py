@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 
 from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx, Operator
+from eddy.api.callers import Caller, Ctx, Operator
+from eddy.api.context import Context
 from eddy.api.market_explained import MarketExplanation
 from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.openapi import refusals

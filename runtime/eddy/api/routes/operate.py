@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import LINE, Request
-from eddy.api.context import Ctx, Operator
+from eddy.api.callers import Ctx, Operator
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
 from eddy.api.policy import in_force

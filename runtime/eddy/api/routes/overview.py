@@ -6,7 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter
 
-from eddy.api.context import Caller, Ctx
+from eddy.api.callers import Caller, Ctx
 from eddy.api.expected import outlook_of
 from eddy.api.overview import Overview, overview
 from eddy.api.routes.jobs import read

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Ctx, tenant_of_key
-from eddy.api.keys import cookie_in_use
+from eddy.api.callers import Caller, Ctx, tenant_of_key
+from eddy.api.current_request import cookie_in_use
 from eddy.api.openapi import Responses, refusals
 from eddy.api.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
 from eddy.api.sessions import Session

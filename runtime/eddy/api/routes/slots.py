@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from eddy.api.context import Caller, Ctx
+from eddy.api.callers import Caller, Ctx
 from eddy.api.rendering import slot_answer
 from eddy.api.schemas import SlotList
 

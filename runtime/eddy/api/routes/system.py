@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from eddy.api.context import Ctx, Operator
+from eddy.api.callers import Ctx, Operator
 from eddy.api.openapi import content, refusals
 from eddy.api.problems import KINDS, MEDIA_TYPE, respond
 from eddy.api.schemas import Health, ProblemKind

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from eddy.api import examples
-from eddy.api.context import Caller, Context, Ctx
+from eddy.api.callers import Caller, Ctx
+from eddy.api.context import Context
 from eddy.api.forms import DAY
 from eddy.api.openapi import refusals
 from eddy.api.problems import Forbidden

@@ -9,8 +9,8 @@ from typing import Annotated
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from eddy.api.current_request import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.in_flight import InFlight
-from eddy.api.keys import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.metrics import Metrics
 from eddy.api.numbers import Decimal
 from eddy.api.open_streams import OpenStreams
