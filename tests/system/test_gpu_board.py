@@ -24,9 +24,9 @@ from eddy.gpu.workloads.basic import divergent, reduction, saxpy, sgemm, vecadd
 from eddy.packages.manifests import load_module_manifest
 from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
+from unit.gpu.compilation.test_gpu_fibers import ONE_WAITS
+from unit.gpu.compilation.test_gpu_opencl_atomics import HISTOGRAM
 from unit.gpu_kit import compiled, compiler
-from unit.test_gpu_fibers import ONE_WAITS
-from unit.test_gpu_opencl_atomics import HISTOGRAM
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
 

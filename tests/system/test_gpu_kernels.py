@@ -15,9 +15,9 @@ from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import yolo
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
 from unit.fiber_programs import random_program
+from unit.gpu.launches.test_foreign_rodinia import program
 from unit.gpu_kit import compiled, compiler
 from unit.many_arguments import arrays, functions
-from unit.test_foreign_rodinia import program
 
 pytestmark = pytest.mark.rtl
 

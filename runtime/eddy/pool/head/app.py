@@ -1,7 +1,7 @@
 """The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
 
 It answers what clients need to submit jobs, follow them and fetch outputs, the dashboard, and `/v1/pool` for operators.
-What it has not `tests/unit/test_pool_routes.py` lists, each with the reason.
+What it has not `tests/unit/pool/head/test_pool_routes.py` lists, each with the reason.
 """
 
 from __future__ import annotations

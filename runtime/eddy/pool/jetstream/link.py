@@ -34,7 +34,8 @@ from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
-from eddy.pool.connection.connection import connected, connection, streams
+from eddy.pool.connection import connection, streams
+from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.connection.refusals import UNDONE
 from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
