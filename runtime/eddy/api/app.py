@@ -27,7 +27,7 @@ from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
 from eddy.api.open_streams import OpenStreams
-from eddy.api.ports import EnginePort, StoreWriter
+from eddy.api.ports import JobEngine, StoreWriter
 from eddy.api.purging import Purging
 from eddy.api.queries import Queries
 from eddy.api.requests import Requests
@@ -97,7 +97,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
 
 
 def compose(
-    hypervisor: EnginePort,
+    hypervisor: JobEngine,
     store: Store,
     catalogue: CatalogueInForce,
     hasher: KeyHasher,
@@ -129,7 +129,7 @@ def compose(
 
 
 def create_app(
-    hypervisor: EnginePort,
+    hypervisor: JobEngine,
     store: Store,
     catalogue: CatalogueInForce,
     hasher: KeyHasher,

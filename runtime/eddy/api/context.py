@@ -11,11 +11,10 @@ from eddy.api.current_request import caller_in_use
 from eddy.api.in_flight import InFlight
 from eddy.api.keys import KeyHasher
 from eddy.api.kinds import KindView
-from eddy.api.looks import Looks
 from eddy.api.open_streams import OpenStreams
-from eddy.api.ports import EnginePort, StoreWriter
+from eddy.api.ports import JobEngine, StoreWriter
 from eddy.api.problems import KINDS
-from eddy.api.rates import Rates
+from eddy.api.rates import Looks, Rates
 from eddy.api.rendered import RenderedJobs
 from eddy.api.sessions import Sessions
 from eddy.api.uploads import UploadLimits, Uploads
@@ -69,7 +68,7 @@ class Context:
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
-    hypervisor: EnginePort
+    hypervisor: JobEngine
     store: Store
     writer: StoreWriter
     catalogue: CatalogueInForce

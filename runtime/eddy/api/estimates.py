@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from eddy.api import examples
-from eddy.api.answers import Answer, shown
+from eddy.api.bodies_base import Answer, shown
 from eddy.core.applications import Application
 from eddy.core.records import JobRequest
 from eddy.hypervisor.forecast.estimator import JobEstimate

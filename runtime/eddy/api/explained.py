@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import Field
 
 from eddy.api import examples
-from eddy.api.answers import Answer, shown
+from eddy.api.bodies_base import Answer, shown
 from eddy.api.estimates import ExpectedTimes, estimate_answer
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause

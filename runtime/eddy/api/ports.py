@@ -50,7 +50,7 @@ class FollowingPort(Protocol):
     ) -> JobRecord: ...
 
 
-class EnginePort(Protocol):
+class JobEngine(Protocol):
     """The engine; as `Hypervisor` documents it.
 
     Attributes:
@@ -145,7 +145,7 @@ class _FaultCounter(Protocol):
 
 
 class StoreWriter(Protocol):
-    """What the API writes; as `Store` documents it. Jobs are the engine's: `EnginePort` takes and ends them."""
+    """What the API writes; as `Store` documents it. Jobs are the engine's: `JobEngine` takes and ends them."""
 
     @property
     def keys(self) -> _KeyWriter: ...

@@ -24,8 +24,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.bodies import UnfitValue, printable
+from eddy.api.bodies_base import IN_WORDS
 from eddy.api.current_request import caller_in_use
-from eddy.api.forms import IN_WORDS
 from eddy.api.paths import allowed
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
 from eddy.distribution import install_hint

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from eddy.api import examples
-from eddy.api.answers import Answer, shown
-from eddy.api.bodies_base import SHA256
+from eddy.api.bodies_base import SHA256, Answer, shown
 from eddy.api.estimates import ExpectedTimes
 from eddy.core.applications import BufferRole
 from eddy.core.jobs import JobState

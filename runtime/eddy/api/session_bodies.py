@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Cookie, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from eddy.api.bodies_base import Answer
 from eddy.api.problems import Forbidden
-from eddy.api.schemas import Answer
 from eddy.api.sessions import COOKIE, HEADER, LIFE_S, Session, Sessions
 from eddy.core.errors import Unauthorized
 

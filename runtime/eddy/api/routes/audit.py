@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from eddy.api import examples
+from eddy.api.bodies_base import Answer
 from eddy.api.callers import Ctx, Operator
+from eddy.api.job_access import read
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import Answer
 
 router = APIRouter(prefix="/v1/admin/audit", tags=["operator"], responses=refusals(403))
 _After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]

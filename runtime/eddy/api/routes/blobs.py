@@ -10,16 +10,17 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
+from eddy.api.bodies_base import SHA256
 from eddy.api.callers import Caller, Ctx
 from eddy.api.context import Context
+from eddy.api.job_access import read
 from eddy.api.limits import drain
 from eddy.api.numbers import Decimal
 from eddy.api.open_streams import Credential
 from eddy.api.openapi import refusals
 from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.problems import BodyTooLarge
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import SHA256, Blob, BlobPage
+from eddy.api.schemas import Blob, BlobPage
 from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.faults import Fault

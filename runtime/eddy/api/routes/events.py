@@ -12,9 +12,9 @@ from eddy.api.callers import Caller, Ctx
 from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
 from eddy.api.events import EventStream, Followed
 from eddy.api.following import following
-from eddy.api.looks import FEW
+from eddy.api.job_access import read
 from eddy.api.openapi import refusals, stream
-from eddy.api.routes.jobs import read
+from eddy.api.rates import FEW
 
 router = APIRouter(prefix="/v1/events", tags=["jobs"])
 

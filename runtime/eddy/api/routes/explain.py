@@ -12,8 +12,8 @@ from eddy.api.bodies import JsonRoute
 from eddy.api.callers import Caller, Ctx
 from eddy.api.context import Context
 from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
+from eddy.api.job_access import JobId, owner_of, read
 from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import JobId, owner_of, read
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord

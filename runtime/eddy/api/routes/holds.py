@@ -11,8 +11,8 @@ from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.callers import Caller, Ctx
 from eddy.api.context import Context
+from eddy.api.job_access import JobId, answer, owner_of
 from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import JobId, answer, owner_of
 from eddy.api.schemas import Job
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord

@@ -10,8 +10,7 @@ from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
 from eddy.api.callers import Caller, Ctx, Operator
 from eddy.api.context import Context
-from eddy.api.market_explained import MarketExplanation
-from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
+from eddy.api.market_schemas import MarketAnswer, MarketExplanation, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.openapi import refusals
 from eddy.api.policy import PRICE, in_force
 from eddy.api.progress import UNCALIBRATED

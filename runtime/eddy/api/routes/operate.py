@@ -9,13 +9,13 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import LINE, Request
+from eddy.api.bodies_base import LINE, Answer, Request
 from eddy.api.callers import Ctx, Operator
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
 from eddy.api.policy import in_force
 from eddy.api.rendering import slot_answer
-from eddy.api.schemas import Answer, Slot
+from eddy.api.schemas import Slot
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 

@@ -11,14 +11,14 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from eddy.api import examples
+from eddy.api.bodies_base import DAY, Answer
 from eddy.api.callers import Caller, Ctx
 from eddy.api.context import Context
-from eddy.api.forms import DAY
+from eddy.api.job_access import read
 from eddy.api.openapi import refusals
 from eddy.api.problems import Forbidden
 from eddy.api.rendering import tenant_answer
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import Answer, TenantQuota
+from eddy.api.schemas import TenantQuota
 from eddy.core.errors import InvalidRequest
 
 router = APIRouter(prefix="/v1", tags=["usage"])

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
 
-from eddy.api.array_bodies import Array, ArraySubmission, array_answer, check_differences, differing
+from eddy.api.array_answers import Array, array_answer
+from eddy.api.array_bodies import ArraySubmission, check_differences, differing
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.kinds import VIEWS
