@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.connections import ConnectionLimits
+from eddy.api.http.connections import ConnectionLimits
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.head.serving import Head
 from eddy.pool.routes.context import HeadParts

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from eddy.api import examples
+from eddy.api.request_bodies import examples
 from eddy.cli.main import app
 from eddy.cli.support import contexts
 from eddy.cli.support.job_filters import fitting, labels_of, moment

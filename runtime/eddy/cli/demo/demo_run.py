@@ -14,7 +14,7 @@ import numpy as np
 from eddy_sim.design.bitstreams import modules
 from eddy_sim.design.models import build_models
 
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.demo.demo_plan import Array, Order, orders, picture
 from eddy.cli.support.installed import bitstreams_folder
 from eddy.cli.support.progress import watching

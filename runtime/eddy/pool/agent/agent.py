@@ -30,7 +30,7 @@ from eddy.pool.records.record_json import NO_SENSE, parsed
 from eddy.pool.records.records import AHEAD, RUNNING, Fenced, PoolBoard, PoolJob
 
 if TYPE_CHECKING:
-    from eddy.api.server import Beside, Server
+    from eddy.api.service.server import Beside, Server
 
 _log = structlog.get_logger("eddy.pool")
 

@@ -13,15 +13,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import structlog
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from eddy.api import problems
-from eddy.api.connections import ConnectionLimits
-from eddy.api.ending import Ending
-from eddy.api.in_flight import InFlight
-from eddy.api.limits import BodyLimit
-from eddy.api.metrics import Measured, Metrics
-from eddy.api.open_streams import OpenStreams
-from eddy.api.requests import Requests
-from eddy.api.sessions import Sessions
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.sessions import Sessions
+from eddy.api.http import problems
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.ending import Ending
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.limits import BodyLimit
+from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.requests import Requests
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable

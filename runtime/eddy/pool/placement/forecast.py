@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eddy.api.estimates import ExpectedTimes
+from eddy.api.answers.estimates import ExpectedTimes
 from eddy.pool.mirror.estimates import P90, Estimates
 from eddy.pool.mirror.turns import by_weight
 from eddy.pool.placement.placing import PoolView

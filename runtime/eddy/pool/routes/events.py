@@ -18,8 +18,8 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError as NatsNotFound
 
-from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
-from eddy.api.open_streams import Credential
+from eddy.api.access.open_streams import Credential
+from eddy.api.request_bodies.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.connection.refusals import UNDONE, is_without_stream
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.connection.tasks import ended

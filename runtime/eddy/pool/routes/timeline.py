@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from eddy.api.numbers import Decimal
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.pool.records.records import RUNNING, PoolJob
 from eddy.pool.routes.context import Caller, Parts
 

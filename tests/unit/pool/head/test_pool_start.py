@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits
-from eddy.api.listening import listen
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.service.listening import listen
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.head.app import serving

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.problems import BodyTooLarge
+from eddy.api.http.problems import BodyTooLarge
 from eddy.core.errors import EddyError
 from eddy.pool.head.gate import Gate
 from eddy.pool.jetstream.jobs import MOST_RECORD_BYTES, PoolJobs
