@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 EDDY = str(ROOT / "runtime" / "eddy") + "/"

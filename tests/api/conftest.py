@@ -13,9 +13,9 @@ import anyio
 import anyio.to_thread
 import httpx
 import pytest
-from eddy.api.app import create_app
-from eddy.api.context import ApiSettings
-from eddy.api.keys import KeyHasher
+from eddy.api.access.keys import KeyHasher
+from eddy.api.dependencies.context import ApiSettings
+from eddy.api.service.app import create_app
 from eddy.core.applications import Application
 from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.policy import PRICE, in_force, policy_in_force
+from eddy.api.dependencies.policy import PRICE, in_force, policy_in_force
 from eddy.cli.serve import _say_kept
 from eddy.core.records import SlotStatus
 from eddy.store import Store

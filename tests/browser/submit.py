@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium_kit import OUT, PATIENCE_MS, page_of
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.installed import bitstreams_folder
 from eddy.client import Client
 from eddy_sim.models import build_models

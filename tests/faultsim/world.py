@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from eddy.api.app import compose
+from eddy.api.service.app import compose
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.board_events import BoardRestarted

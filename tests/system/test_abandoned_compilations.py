@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import AnswerTimeout, Client
 from eddy.client.calls import SUBMIT_TIMEOUT_S
 from eddy.gpu import abandon, sandbox, toolchain

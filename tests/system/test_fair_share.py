@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.port.port import BoardPort
 from eddy.board.remote.factory import open_board
 from eddy.cli.demo_plan import photograph

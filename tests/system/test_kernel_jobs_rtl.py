@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.demo_plan import photograph
 from eddy.cli.demo_run import matches
 from eddy.client import Client, JobFailed

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.sessions import COOKIE, HEADER
+from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.cli.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client

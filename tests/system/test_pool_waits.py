@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.connections import ConnectionLimits
+from eddy.api.http.connections import ConnectionLimits
 from eddy.pool.head_parts import HeadParts
 from eddy.pool.serving import Head
 from eddy.pool.streams import EVENTS

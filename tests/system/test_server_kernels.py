@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.kernel import only_kernel, read_source
 from eddy.cli.main import app
 from eddy.cli.output import shown

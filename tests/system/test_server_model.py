@@ -26,7 +26,7 @@ import httpx
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model import ModelFaults
 from eddy.board.port.port import Cause
 from eddy.cli import demo_run

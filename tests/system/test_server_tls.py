@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from eddy import signals
-from eddy.api.reload import LIVE, Reloader
-from eddy.api.server import Server, ServerSettings
-from eddy.api.tls import TlsFiles, in_the_clear
+from eddy.api.service.reload import LIVE, Reloader
+from eddy.api.service.server import Server, ServerSettings
+from eddy.api.service.tls import TlsFiles, in_the_clear
 from eddy.cli import configuration
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, StorageFull

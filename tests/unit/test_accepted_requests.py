@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from eddy.api.keys import KeyHasher
-from eddy.api.operator import OPERATOR, see_to_operator
-from eddy.api.rendering import cancellation_answer
+from eddy.api.access.keys import KeyHasher
+from eddy.api.access.operator import OPERATOR, see_to_operator
+from eddy.api.answers.rendering import cancellation_answer
 from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord

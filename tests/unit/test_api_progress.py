@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from eddy.api.progress import least_of, watch_for
+from eddy.api.dependencies.progress import least_of, watch_for
 from eddy.board.model.model import ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.core.errors import Conflict, NotFound

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.keys import KeyHasher, load_secret
-from eddy.api.operator import see_to_operator
+from eddy.api.access.keys import KeyHasher, load_secret
+from eddy.api.access.operator import see_to_operator
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, InvalidRequest, StorageDamaged, StorageFailed, StorageFull
 from eddy.core.tenants import TenantRecord

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from eddy.api import examples
-from eddy.api.market_schemas import _NOW
+from eddy.api.answers.market import _NOW
+from eddy.api.request_bodies import examples
 from eddy.client import answers, pictures, progress
 from eddy.client.views import JobList, MarketView, Timeline
 

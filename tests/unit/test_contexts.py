@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from eddy.api import examples
+from eddy.api.request_bodies import examples
 from eddy.cli import contexts, job_list
 from eddy.cli.job_filters import fitting, labels_of, moment
 from eddy.cli.job_list import COLUMNS

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.keys import KeyHasher, load_secret
-from eddy.api.operator import see_to_operator
+from eddy.api.access.keys import KeyHasher, load_secret
+from eddy.api.access.operator import see_to_operator
 from eddy.cli.main import app
 from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from eddy.api.keys import KeyHasher, load_secret
-from eddy.api.operator import OPERATOR, see_to_operator
+from eddy.api.access.keys import KeyHasher, load_secret
+from eddy.api.access.operator import OPERATOR, see_to_operator
 from eddy.cli.main import app
 from eddy.core.errors import (
     EddyError,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from eddy.api import descriptors
-from eddy.api.connections import ConnectionLimits
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.service import descriptors
 from eddy.core.errors import InvalidRequest
 
 ASKED = ConnectionLimits(connections=512, connections_per_client=256)

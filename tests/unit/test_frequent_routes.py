@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import anyio
 import httpx
 import pytest
-from eddy.api import frequent
-from eddy.api.bodies import JsonRoute
-from eddy.api.frequent import FrequentRoute
+from eddy.api.http import frequent
+from eddy.api.http.frequent import FrequentRoute
+from eddy.api.request_bodies.strict_json import JsonRoute
 from fastapi import (
     APIRouter,
     BackgroundTasks,

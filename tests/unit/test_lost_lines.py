@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import structlog
 from eddy import logs
-from eddy.api import log_lines
+from eddy.api.service import log_lines
 
 
 def opened(descriptor: int) -> tuple[logs.Outlet, io.TextIOWrapper]:
@@ -137,7 +137,7 @@ import asyncio, logging, sys, threading, warnings
 import structlog, typer
 from rich.console import Console
 from eddy import logs
-from eddy.api import log_lines
+from eddy.api.service import log_lines
 from eddy.cli.output import say
 logs.open_streams()
 logs.guard_server()

@@ -9,9 +9,9 @@ import pytest
 
 SOURCES = sorted((Path(__file__).parents[2] / "runtime" / "eddy").rglob("*.py"))
 ALLOWED = {
-    "api/frequent.py": "FastAPI's fields have `embed` where they are bodies, callables a name where they are functions",
-    "api/metrics.py": "FastAPI keeps no route where none matched",
-    "api/queries.py": "FastAPI has the routes of an included router behind another",
+    "api/http/frequent.py": "FastAPI's fields have `embed` where they are bodies, callables a name where they are functions",
+    "api/http/metrics.py": "FastAPI keeps no route where none matched",
+    "api/http/queries.py": "FastAPI has the routes of an included router behind another",
     "board/port/wire.py": "the name of a type, generic ones have none",
     "pool/refusals.py": "errors of keys of NATS's client lack the attributes of their class",
 }

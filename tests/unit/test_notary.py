@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.keys import KeyHasher, load_secret
+from eddy.api.access.keys import KeyHasher, load_secret
 from eddy.board.remote.notary import KEY, LIST, SUFFIX, Notary, read_list, serving, text, vouched
 from eddy.board.remote.notary_client import NotaryClient
 from eddy.cli.main import app

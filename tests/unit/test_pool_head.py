@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from eddy.api.limits import DRAIN_BYTES
+from eddy.api.http.limits import DRAIN_BYTES
 from eddy.core.numbering import Numbering
 from eddy.pool import head
 from eddy.pool.head import MOST_BODY_BYTES, create_head

@@ -10,7 +10,7 @@ HIDDEN = "import sys; sys.modules['nats'] = None; from eddy.cli.main import app;
 
 def test_a_server_imports_nothing_of_it() -> None:
     code = (
-        "import eddy.api.server, eddy.cli.main, sys\n"
+        "import eddy.api.service.server, eddy.cli.main, sys\n"
         "print([name for name in sys.modules if name.split('.')[0] == 'nats' or name.startswith('eddy.pool')])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api import log_lines
+from eddy.api.service import log_lines
 from eddy.cli.main import app
 from eddy.core.errors import Conflict
 from typer.testing import CliRunner
@@ -18,7 +18,7 @@ from eddy.pool import serving
 
 FAILS = """
 import structlog
-from eddy.api import log_lines
+from eddy.api.service import log_lines
 log_lines.configure("warning", "text")
 try:
     secret = "x" * 100

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.app import routers
-from eddy.api.rates import Rates
+from eddy.api.access.rates import Rates
+from eddy.api.service.app import routers
 from eddy.core.errors import RateLimited
 from eddy.pool import head, job_routes
 from eddy.pool.head_parts import LOOKS_PER_S

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits
-from eddy.api.listening import listen
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.service.listening import listen
 from eddy.pool import link, serving, streams
 from eddy.pool.credentials import PoolAccess
 from eddy.pool.serving import Head, HeadSettings

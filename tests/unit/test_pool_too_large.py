@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.problems import BodyTooLarge
+from eddy.api.http.problems import BodyTooLarge
 from eddy.core.errors import EddyError
 from eddy.pool.floods import Floods
 from eddy.pool.gate import Gate

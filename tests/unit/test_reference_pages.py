@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import typer
-from eddy.api.app import routers
-from eddy.api.problems import KINDS
+from eddy.api.http.problems import KINDS
+from eddy.api.service.app import routers
 from eddy.cli import output
 from eddy.cli.main import app
 from eddy.core.jobs import JobState

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from eddy.api.policy_choice import check_policies
+from eddy.api.service.policy_choice import check_policies
 from eddy.cli import configuration
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest

@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 import pytest
-from eddy.api.connections import ConnectionLimits
-from eddy.api.context import ApiSettings
-from eddy.api.uploads import UploadLimits
+from eddy.api.access.uploads import UploadLimits
+from eddy.api.dependencies.context import ApiSettings
+from eddy.api.http.connections import ConnectionLimits
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.hypervisor.slots.tenant_memory import MOST_PART

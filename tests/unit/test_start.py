@@ -129,7 +129,7 @@ def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("eddy.api.server.Server", Watched)
+    monkeypatch.setattr("eddy.api.service.server.Server", Watched)
     monkeypatch.setattr(collecting, "spare", lambda: None)
     settings: Any = SimpleNamespace(host="127.0.0.1", tls=None)
     reloader: Any = SimpleNamespace(ask=None)

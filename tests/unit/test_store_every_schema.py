@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eddy.api import examples
+from eddy.api.request_bodies import examples
 from eddy.cli.top.frame import COLUMNS, LINES, Seen, frame
 
 

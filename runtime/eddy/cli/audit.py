@@ -72,7 +72,7 @@ def verify_log(
     shows too where it was put back to an older state, or written again by somebody who has the server's secret. Without
     boardd, a head that was kept elsewhere (--head) shows the same. Works beside a running server.
     """
-    from eddy.api.keys import KeyHasher, load_secret
+    from eddy.api.access.keys import KeyHasher, load_secret
     from eddy.store.db.database import text_or_bytes
     from eddy.store.db.faults import storage_errors
     from eddy.store.tables.audit import load_entry, read_head, verify

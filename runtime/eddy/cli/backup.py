@@ -51,7 +51,7 @@ def restore(
 
 
 def _restore(source: Path, folder: Path) -> BackupNote:
-    from eddy.api.keys import KeyHasher, load_secret
+    from eddy.api.access.keys import KeyHasher, load_secret
     from eddy.store import Store
     from eddy.store.upkeep.folder import DataFolder
     from eddy.store.upkeep.restore import restore as fill

@@ -16,7 +16,7 @@ import numpy as np
 from eddy_sim.reference import image_compression as reference
 
 from eddy import signals
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model_memory import GrantedMemory
 from eddy.board.model.model_modules import Behaviour
 from eddy.board.model.paced import PacedModelBoard

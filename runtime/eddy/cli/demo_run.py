@@ -14,7 +14,7 @@ import numpy as np
 from eddy_sim.bitstreams import modules
 from eddy_sim.models import build_models
 
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli import timeline
 from eddy.cli.demo_plan import Array, Order, orders, picture
 from eddy.cli.installed import bitstreams_folder

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.demo_slowdown_picture import SharedPhase, draw
 from eddy.cli.slowdown_board import BYTES_PER_S, MODULES, open_slow_memory
 from eddy.client import Client

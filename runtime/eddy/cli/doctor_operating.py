@@ -122,7 +122,7 @@ def boardd(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 def certificate(environment: Mapping[str, str], now_s: float) -> Iterator[Finding]:
     """Whether the certificate that the settings name can be used, and for how long."""
-    from eddy.api.tls import TlsFiles
+    from eddy.api.service.tls import TlsFiles
 
     named = [str(SETTINGS[name].value(environment)) for name in ("tls_cert", "tls_key")]
     try:

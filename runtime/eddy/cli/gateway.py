@@ -28,7 +28,7 @@ def gateway(
     """Let operators elsewhere use boardd's board: over TLS, each with a key of their own."""
     logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
-        from eddy.api.tls import TlsFiles
+        from eddy.api.service.tls import TlsFiles
         from eddy.board.remote.gateway import GatewayServer
 
         files = TlsFiles.named(tls_cert, tls_key)

@@ -229,8 +229,8 @@ def serve(
     logs.guard_server()
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
-        from eddy.api import log_lines
-        from eddy.api.connections import ConnectionLimits
+        from eddy.api.http.connections import ConnectionLimits
+        from eddy.api.service import log_lines
         from eddy.pool.replanning import ReplanSettings
         from eddy.pool.serving import Head, HeadSettings
 

@@ -20,8 +20,8 @@ from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from eddy.api.reload import Reloader
-    from eddy.api.server import Beside, Server, ServerSettings
+    from eddy.api.service.reload import Reloader
+    from eddy.api.service.server import Beside, Server, ServerSettings
 
 _TLS_HELP = " give --tls-cert and --tls-key, or let a TLS proxy on this machine listen instead"
 Board = Annotated[str, option("board")]
@@ -94,8 +94,8 @@ def serve(
 
             collecting.few_heaps()
             with collecting.put_off():
-                from eddy.api.policy_choice import check_policies
-                from eddy.api.reload import Reloader
+                from eddy.api.service.policy_choice import check_policies
+                from eddy.api.service.reload import Reloader
                 from eddy.cli.server_settings import server_settings
         except ModuleNotFoundError as missing:
             raise not_installed(missing, "serve") from missing
@@ -123,8 +123,8 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
         typer.Exit: The hypervisor stopped by itself.
     """
     from eddy import collecting, switching
-    from eddy.api.server import Server
-    from eddy.api.tls import in_the_clear
+    from eddy.api.service.server import Server
+    from eddy.api.service.tls import in_the_clear
 
     built = partial(Server, settings, progress=lambda text: say(f"eddy: {text}"), reloader=reloader, beside=beside)
     reloads = reloader.ask if has_file or settings.tls else None
@@ -177,7 +177,7 @@ def _describe(server: Server) -> None:
 
 def _say_kept(server: Server) -> None:
     """Say where a policy that was put in force before holds, not the one of the command line."""
-    from eddy.api.policy import DISPATCH, PRICE, kept_instead
+    from eddy.api.dependencies.policy import DISPATCH, PRICE, kept_instead
     from eddy.policy.dispatch import POLICIES
     from eddy.policy.price import POLICIES as PRICE_POLICIES
 

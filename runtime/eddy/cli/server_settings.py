@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eddy.api.connections import ConnectionLimits
-from eddy.api.context import ApiSettings
-from eddy.api.server import ServerSettings
-from eddy.api.tls import TlsFiles
-from eddy.api.uploads import UploadLimits
+from eddy.api.access.uploads import UploadLimits
+from eddy.api.dependencies.context import ApiSettings
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.service.server import ServerSettings
+from eddy.api.service.tls import TlsFiles
 from eddy.cli.installed import bitstreams_folder
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.rendering import app_answer
+from eddy.api.answers.rendering import app_answer
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.pool.head_parts import Caller, Parts
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)

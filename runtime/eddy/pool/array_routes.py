@@ -9,12 +9,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
 
-from eddy.api.array_answers import Array, array_answer
-from eddy.api.array_bodies import ArraySubmission, check_differences, differing
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.kinds import VIEWS
-from eddy.api.numbers import Decimal
+from eddy.api.answers.arrays import Array, array_answer
+from eddy.api.request_bodies.arrays import ArraySubmission, check_differences, differing
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.kinds import VIEWS
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import JobState
 from eddy.pool.head_parts import Caller, HeadParts, Parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddy.api.server import Beside, Server
+from eddy.api.service.server import Beside, Server
 from eddy.pool.agent import Agent, AgentSettings
 from eddy.pool.local_board import LocalBoard
 

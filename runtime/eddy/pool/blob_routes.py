@@ -9,14 +9,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import SHA256
-from eddy.api.limits import drain
-from eddy.api.numbers import Decimal
-from eddy.api.open_streams import Credential
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, respond
+from eddy.api.access.open_streams import Credential
+from eddy.api.answers.schemas import Blob, BlobPage
+from eddy.api.http.limits import drain
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, respond
+from eddy.api.request_bodies.base import SHA256
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.routes.blobs import declared_bytes
-from eddy.api.schemas import Blob, BlobPage
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageFull, StorageQuotaExceeded
 from eddy.pool.blobs import DamagedBlob, Incoming
 from eddy.pool.byte_accounts import OWNER

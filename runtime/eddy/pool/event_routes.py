@@ -18,8 +18,8 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError as NatsNotFound
 
-from eddy.api.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
-from eddy.api.open_streams import Credential
+from eddy.api.access.open_streams import Credential
+from eddy.api.request_bodies.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
 from eddy.pool.ending import ended
 from eddy.pool.head_parts import LOOKS_PER_S, Caller, HeadParts, Number, Parts
 from eddy.pool.reading import FORGET_S, confirmed_stream

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eddy.api.estimates import ExpectedTimes
+from eddy.api.answers.estimates import ExpectedTimes
 from eddy.pool.estimates import P90, Estimates
 from eddy.pool.placing import PoolView
 from eddy.pool.records import RUNNING, PoolBoard, PoolJob

@@ -21,7 +21,7 @@ import structlog
 from nats.aio.msg import Msg
 from nats.errors import MaxPayloadError
 
-from eddy.api.bodies_base import SHA256
+from eddy.api.request_bodies.base import SHA256
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
 from eddy.pool.blobs import MOST_BYTES, DamagedBlob, PoolBlobs
 from eddy.pool.boards import change_board

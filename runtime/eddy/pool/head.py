@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import structlog
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from eddy.api import problems
-from eddy.api.connections import ConnectionLimits
-from eddy.api.ending import Ending
-from eddy.api.limits import BodyLimit
-from eddy.api.metrics import Measured
-from eddy.api.requests import Requests
+from eddy.api.http import problems
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.ending import Ending
+from eddy.api.http.limits import BodyLimit
+from eddy.api.http.metrics import Measured
+from eddy.api.http.requests import Requests
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import (

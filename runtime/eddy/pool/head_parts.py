@@ -9,16 +9,16 @@ from typing import Annotated
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.connections import ConnectionLimits
-from eddy.api.current_request import caller_in_use, cookie_in_use, key_in_use
-from eddy.api.in_flight import InFlight
-from eddy.api.metrics import Metrics
-from eddy.api.numbers import Decimal
-from eddy.api.open_streams import OpenStreams
-from eddy.api.problems import Forbidden
-from eddy.api.rates import Rates
-from eddy.api.session_bodies import SAFE, SessionCookie, session_of
-from eddy.api.sessions import HEADER, Sessions
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.rates import Rates
+from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
+from eddy.api.access.sessions import HEADER, Sessions
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.metrics import Metrics
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs

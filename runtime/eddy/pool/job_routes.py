@@ -14,16 +14,16 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.estimates import DryRun
-from eddy.api.explained import Explained
-from eddy.api.job_filters import ListQuery, cursor_of
-from eddy.api.leaving import while_connected
-from eddy.api.open_streams import Credential
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range
-from eddy.api.schemas import Job
-from eddy.api.submissions import JobSubmission
+from eddy.api.access.open_streams import Credential
+from eddy.api.answers.estimates import DryRun
+from eddy.api.answers.explained import Explained
+from eddy.api.answers.schemas import Job
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, OutputsCollected
 from eddy.pool.blob_routes import answered
 from eddy.pool.downloads import StoredBytes

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.problems import Forbidden
-from eddy.api.rendering import key_answer
-from eddy.api.schemas import KeyList, KeyMade
-from eddy.api.tenant_submissions import KeySubmission
+from eddy.api.answers.rendering import key_answer
+from eddy.api.answers.schemas import KeyList, KeyMade
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.head_parts import Caller, HeadParts, Parts

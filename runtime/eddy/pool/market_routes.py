@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import Field
 
-from eddy.api.bodies_base import Answer
-from eddy.api.market_schemas import MarketAnswer, MarketCluster, MarketMe, MarketShare
+from eddy.api.answers.market import MarketAnswer, MarketCluster, MarketMe, MarketShare
+from eddy.api.request_bodies.base import Answer
 from eddy.pool.head_parts import Caller, Parts
 
 router = APIRouter(prefix="/v1/market", tags=["market"])

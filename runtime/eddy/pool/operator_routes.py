@@ -13,11 +13,11 @@ from nats.js.errors import KeyNotFoundError
 from nats.js.errors import NotFoundError as NatsNotFound
 from pydantic import Field
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import Request
-from eddy.api.names import DisplayName
-from eddy.api.numbers import Whole
-from eddy.api.schemas import TenantLeaving
+from eddy.api.answers.schemas import TenantLeaving
+from eddy.api.request_bodies.base import Request
+from eddy.api.request_bodies.names import DisplayName
+from eddy.api.request_bodies.numbers import Whole
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board, forget_board

@@ -20,7 +20,7 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
-from eddy.api.bodies_base import SHA256
+from eddy.api.request_bodies.base import SHA256
 from eddy.core.errors import EddyError
 from eddy.pool.blob_writer import META_OF, PIECES_OF
 from eddy.pool.blobs import PoolBlobs

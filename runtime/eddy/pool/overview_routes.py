@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from fastapi import APIRouter
 from pydantic import Field
 
-from eddy.api.bodies_base import Answer
-from eddy.api.overview import ENDED, JOBS, Overview, TenantLoad
+from eddy.api.answers.overview import ENDED, JOBS, Overview, TenantLoad
+from eddy.api.request_bodies.base import Answer
 from eddy.pool.head_parts import Caller, HeadParts, Parts
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shown import job_shown

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from eddy.api.schemas import Kernel
+from eddy.api.answers.schemas import Kernel
 from eddy.core.errors import StorageDamaged
 from eddy.pool.records import FINAL, PLACED, QUEUED, RUNNING, PoolBoard, PoolJob
 

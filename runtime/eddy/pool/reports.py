@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from eddy.api.bodies_base import SHA256
-from eddy.api.market_schemas import MarketCluster, MarketMe
-from eddy.api.schemas import Kernel
+from eddy.api.answers.market import MarketCluster, MarketMe
+from eddy.api.answers.schemas import Kernel
+from eddy.api.request_bodies.base import SHA256
 from eddy.pool.records import PoolBoard
 
 MOST_CORES = 1 << 16

@@ -12,9 +12,9 @@ from typing import Any
 
 import uvicorn
 
-from eddy.api import descriptors
-from eddy.api.connections import ConnectionLimits, guarded
-from eddy.api.listening import listen
+from eddy.api.http.connections import ConnectionLimits, guarded
+from eddy.api.service import descriptors
+from eddy.api.service.listening import listen
 from eddy.core.errors import InvalidRequest
 from eddy.files import write_private
 from eddy.packages.catalogue import load_catalogue

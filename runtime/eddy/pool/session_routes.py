@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
+from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.pool.head_parts import Caller, Parts
 from eddy.pool.tenant_keys import hash_of
 

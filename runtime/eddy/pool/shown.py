@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from eddy.api.estimates import DryRun, ExpectedTimes
-from eddy.api.explained import Explained, Spent, WaitShown
-from eddy.api.rendering import named_in
-from eddy.api.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
-from eddy.api.tenant_submissions import QuotaSubmission
+from eddy.api.answers.estimates import DryRun, ExpectedTimes
+from eddy.api.answers.explained import Explained, Spent, WaitShown
+from eddy.api.answers.rendering import named_in
+from eddy.api.answers.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
+from eddy.api.request_bodies.tenants import QuotaSubmission
 from eddy.core.asked import Condition
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool

@@ -8,8 +8,8 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from eddy.api.kinds import VIEWS
-from eddy.api.submissions import JobSubmission
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
 from eddy.pool.byte_accounts import over_quota

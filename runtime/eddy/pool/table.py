@@ -17,7 +17,7 @@ import structlog
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 from nats.js.kv import KeyValue
 
-from eddy.api.problems import BodyTooLarge
+from eddy.api.http.problems import BodyTooLarge
 from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, EddyError, NotFound
 from eddy.pool.link import Link

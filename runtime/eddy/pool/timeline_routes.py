@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from eddy.api.numbers import Decimal
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.pool.head_parts import Caller, Parts
 from eddy.pool.records import RUNNING, PoolJob
 

@@ -9,17 +9,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.callers import Ctx, Operator
-from eddy.api.context import Context
-from eddy.api.keys import new_key
-from eddy.api.openapi import refusals
-from eddy.api.operator import OPERATOR
-from eddy.api.progress import check_promise
-from eddy.api.rendering import tenant_answer
-from eddy.api.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
-from eddy.api.tenant_submissions import PurgeSubmission, TenantChange, TenantSubmission
+from eddy.api.access.keys import new_key
+from eddy.api.access.operator import OPERATOR
+from eddy.api.answers.rendering import tenant_answer
+from eddy.api.answers.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.progress import check_promise
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.request_bodies.tenants import PurgeSubmission, TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import DISPLAY_NAME, Quota, TenantRecord
 

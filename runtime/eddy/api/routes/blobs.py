@@ -10,18 +10,18 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from eddy.api.bodies_base import SHA256
-from eddy.api.callers import Caller, Ctx
-from eddy.api.context import Context
-from eddy.api.job_access import read
-from eddy.api.limits import drain
-from eddy.api.numbers import Decimal
-from eddy.api.open_streams import Credential
-from eddy.api.openapi import refusals
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
-from eddy.api.problems import BodyTooLarge
-from eddy.api.schemas import Blob, BlobPage
-from eddy.api.uploads import TooManyUploads
+from eddy.api.access.open_streams import Credential
+from eddy.api.access.uploads import TooManyUploads
+from eddy.api.answers.schemas import Blob, BlobPage
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.limits import drain
+from eddy.api.http.openapi import refusals
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.http.problems import BodyTooLarge
+from eddy.api.request_bodies.base import SHA256
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.faults import Fault
 from eddy.store.disk.files import PIECE_BYTES

@@ -7,13 +7,13 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.callers import Caller, Ctx
-from eddy.api.context import Context
-from eddy.api.job_access import JobId, answer, owner_of
-from eddy.api.openapi import refusals
-from eddy.api.schemas import Job
+from eddy.api.answers.schemas import Job
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import JobId, answer, owner_of
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.store.tables.holds import OPERATOR, TENANT

@@ -10,24 +10,25 @@ import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from eddy.api import examples, rendered
-from eddy.api.bodies import JsonRoute, with_body
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.callers import Caller, Ctx
-from eddy.api.context import Context
-from eddy.api.estimates import DryRun, dry_run_answer
-from eddy.api.event_protocol import LastEventId
-from eddy.api.events import EventStream, Followed
-from eddy.api.following import following, waited_for
-from eddy.api.frequent import FrequentRoute
-from eddy.api.job_access import JobId, answer, estimates_of, owner_of, read
-from eddy.api.job_filters import ListQuery, cursor_of
-from eddy.api.leaving import while_connected
-from eddy.api.openapi import LOCATION, content, refusals, stream
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
-from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers import rendered
+from eddy.api.answers.estimates import DryRun, dry_run_answer
+from eddy.api.answers.schemas import Job, JobPage
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.events import EventStream, Followed
+from eddy.api.dependencies.following import following, waited_for
+from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.dependencies.progress import check_asked, slowdown_of
+from eddy.api.http.frequent import FrequentRoute
+from eddy.api.http.openapi import LOCATION, content, refusals, stream
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.event_protocol import LastEventId
+from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute, with_body
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.records import JobRecord

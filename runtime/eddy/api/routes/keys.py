@@ -8,17 +8,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.callers import Caller, Ctx
-from eddy.api.context import Context
-from eddy.api.current_request import key_in_use
-from eddy.api.keys import new_key
-from eddy.api.openapi import Responses, refusals
-from eddy.api.problems import Forbidden
-from eddy.api.rendering import key_answer
-from eddy.api.schemas import KeyList, KeyMade
-from eddy.api.tenant_submissions import KeySubmission
+from eddy.api.access.keys import new_key
+from eddy.api.answers.rendering import key_answer
+from eddy.api.answers.schemas import KeyList, KeyMade
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.http.current_request import key_in_use
+from eddy.api.http.openapi import Responses, refusals
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoked

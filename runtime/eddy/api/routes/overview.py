@@ -9,12 +9,12 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from eddy.api.callers import Caller, Ctx
-from eddy.api.context import Context
-from eddy.api.job_access import outlook_of, read
-from eddy.api.overview import ENDED, JOBS, Overview, Span, TenantLoad
-from eddy.api.rendering import job_answer, slot_answer
-from eddy.api.schemas import Job
+from eddy.api.answers.overview import ENDED, JOBS, Overview, Span, TenantLoad
+from eddy.api.answers.rendering import job_answer, slot_answer
+from eddy.api.answers.schemas import Job
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import outlook_of, read
 from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord

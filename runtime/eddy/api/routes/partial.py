@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Request, Response
 
-from eddy.api.callers import Caller, Ctx
-from eddy.api.limits import drain
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import refusals
-from eddy.api.problems import BodyTooLarge
+from eddy.api.access.uploads import TooManyUploads
+from eddy.api.answers.schemas import Blob
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.http.limits import drain
+from eddy.api.http.openapi import refusals
+from eddy.api.http.problems import BodyTooLarge
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.routes.blobs import BYTES, Body, Sha256, declared_bytes, stored_bytes
-from eddy.api.schemas import Blob
-from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
