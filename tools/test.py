@@ -18,7 +18,7 @@ Step = tuple[str, list[str]]
 STATIC: list[Step] = [
     ("lint", [str(BIN / "ruff"), "check", "."]),
     ("format", [str(BIN / "ruff"), "format", "--check", "."]),
-    ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "tests", "tools"]),
+    ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "studies", "tests", "tools"]),
     # Whoever runs tests needs what this leaves behind: their byte code, with assertions that say what they compared.
     ("collection", [sys.executable, "-m", "pytest", "--collect-only", "-qqq"]),
     ("layering", [str(BIN / "lint-imports")]),

@@ -11,10 +11,11 @@ from typing import Any
 import matplotlib.image
 import pytest
 from eddy.cli.science.reproduce import STUDIES
-from eddy.policy.price import BY_PROGRESS, PREDICTORS
+from eddy.policy.price import POLICIES
 from eddy_studies.hsm import measured, mixes, replay, run
 from eddy_studies.hsm.kernels import MEMORY_BOUND
 from eddy_studies.hsm.mixes import FAIR, KINDS, QOS, MixRun, Outcome, Scale, kind
+from eddy_studies.policies import PREDICTORS
 
 SMALL = Scale(6, 6_000, 2, 2)
 MIXES = [("LBM", "BINO"), ("PVC", "FWT"), ("DXTC", "PF")]
@@ -75,7 +76,7 @@ def test_the_study_writes_its_figures_table_and_headlines(one_process: None, tmp
 
 def test_policies_of_the_study_are_those_that_run_live() -> None:
     names = {name for name in (*FAIR, *QOS) if name.rpartition("_")[0] in PREDICTORS}
-    assert names <= set(BY_PROGRESS)
+    assert all(POLICIES[name]().traits.by_progress for name in names)
     assert len(names) == 2 * len(PREDICTORS)
     assert STUDIES["hsm"].headlines
 

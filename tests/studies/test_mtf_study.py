@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.policy.price import ROUNDS, trained
 from eddy.policy.price.gandiva import GandivaFair
-from eddy.policy.price.learned import FEATURES, actor_from, budget_state, hedge_from, median, parse, state
+from eddy.policy.price.learned import FEATURES, actor_from, median, state, trained_actor
 from eddy.policy.price.thresholds import LEVELS
 from eddy_studies.mtf import envy, fairness, figures, hedge, train, training, workload
 from eddy_studies.mtf.network import NeuralNetwork
@@ -19,6 +18,8 @@ from eddy_studies.mtf.queues import WAVES, LaneQueues
 from eddy_studies.mtf.results import STRIDE_SHARE, Runs, estimate
 from eddy_studies.mtf.simulate import simulate, simulate_share, traffic
 from eddy_studies.mtf.workload import EQUAL, QUARTERS_4, Experiment
+from eddy_studies.policies import ROUNDS
+from eddy_studies.policies.hedge import budget_state, hedge_from, trained_hedge
 from eddy_studies.policies.max_weight import MaxWeight
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -226,10 +227,10 @@ def test_training_twice_gives_the_same_document() -> None:
     tiny = training.Recipe((replace(SMALL, rounds=10),), worlds=1, episodes=2)
     first, second = (train.make("actor", 0, tiny) for _ in range(2))
     assert first["layers"] == second["layers"]
-    assert parse(json.dumps(first)).name == "actor-critic"
+    assert actor_from(json.loads(json.dumps(first))).name == "actor-critic"
     table = train.make("hedge", 0, hedge.HedgeRecipe((replace(SMALL, rounds=10),), worlds=1, episodes=2))
     assert np.array(table["chances"]).sum(axis=1) == pytest.approx(1.0, abs=1e-4)
-    assert parse(json.dumps(table)).name == "hedge"
+    assert hedge_from(json.loads(json.dumps(table))).name == "hedge"
 
 
 @pytest.mark.parametrize("kind", ["actor", "hedge"])
@@ -240,7 +241,8 @@ def test_what_ships_says_how_it_was_made_and_kept_its_seeds_apart(kind: str) -> 
     first, last = document["training_seeds"]
     assert not any(first <= seed <= last for seed in document["held_out_seeds"])
     assert len(document["held_out_seeds"]) >= 8
-    assert trained(kind) is trained(kind)
+    assert trained_actor() is trained_actor()
+    assert trained_hedge() is trained_hedge()
 
 
 def test_thresholds_for_other_states_are_refused() -> None:

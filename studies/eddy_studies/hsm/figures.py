@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from eddy.model.slowdown import average_turnaround, fairness, fit_memory_law, system_throughput
-from eddy.policy.price import PREDICTORS
 
 from eddy_studies.hsm import pictures, published
 from eddy_studies.hsm.mixes import (
@@ -28,6 +27,7 @@ from eddy_studies.hsm.mixes import (
     kind,
     under,
 )
+from eddy_studies.policies import PREDICTORS
 from eddy_studies.report import Row, write_csv
 
 MODEL = "model"

@@ -8,11 +8,11 @@ from pathlib import Path
 from eddy.model.eddy_slowdown import EddySlowdown, QueueConstants
 from eddy.model.progress import ClusterEpoch, ProgressPredictor
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fit_memory_law
-from eddy.policy.price import PREDICTORS
 
 from eddy_studies.hsm import figures
 from eddy_studies.hsm.rtl_data import Alone, Counted, MeasuredRuns, Mix, kept
 from eddy_studies.hsm.train import fit
+from eddy_studies.policies import PREDICTORS
 from eddy_studies.report import Row, write_csv
 
 RTL = "RTL"

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 from eddy.model.progress import ClusterEpoch, ProgressPredictor
 from eddy.model.slowdown import MemoryLaw
-from eddy.policy.price import BANDS, PREDICTORS
+from eddy.policy.price import BANDS
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import Band, ProgressQos
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
@@ -19,6 +19,7 @@ from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, P
 from eddy_studies.hsm.kernels import MEMORY_BOUND, TABLE_2, table_2
 from eddy_studies.hsm.machine import ClusterModel, Kernel, with_memory
 from eddy_studies.hsm.session import Decide, Private, alone, keep, law_of, over, together
+from eddy_studies.policies import PREDICTORS
 
 HETEROGENEOUS, MEMORY, COMPUTE = "heterogeneous", "memory-bound", "compute-bound"
 KINDS = (HETEROGENEOUS, MEMORY, COMPUTE)

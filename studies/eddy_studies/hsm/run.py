@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from eddy.policy.price import PREDICTORS
-
 from eddy_studies.hsm import figures, measured, remembered, replay
 from eddy_studies.hsm.kernels import MEMORY_BOUND
 from eddy_studies.hsm.mixes import (
@@ -37,6 +35,7 @@ from eddy_studies.hsm.mixes import (
     under,
 )
 from eddy_studies.hsm.session import alone
+from eddy_studies.policies import PREDICTORS
 from eddy_studies.report import Row
 
 HEADLINES = "headlines.json"

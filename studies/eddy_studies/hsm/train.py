@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from eddy.model import eddy_slowdown
 from eddy.model.eddy_slowdown import EddySlowdown, QueueConstants
 from eddy.model.progress import ClusterEpoch, ProgressPredictor
 from eddy.model.slowdown import MemoryLaw, Sharing
@@ -28,6 +29,8 @@ SEED = 1001
 PROGRAMS, PAIRS = 60, 400
 EPOCHS, CYCLES = 6, 20_000
 KEPT = Path(__file__).with_name("training.json")
+NETWORK = Path(themis_nn.__file__).with_name("themis_nn.json")
+CONSTANTS = Path(eddy_slowdown.__file__).with_name("eddy_slowdown.json")
 Example = tuple[ClusterEpoch, tuple[float, ...]]
 """An epoch, and what each tenant's progress was in it."""
 
@@ -134,11 +137,10 @@ def main() -> None:
     """Run, learn, keep."""
     save(examples(SEED), SEED)
     found = load()
-    folder = Path(themis_nn.__file__).parent
     net = {"seed": SEED, "examples": len(found), **train_network(found, SEED).to_json()}
-    (folder / "themis_nn.json").write_text(json.dumps(net, separators=(",", ":")) + "\n", encoding="utf-8")
+    NETWORK.write_text(json.dumps(net, separators=(",", ":")) + "\n", encoding="utf-8")
     constants = fit(found[::4], QueueConstants(), print)
-    (folder / "eddy_slowdown.json").write_text(json.dumps(asdict(constants), indent=1) + "\n", encoding="utf-8")
+    CONSTANTS.write_text(json.dumps(asdict(constants), indent=1) + "\n", encoding="utf-8")
     print(constants, f"{np.mean(errors(EddySlowdown(constants=constants), found)):.2%}")
 
 

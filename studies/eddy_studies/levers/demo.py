@@ -22,7 +22,7 @@ from eddy.hypervisor.slots.residency import LIVE, every_fused_task, no_fused_tas
 from eddy.packages.applications import load_application
 from eddy.policy.dispatch import POLICIES
 
-BITSTREAMS = Path(__file__).parents[4] / "bitstreams"
+BITSTREAMS = Path(__file__).parents[3] / "bitstreams"
 KERNEL = "kernel"
 KERNEL_S = 1.78e-3
 """What the kernel of the demo takes on the cluster, measured on the simulated board."""

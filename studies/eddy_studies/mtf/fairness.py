@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from eddy.policy.price import ROUNDS
 from eddy.policy.price.rounds import Floats
 
 from eddy_studies.mtf import envy, example, metrics, pictures, workload
@@ -14,6 +13,7 @@ from eddy_studies.mtf.figures import LOADS
 from eddy_studies.mtf.pictures import LABELS
 from eddy_studies.mtf.results import STRIDE_SHARE, TIME_SHARE, Runs
 from eddy_studies.mtf.workload import QUARTERS_4, Experiment
+from eddy_studies.policies import ROUNDS
 from eddy_studies.report import Row, write_csv
 
 

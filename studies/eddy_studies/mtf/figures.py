@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from eddy.policy.price import ROUNDS
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.thresholds import Fixed
 
@@ -14,6 +13,7 @@ from eddy_studies.mtf import pictures, workload
 from eddy_studies.mtf.overhead import microseconds
 from eddy_studies.mtf.results import STRIDE_SHARE, THEMIS_AS_WRITTEN, Estimate, Runs, estimate
 from eddy_studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Experiment
+from eddy_studies.policies import ROUNDS
 from eddy_studies.report import Row, write_csv
 
 CONTEST = ("mtf", "mtf_urgent", "deadline_prices", "gandiva", "themis", "max_weight")

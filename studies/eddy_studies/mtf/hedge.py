@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from eddy.policy.price.learned import budget_state
 from eddy.policy.price.mtf import play
 from eddy.policy.price.rounds import Floats, Ints
 from eddy.policy.price.thresholds import LEVELS, highest, risen
@@ -24,6 +23,7 @@ from eddy_studies.mtf import workload
 from eddy_studies.mtf.simulate import Worlds
 from eddy_studies.mtf.training import draw
 from eddy_studies.mtf.workload import Experiment
+from eddy_studies.policies.hedge import budget_state
 
 
 @dataclass(frozen=True, slots=True)

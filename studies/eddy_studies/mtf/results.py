@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 import numpy as np
-from eddy.policy.price import ROUNDS, trained
 from eddy.policy.price.gandiva import GandivaFair
+from eddy.policy.price.learned import trained_actor
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.rounds import Floats, RoundPolicy
 from eddy.policy.price.themis import Themis
@@ -17,6 +17,7 @@ from eddy.policy.price.themis import Themis
 from eddy_studies.mtf import metrics, workload
 from eddy_studies.mtf.simulate import simulate, simulate_share
 from eddy_studies.mtf.workload import Experiment
+from eddy_studies.policies import ROUNDS
 
 STRIDE_SHARE = "stride share"
 """What one's own turns would give, the others' never being used: an exclusive share, whole rounds at a time."""
@@ -65,7 +66,7 @@ def policy(name: str) -> RoundPolicy:
     if name == THEMIS_AS_WRITTEN:
         return Themis(weighted=False, name=name)
     if name.startswith("mtf, "):
-        return MostTokenFirst(trained("actor"), tokens_per_agent=float(name.split()[1]))
+        return MostTokenFirst(trained_actor(), tokens_per_agent=float(name.split()[1]))
     return ROUNDS[name]()
 
 

@@ -36,7 +36,8 @@ HEDGE = hedge.HedgeRecipe(SETTINGS)
 
 def shipped(kind: str) -> Path:
     """Where the document that ships is, in a checkout."""
-    return Path(str(resources.files("eddy.policy.price"))) / f"{kind}.json"
+    package = "eddy.policy.price" if kind == "actor" else "eddy_studies.policies"
+    return Path(str(resources.files(package))) / f"{kind}.json"
 
 
 def make(kind: str, seed: int, recipe: training.Recipe | hedge.HedgeRecipe | None = None) -> dict[str, Any]:

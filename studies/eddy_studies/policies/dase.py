@@ -14,6 +14,9 @@ from dataclasses import dataclass
 
 from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
 from eddy.model.slowdown import Sharing
+from eddy.policy.price.progress_fair import ProgressFair
+from eddy.policy.price.progress_qos import ProgressQos
+from eddy.policy.price.view import PricePolicy
 
 BANDWIDTH_BOUND = 0.4
 """Used part of the peak from which a kernel that waits counts as one that fills the memory."""
@@ -72,3 +75,13 @@ class Dase:
 def parallelism(sharing: Sharing) -> float:
     """Reads under way at once, at least 1: waits of requests that overlap are not waits of the kernel one by one."""
     return max(sharing.read_cycles / sharing.cycles, 1.0)
+
+
+def fair() -> PricePolicy:
+    """`dase_fair`."""
+    return ProgressFair(Dase(), name="dase_fair")
+
+
+def qos() -> PricePolicy:
+    """`dase_qos`."""
+    return ProgressQos(Dase(), name="dase_qos")

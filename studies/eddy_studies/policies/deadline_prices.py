@@ -13,7 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundView
+from eddy.policy.price.view import PricePolicy
 
 _LITTLE = 1e-9
 
@@ -49,3 +51,8 @@ class DeadlinePrices:
         lacking = np.where(due > _LITTLE, self.margin - got / np.maximum(due, _LITTLE), 0.0)
         prices = np.maximum(0.0, prices + self.step * lacking)
         return Owners(np.where(used, best, NOBODY), prices - prices.min())
+
+
+def live() -> PricePolicy:
+    """As `--price` takes it."""
+    return RoundShares(DeadlinePrices())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundView
+from eddy.policy.price.view import PricePolicy, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +24,8 @@ class MaxWeight:
         value = view.weights[:, None] * view.utilities
         owner = value.argmax(axis=0)
         return Owners(np.where(value.max(axis=0) > 0, owner, NOBODY), None)
+
+
+def live() -> PricePolicy:
+    """As `--price` takes it."""
+    return RoundShares(MaxWeight(), traits=Traits(by_weight=False))

@@ -19,6 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
 from eddy.model.slowdown import Sharing, bandwidth_bytes_per_s
+from eddy.policy.price.progress_fair import ProgressFair
+from eddy.policy.price.progress_qos import ProgressQos
+from eddy.policy.price.view import PricePolicy
 
 Floats = npt.NDArray[np.float64]
 INPUTS = (
@@ -83,7 +86,7 @@ def network(document: dict[str, list[list[float]]]) -> ProgressNetwork:
 @cache
 def trained() -> ProgressNetwork:
     """The network that is shipped."""
-    return network(json.loads((files("eddy.model") / "themis_nn.json").read_text(encoding="utf-8")))
+    return network(json.loads((files(__package__) / "themis_nn.json").read_text(encoding="utf-8")))
 
 
 def train(
@@ -155,3 +158,13 @@ class ThemisNn:
         if self.cut:
             progress = max(progress, sharing.cores / epoch.machine.cores)
         return linear(progress, sharing.cores, epoch.machine.cores)
+
+
+def fair() -> PricePolicy:
+    """`themis_nn_fair`."""
+    return ProgressFair(ThemisNn(), name="themis_nn_fair")
+
+
+def qos() -> PricePolicy:
+    """`themis_nn_qos`."""
+    return ProgressQos(ThemisNn(), name="themis_nn_qos")

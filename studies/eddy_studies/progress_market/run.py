@@ -1,9 +1,9 @@
 """`eddy reproduce market-progress`: the Fisher market of [000] with and without measured progress ([001]).
 
 Two clusters of sixteen cores, each with a memory of its own, the second one's four times as fast; four tenants of one
-weight, in every mix of four out of five kernels. Kernels share a memory as `eddy_studies.progress_market.contention`
-says, in closed form. Policies are the very objects that share live clusters; each epoch they see what the last one
-counted. What is told is the last of `EPOCHS`, in which shares have settled.
+weight, in every mix of four out of five kernels. Kernels share a memory in closed form, as `contention` says. Policies
+are the very objects that share live clusters; each epoch they see what the last one counted. What is told is the last
+of `EPOCHS`, in which shares have settled.
 
 [000] takes PEs not to disturb each other. So the market sells a tenant whose kernel fills a memory with three cores as
 many as its money buys, and takes its money for them.

@@ -58,7 +58,7 @@ CYCLES = 1_000_000
 INTEGER = "resnet50"
 """The workload without floating point."""
 USERS = ("user1", "user2", "user3")
-MODULES = Path(__file__).parents[4] / "bitstreams" / PROFILE
+MODULES = Path(__file__).parents[3] / "bitstreams" / PROFILE
 """The clusters of Table 5.3."""
 SOURCE = """
 kernel void NAME(global TYPE *y) { y[get_group_id(0) % 16] += ONE; }

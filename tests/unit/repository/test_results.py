@@ -47,9 +47,8 @@ def test_every_result_is_shown_and_every_study_has_one() -> None:
 
 
 def test_every_data_file_is_a_result_or_is_held_otherwise() -> None:
-    there = set(
-        git("ls-files", "runtime/*.json", "runtime/*.npz", "runtime/*.csv", "docs/*.json", "docs/*.csv").split()
-    )
+    folders = [f"{folder}/*.{kind}" for folder in ("runtime", "studies", "docs") for kind in ("json", "npz", "csv")]
+    there = set(git("ls-files", *folders).split())
     registered = {file for result in KNOWN.values() for file in result.files}
     assert there == registered | set(OTHERWISE)
 

@@ -18,7 +18,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.hypervisor.cores.market_explain import explanation_of
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import HISTORY, history_of, market_of
-from eddy.policy.price import BY_PROGRESS, POLICIES
+from eddy.policy.price import POLICIES
 
 router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))
 admin = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
@@ -80,12 +80,13 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     loop = _loop(context)
     if body.policy not in POLICIES:
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
-    if body.policy in BY_PROGRESS and not loop.watch.machines:
+    policy = POLICIES[body.policy]()
+    if policy.traits.by_progress and not loop.watch.machines:
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)
     context.require_running()
     await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
-    await context.hypervisor.operating.switch_price(POLICIES[body.policy](), in_force(body.policy, PRICE))
+    await context.hypervisor.operating.switch_price(policy, in_force(body.policy, PRICE))
     return _in_force(body.policy)
 
 

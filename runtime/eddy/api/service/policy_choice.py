@@ -18,7 +18,6 @@ from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.view import DispatchPolicy
-from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store
 
@@ -82,7 +81,7 @@ def price_loop(
         return None
     policy, profile, kinds = PRICE_POLICIES[name](), board.describe().profile, cluster_kinds(modules)
     path, needed = calibration_file or data / calibration.FILE, calibration_file is not None
-    watch = watch_for(board, kinds, path, needed=needed or name in BY_PROGRESS)
+    watch = watch_for(board, kinds, path, needed=needed or policy.traits.by_progress)
     named = load_profile(profile).configurations if profile in profile_names() else {}
     least = partial(least_of, store)
     return PriceLoop(policy, kinds, store.tenants.weight, settings, named, watch, least)

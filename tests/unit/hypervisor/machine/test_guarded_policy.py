@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
-from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, Traits, unpriced
 
 
 class Counting:
@@ -17,6 +17,10 @@ class Counting:
 
     def __init__(self, shares: object) -> None:
         self._shares = shares
+
+    @property
+    def traits(self) -> Traits:
+        return Traits()
 
     def initial(self) -> int:
         return 0

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from eddy.policy.price import ROUNDS as SHIPPED
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, play, sold
 from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundPolicy, RoundView
 from eddy.policy.price.themis import Themis, level
 from eddy.policy.price.thresholds import Fixed, Relative
+from eddy_studies.policies import ROUNDS as SHIPPED
 from eddy_studies.policies.deadline_prices import DeadlinePrices
 from eddy_studies.policies.max_weight import MaxWeight
 from hypothesis import given, settings

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fairness
-from eddy.policy.price import BY_PROGRESS
+from eddy.policy.price import POLICIES
 from eddy.policy.price.progress import cores_for, levelled, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
@@ -258,7 +258,7 @@ ANY = st.builds(
     KernelBehaviour,
     *(st.floats(0.02, 1), st.floats(0, 0.3), st.floats(0, 1)),
 )
-POLICY_NAMES = [name for name in BY_PROGRESS if name != "market_progress"]
+POLICY_NAMES = [name for name in POLICIES if (traits := POLICIES[name]().traits).by_progress and traits.kept]
 
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
@@ -277,7 +277,7 @@ def test_whatever_is_counted_and_promised_a_cluster_is_shared_and_a_quarter_kept
 ) -> None:
     """Of any kernels, weights and promises; some tenants cannot use the cluster."""
     kernels, weights, promised, able = (list(each) for each in zip(*tenants, strict=True))
-    policy, count = BY_PROGRESS[name](), len(tenants)
+    policy, count = POLICIES[name](), len(tenants)
     entitled = np.where(able, weights, 0.0)
     entitled = entitled / max(float(entitled.sum()), 1e-9) * CORES
     memory, run = policy.initial(), None
@@ -339,7 +339,7 @@ def test_nobody_undoes_a_promise_by_changing_kernels_or_coming_and_going(name: s
         return still if number % 2 else {name: still[name] for name in ("ada", "bea")}
 
     for tenants in (lambda _: still, changes, comes_and_goes):
-        runs = promised_among(BY_PROGRESS[name](), tenants, 14)
+        runs = promised_among(POLICIES[name](), tenants, 14)
         assert min(run["ada"] for run in runs[6:]) >= 0.6
 
 
@@ -368,7 +368,7 @@ def test_who_was_promised_something_does_not_undo_a_promise_to_somebody_else(nam
 
     for tenants, promises in ((changes, lambda _: both), (comes_and_goes, lambda _: both), (lambda _: still, asks)):
         for told in (lambda _, name, counted: counted, starves):
-            runs = promised_among(BY_PROGRESS[name](), tenants, 16, promises, told)
+            runs = promised_among(POLICIES[name](), tenants, 16, promises, told)
             assert min(run["ada"] for run in runs[7:]) >= 0.4 - 1e-9
 
 
@@ -383,10 +383,10 @@ def test_nobody_ends_fairness_among_others_by_changing_kernels_or_coming_and_goi
     def comes_and_goes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
         return still if number % 2 else {name: still[name] for name in ("ada", "bea")}
 
-    honest = promised_among(BY_PROGRESS[name](), lambda _: still, 12, lambda _: {})
+    honest = promised_among(POLICIES[name](), lambda _: still, 12, lambda _: {})
     assert fairness([honest[0][who] for who in ("ada", "bea")]) < 0.6
     for tenants in (lambda _: still, changes, comes_and_goes):
-        runs = promised_among(BY_PROGRESS[name](), tenants, 14, lambda _: {})
+        runs = promised_among(POLICIES[name](), tenants, 14, lambda _: {})
         assert min(fairness([run[who] for who in ("ada", "bea")]) for run in runs[8:]) >= 0.7
         assert max(run.get("eve", 0.0) for run in runs[8:]) <= max(1 / 3, honest[-1]["eve"]) + 1e-9
 
@@ -407,7 +407,7 @@ def test_kernels_of_ones_own_start_even() -> None:
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_who_can_use_a_cluster_from_now_on_has_a_part_of_it_and_who_no_longer_can_has_none(name: str) -> None:
-    policy, names, memory = BY_PROGRESS[name](), ("ada", "bea", "eve"), None
+    policy, names, memory = POLICIES[name](), ("ada", "bea", "eve"), None
     run: SharedRun | None = None
     for able in ([1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]):
         here = view(len(names), run, policy.initial() if memory is None else memory, (0.3, 0.0, 0.0))

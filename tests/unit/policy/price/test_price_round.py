@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from eddy.policy.price import trained
-from eddy.policy.price.learned import Actor, forward, median, state
+from eddy.policy.price.learned import Actor, forward, median, state, trained_actor
 from eddy.policy.price.mtf import Purse, sold
 from eddy.policy.price.rounds import NOBODY, Floats, RoundView
 from eddy.policy.price.thresholds import highest, risen
@@ -59,7 +58,7 @@ def test_accelerators_are_sold_as_by_the_plain_rules(
 def test_the_actor_answers_as_its_network_does(seed: int, agents: int, accelerators: int, empty: float) -> None:
     """The median of the plain network's chances, for agents rich and poor, idle and busy."""
     rng = np.random.default_rng(seed)
-    actor = trained("actor")
+    actor = trained_actor()
     assert isinstance(actor, Actor)
     utilities = rng.random((agents, accelerators)) * (rng.random((agents, accelerators)) >= empty)
     weights = rng.integers(1, 9, agents).astype(float)
