@@ -17,9 +17,9 @@ import pytest
 import uvicorn
 from eddy.api.connections import ConnectionLimits
 from eddy.api.listening import listen
-from eddy.pool.connection.connection import connection, streams
+from eddy.pool.connection import connection, streams
 from eddy.pool.connection.credentials import PoolAccess
-from eddy.pool.head.app import serving
+from eddy.pool.head import serving
 from eddy.pool.head.serving import Head, HeadSettings
 from eddy.pool.jetstream import link
 from nats.errors import TimeoutError as NatsTimeout

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from eddy.core.errors import EddyError
-from eddy.pool.connection.connection import connection, steadily
+from eddy.pool.connection import connection
+from eddy.pool.connection.connection import steadily
 from nats.errors import MaxPayloadError, NoRespondersError
 from structlog.testing import capture_logs
 

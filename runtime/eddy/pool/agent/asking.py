@@ -14,7 +14,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageFull
-from eddy.pool.connection.connection import connection
+from eddy.pool.connection import connection
 from eddy.pool.connection.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.connection.refusals import PoolRefused
 from eddy.pool.connection.streams import GATE, WORK

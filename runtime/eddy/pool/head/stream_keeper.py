@@ -9,7 +9,7 @@ import structlog
 from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
-from eddy.pool.connection.connection import streams
+from eddy.pool.connection import streams
 from eddy.pool.connection.refusals import AWAY, UNDONE, is_without_stream
 from eddy.pool.connection.streams import EVENTS, LEASES, RENEW_S, STORE, WORK, WRITTEN, work_of
 from eddy.pool.jetstream.link import Link, as_wanted
