@@ -15,6 +15,7 @@ PACKAGES = {
     "runtime/eddy/client": {"client", "async_client", "answers"},
     "runtime/eddy/gpu": set(),
     "runtime/eddy/hypervisor": set(),
+    "runtime/eddy/pool": set(),
     "runtime/eddy/policy/dispatch": {"eddy", "exclusive", "fcfs", "nimblock", "prema", "round_robin", "undecided"},
     "runtime/eddy/store": set(),
     "sim/eddy_sim": {"device"},
