@@ -77,7 +77,7 @@ def run_noisily(arguments: Sequence[str]) -> None:
 
 def run_in_place_of(root: Any, path: Sequence[str]) -> None:
     """Run a command of the tree with a body that prints noise and one value."""
-    from eddy.cli.output import print_json
+    from eddy.cli.support.output import print_json
 
     command = root
     for name in path:

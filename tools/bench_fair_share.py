@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy_studies.judge.sequences import ARRIVALS, DRAWS, drawn, workload
 from eddy_studies.nimblock.run import BoardSetting, board_of, jobs_of, latencies_of, responses_s
 

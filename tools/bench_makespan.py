@@ -4,7 +4,7 @@
     python tools/bench_makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
-of `eddy.pool.pace`, and all of them through one more, its port. A responder receives through such a port, and computes
+of `eddy.pool.connection.pace`, and all of them through one more, its port. A responder receives through such a port, and computes
 on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its accelerator is free.
 Nobody is told when a job should end: the live makespan is when the last one has.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from eddy.api.bodies import JsonRoute
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.routes import jobs
 
 from .test_front_door import BODY, drawn

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.api.progress import check_asked, check_promise
+from eddy.api.dependencies.progress import check_asked, check_promise
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores.market_history import Epoch, EpochHistory

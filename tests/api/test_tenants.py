@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.rates import Rates
+from eddy.api.access.rates import Rates
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
 from eddy.store.tables.keys import KEPT_ENDED, MOST_KEYS, Keys

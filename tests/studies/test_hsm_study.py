@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib.image
 import pytest
-from eddy.cli.reproduce import STUDIES
+from eddy.cli.science.reproduce import STUDIES
 from eddy.policy.price import POLICIES
 from eddy_studies.hsm import measured, mixes, replay, run
 from eddy_studies.hsm.kernels import MEMORY_BOUND

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.gpu.workloads.base import WrongResult, verify
-from eddy_sim.dram import dram_parameters
+from eddy_sim.boards.dram import dram_parameters
 from eddy_sim.gpu import dram_cluster
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster, build_dram_cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.cli import simulate
+from eddy.cli.science import simulate
 from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
 from eddy_studies.judge import figures as f

@@ -13,7 +13,7 @@ from eddy.model.progress import ProgressCurve, linear
 from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.fisher_progress import ProgressMarket, _useful, saturating_fraction
 from eddy_studies.progress_market.run import KERNELS, MIX, _run, _view, play, reproduce
-from unit.test_price_shares import random_view, with_memory
+from unit.policy.price.test_price_shares import random_view, with_memory
 
 
 def test_a_fraction_rises_as_its_curve_does() -> None:

@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from eddy.gpu.executor import Execution
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.executor import Execution
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads.basic import vecadd
 from eddy.gpu.workloads.learning import kmeans
 from eddy_sim.gpu.executors import IsaExecutor

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.cli.main import app
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.policy.price import POLICIES
 from eddy_studies.report import Row
 from eddy_studies.vayalapra import live_figures, sharing, slicing

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.cli import replay as command
 from eddy.cli.main import app
+from eddy.cli.science import replay as command
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES

@@ -12,7 +12,7 @@ from eddy.board.model.model import ModelFaults
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake import kernels
 from eddy.policy.price import POLICIES

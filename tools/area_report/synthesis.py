@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import language_arguments, read_filelist, sources_of
-from eddy_sim.prove import stage
+from eddy_sim.tools.filelist import language_arguments, read_filelist, sources_of
+from eddy_sim.tools.prove import stage
 
 from area_report.levels import Path as Way
 from area_report.levels import deepest

@@ -12,41 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from eddy import distribution, logs
-from eddy.cli import (
-    app_packages,
-    audit,
-    backup,
-    blobs,
-    board,
-    board_test,
-    calibrate,
-    demo,
-    doctor,
-    events,
-    explain,
-    gateway,
-    gpu,
-    imports,
-    install,
-    job_arrays,
-    jobs,
-    kernel,
-    login,
-    market,
-    module,
-    operate,
-    output,
-    place,
-    pool,
-    replay,
-    reproduce,
-    resources,
-    saturate,
-    serve,
-    simulate,
-    tenants,
-    usage,
-)
+from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
+from eddy.cli.demo import command as demo_command
+from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
+from eddy.cli.pools import pool
+from eddy.cli.science import place, replay, reproduce, simulate
+from eddy.cli.support import output
+from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, saturate, usage
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -149,7 +121,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         *(backup.backup, backup.restore),
     ),
     "Who you are": (login.login, login.logout, login.context),
-    "Try": (demo.demo,),
+    "Try": (demo_command.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }
 for _panel, _commands in _PANELS.items():

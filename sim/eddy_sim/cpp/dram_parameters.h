@@ -1,4 +1,4 @@
-/// What the memory model is told and what it tells; mirrored by structures in `eddy_sim.dram`.
+/// What the memory model is told and what it tells; mirrored by structures in `eddy_sim.boards.dram`.
 #pragma once
 #include <cstdint>
 

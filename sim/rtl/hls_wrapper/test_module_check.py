@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from eddy.cli.module import create
+from eddy.cli.boards.module import create
 from eddy.core.errors import InvalidRequest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.design.bench import ROOT, Bench
 from eddy_sim.modcheck import runner
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, check_module

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from eddy.packages.manifests import CHECK_RECORD, SCRUB_RECORD, load_module_manifest
-from eddy_sim.bench import ROOT
+from eddy_sim.design.bench import ROOT
 from eddy_sim.modcheck import composition, runner
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, WITHOUT_RUNS, check_module
-from eddy_sim.toolchain import BuildFailed
+from eddy_sim.tools.toolchain import BuildFailed
 
 pytestmark = pytest.mark.rtl
 

@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 from eddy.board.port.profile import Dram, load_profile
 from eddy.core.errors import EddyError
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.launch import array_of, extent
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.ndrange import arrange
-from eddy.gpu.packing import Packing
-from eddy.gpu.program import Program
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.launch import array_of, extent
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads.base import Step, Workload, verify
-from eddy_sim.dram import dram_parameters
+from eddy_sim.boards.dram import dram_parameters
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.program import segments
+from eddy.gpu.programs.program import segments
 
 from eddy_studies.hsm import rtl
 from eddy_studies.hsm.rtl_data import KEPT, Alone, MeasuredRuns, Mix, read, write

@@ -72,8 +72,8 @@ def traced(name: str, cores: int, latency: int, seed: int = 1) -> Streams:
         Stuck: A kernel was stopped.
         WrongResult: It left something else than its reference.
     """
-    from eddy.gpu.layout import REGION_BASE
-    from eddy_sim.dram import dram_parameters
+    from eddy.gpu.programs.layout import REGION_BASE
+    from eddy_sim.boards.dram import dram_parameters
     from eddy_sim.gpu.dram_cluster import DramCluster
 
     from eddy_studies.hsm import rtl

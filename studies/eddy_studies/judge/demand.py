@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.outlook import look
+from eddy.policy.dispatch.views.job_view import JobView, TaskView
+from eddy.policy.dispatch.views.outlook import look
 
 from eddy_studies.nimblock.workload import Arrival, EventSequence
 

@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 import numpy as np
 from eddy.core.jobs import PRIORITIES
 from eddy.model.latency.learned import Item, Latencies
+from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.memory import PolicyMemory
 
 from eddy_studies.judge.demand import EventDemand, needs
 from eddy_studies.judge.trial import MACHINES, OURS, Array, Trial

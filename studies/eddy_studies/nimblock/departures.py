@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 from eddy_studies.nimblock.artefact import ARTEFACTS
 from eddy_studies.nimblock.artefact.nimblock import AS_TEXT, ArtefactNimblock

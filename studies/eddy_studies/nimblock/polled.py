@@ -21,7 +21,7 @@ from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.translate import fits, item_name, to_input
 from eddy.hypervisor.machine.virtual import Stalled, VirtualRun
-from eddy.policy.dispatch.view import DispatchPolicy, Preempt
+from eddy.policy.dispatch.views.view import DispatchPolicy, Preempt
 
 from eddy_studies.nimblock.console import LAUNCH_S, PREEMPTION, RETIREMENT, Console, Contention, printed
 from eddy_studies.nimblock.machines import RELOADING

@@ -16,7 +16,7 @@ from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.hypervisor.slots.residency import Residency, every_fused_task, no_fused_task
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 from eddy_studies.nimblock.console import CARD_S, Contention
 from eddy_studies.nimblock.machines import RELOADING, REUSING

@@ -14,8 +14,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import Workload
 from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import alexnet, resnet50, yolo

@@ -26,8 +26,8 @@ from eddy.board.port.profile import load_profile
 from eddy.core.counters import CoreCounters
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.request import Buffer, KernelRequest
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.request import Buffer, KernelRequest
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.engine.engine import Engine

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import mean
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.executor import Executor
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.executor import Executor
+from eddy.gpu.programs.shape import ClusterShape
 
 from eddy_studies.report import Row, write_csv
 from eddy_studies.vayalapra import live_figures, pictures, sharing

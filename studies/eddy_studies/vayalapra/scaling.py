@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.executor import Executor
-from eddy.gpu.launch import LaunchResult
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.executor import Executor
+from eddy.gpu.launches.launch import LaunchResult
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import Workload, run
 from eddy.gpu.workloads.basic import black_scholes, divergent, reduction, saxpy, sgemm, transpose, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp

@@ -9,15 +9,18 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
-from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, check_differences, differing
-from eddy.api.bodies import JsonRoute, with_body
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.leaving import while_connected
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import LOCATION, refusals
-from eddy.api.routes.jobs import check_priority, read
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers.arrays import Array, array_answer
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import read
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.http.openapi import LOCATION, refusals
+from eddy.api.request_bodies.arrays import ArraySubmission, array_model, check_differences, differing
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute, with_body
+from eddy.api.routes.jobs import check_priority
 from eddy.core.jobs import JobState
 from eddy.core.tenants import TenantRecord
 

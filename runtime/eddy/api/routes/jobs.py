@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 from urllib.parse import quote
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from eddy.api import examples, rendered
-from eddy.api.bodies import JsonRoute, with_body
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.estimates import DryRun, dry_run_answer
-from eddy.api.event_protocol import LastEventId
-from eddy.api.events import EventStream, Followed
-from eddy.api.expected import estimates_of
-from eddy.api.following import following, waited_for
-from eddy.api.frequent import FrequentRoute
-from eddy.api.job_filters import ListQuery, cursor_of
-from eddy.api.leaving import while_connected
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import LOCATION, content, refusals, stream
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
-from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.rendering import job_answer
-from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers import rendered
+from eddy.api.answers.estimates import DryRun, dry_run_answer
+from eddy.api.answers.schemas import Job, JobPage
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.events import EventStream, Followed
+from eddy.api.dependencies.following import following, waited_for
+from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.dependencies.progress import check_asked, slowdown_of
+from eddy.api.http.frequent import FrequentRoute
+from eddy.api.http.openapi import LOCATION, content, refusals, stream
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.event_protocol import LastEventId
+from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute, with_body
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.records import JobRecord
@@ -37,51 +36,13 @@ from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.store.tables.outputs import OutputFile
 
-T = TypeVar("T")
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
-_LARGEST_ID = (1 << 63) - 1
 Output = Annotated[str, Path(max_length=256, description="Name of the output.")]
 WaitS = Annotated[float, Query(ge=0, le=60, description="Wall seconds to wait for the job to end; 0 for not at all.")]
 WhileState = Annotated[
     JobState | None, Query(description="With `wait`: only as long as it is in this state.", alias="while")
 ]
-
-
-async def job_meant(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
-    """Which job an id names; no job where it names none."""
-    return context.store.numbers.job.meant(job)
-
-
-JobId = Annotated[int, Depends(job_meant)]
-
-
-def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
-    """Whose job it is: the viewer's, or for the operator anybody's.
-
-    Raises:
-        NotFound: There is none of that id that the viewer may see.
-    """
-    if not viewer.admin:
-        context.store.jobs.get(viewer.id, job)
-        return viewer.id
-    found = context.store.jobs.owner(job)
-    if found is None:
-        raise context.store.jobs.not_found(job)
-    return found
-
-
-async def read(context: Context, call: Callable[[], T]) -> T:
-    """Read the store: at once where nothing is on its way to the disk, else in a thread that can wait for it."""
-    return await anyio.to_thread.run_sync(call) if context.store.settling else call()
-
-
-def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
-    """The job object, with its output links; `everyone` as in `estimate_answer`."""
-    doing = context.hypervisor.doing(record.id)
-    record = context.hypervisor.up_to_now(record)
-    numbers, applications = context.store.numbers, context.catalogue.applications
-    return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
 
 
 def check_priority(tenant: TenantRecord, priority: int) -> None:

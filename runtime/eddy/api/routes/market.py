@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from eddy.api.audit import noted
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx, Operator
-from eddy.api.market_explained import MarketExplanation
-from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
-from eddy.api.openapi import refusals
-from eddy.api.policy import PRICE, in_force
-from eddy.api.progress import UNCALIBRATED
+from eddy.api.answers.market import MarketAnswer, MarketExplanation, MarketHistory, PriceInForce, PriceSubmission
+from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.callers import Caller, Ctx, Operator
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.policy import PRICE, in_force
+from eddy.api.dependencies.progress import UNCALIBRATED
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.hypervisor.cores.market_explain import explanation_of
 from eddy.hypervisor.cores.market_loop import PriceLoop

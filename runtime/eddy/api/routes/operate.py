@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
-from eddy.api.audit import noted
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import LINE, Request
-from eddy.api.context import Ctx, Operator
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import refusals
-from eddy.api.policy import in_force
-from eddy.api.rendering import slot_answer
-from eddy.api.schemas import Answer, Slot
+from eddy.api.answers.rendering import slot_answer
+from eddy.api.answers.schemas import Slot
+from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.policy import in_force
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.base import LINE, Answer, Request
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 

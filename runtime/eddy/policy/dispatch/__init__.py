@@ -6,7 +6,7 @@ from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.nimblock import Nimblock
 from eddy.policy.dispatch.prema import Prema
 from eddy.policy.dispatch.round_robin import RoundRobin
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.registry import Policies
 
 POLICIES: Policies[DispatchPolicy] = Policies(

@@ -43,7 +43,7 @@ measures where a kernel was seen alone; `hsm` is as published and remembers noth
 
 
 BANDS: Mapping[str, Band] = {"hsm": WIDE}
-"""Of predictors that do not have the usual band (decision 185)."""
+"""Of predictors that do not have the usual band (docs/decisions/progress-and-promises.md)."""
 
 
 def _fair(name: str) -> PricePolicy:

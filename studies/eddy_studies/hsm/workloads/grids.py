@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from eddy.gpu.launch import Local
+from eddy.gpu.launches.launch import Local
 from eddy.gpu.workloads.base import Array, Step, Workload, floats
 
 from eddy_studies.hsm.workloads.common import source

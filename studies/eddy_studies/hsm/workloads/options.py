@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from eddy.gpu.launch import Local
+from eddy.gpu.launches.launch import Local
 from eddy.gpu.workloads.base import KERNELS, Array, Step, Workload, floats
 from eddy.gpu.workloads.basic import black_scholes
 

@@ -7,7 +7,7 @@ call may change nothing but what is remembered, in which case the loop turns aga
 
 from collections.abc import Callable, Mapping
 
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 from eddy_studies.nimblock.artefact.fcfs import ArtefactFirstCome
 from eddy_studies.nimblock.artefact.nimblock import ArtefactNimblock

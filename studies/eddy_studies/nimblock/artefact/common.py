@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from eddy.policy.dispatch.view import DispatchView, JobView, SlotView, TaskView
+from eddy.policy.dispatch.views.view import DispatchView, JobView, SlotView, TaskView
 
 LEVELS = (9.0, 3.0)
 """Priority levels above the lowest, for the threshold."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView
 
 from eddy_studies.nimblock.artefact.common import first_idle, is_ready, jobs_by_id
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.views.view import (
     Configure,
     Decision,
     Dispatch,

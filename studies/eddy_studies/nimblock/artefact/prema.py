@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView
 
 from eddy_studies.nimblock.artefact.common import first_idle, is_ready, jobs_by_id, threshold_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 from eddy_studies.nimblock.artefact.common import is_ready, jobs_by_id
 

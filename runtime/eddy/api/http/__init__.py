@@ -1,0 +1,2 @@
+"""HTTP as such, whatever is asked for: connections and their bounds, the middleware that every request passes,
+problem documents, conditional requests, the OpenAPI page. It knows no job. Used by servers of boards and of pools."""
