@@ -10,8 +10,8 @@ from typing import Any
 
 import matplotlib.image
 import pytest
-from eddy.cli.science.reproduce import STUDIES
 from eddy.policy.price import POLICIES
+from eddy_studies.commands.reproduce import STUDIES
 from eddy_studies.hsm import measured, mixes, replay, run
 from eddy_studies.hsm.kernels import MEMORY_BOUND
 from eddy_studies.hsm.mixes import FAIR, KINDS, QOS, MixRun, Outcome, Scale, kind

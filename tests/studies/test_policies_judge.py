@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.cli.science import simulate
 from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
+from eddy_studies.commands import simulate
 from eddy_studies.judge import figures as f
 from eddy_studies.judge.run import Goal, _sets
 from eddy_studies.judge.sequences import ARRIVALS, DRAWS, EVENTS, FRESH, PUBLISHED, drawn, recorded, workload

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from eddy_studies.commands import place, replay, reproduce, saturate, simulate
 
 from eddy import distribution, logs
 from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
 from eddy.cli.demo import command as demo_command
 from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
 from eddy.cli.pools import pool
-from eddy.cli.science import place, replay, reproduce, simulate
 from eddy.cli.support import output
-from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, saturate, usage
+from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, usage
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 

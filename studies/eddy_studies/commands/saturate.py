@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import errors_in_one_line, print_json, say
 
 if TYPE_CHECKING:
-    from eddy_studies.saturation.points import Points
-
     from eddy.core.applications import Application
+
+    from eddy_studies.saturation.points import Points
 
 
 def saturate(
@@ -64,9 +63,9 @@ def _points(application: Application, slots: int, load_s: float, budget_s: float
 def _applications(path: Path) -> list[Application]:
     from dataclasses import replace
 
-    from eddy_studies.nimblock.workload import parse_workload, read_json
-
     from eddy.packages.applications import load_application
+
+    from eddy_studies.nimblock.workload import parse_workload, read_json
 
     if path.suffix != ".json":
         return [load_application(path)]

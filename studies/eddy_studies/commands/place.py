@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-
 from eddy.cli.support.options import AsJson, one_of
 from eddy.cli.support.output import errors_in_one_line, print_json, say, seconds
 
@@ -75,7 +74,6 @@ def read_instance(path: Path, method: str = "default") -> Instance:
     import json
 
     import numpy as np
-
     from eddy.core.errors import InvalidRequest
     from eddy.model.placement.instance import ARRAYS, NETWORK, instance_from
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
 from eddy.cli.support.options import AsJson, one_of
 from eddy.cli.support.output import errors_in_one_line, print_json, seconds, write_text
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-
 from eddy.cli.support.options import AsJson, one_of
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, seconds, table
 
@@ -36,13 +35,13 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a recorded trace under another policy in virtual time, and print the difference."""
-    from eddy_studies.replay import read_trace
-    from eddy_studies.replay import replay as run
-
     from eddy.cli.support.installed import bitstreams_folder
     from eddy.core.errors import InvalidRequest
     from eddy.packages.catalogue import load_catalogue
     from eddy.store import Store
+
+    from eddy_studies.replay import read_trace
+    from eddy_studies.replay import replay as run
 
     with errors_in_one_line(as_json):
         database = trace / DATABASE if trace.is_dir() else trace

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import errors_in_one_line, print_json, say
 
