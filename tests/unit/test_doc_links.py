@@ -58,10 +58,3 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One Two\n[a](#one-two) [b](#three) [c](nothing.md) ![d](nothing.png) [e](https://x.org)\n")
     assert broken(page) == ["#three: no such heading", "nothing.md: no such file", "nothing.png: no such file"]
-
-
-def test_every_decision_has_a_number_of_its_own() -> None:
-    pages = sorted((ROOT / "docs/decisions").glob("*.md"))
-    numbers = [page.name[:4] for page in pages]
-    assert len(set(numbers)) == len(numbers)
-    assert [page.read_text(encoding="utf-8").split(".")[0] for page in pages] == [f"# {int(n)}" for n in numbers]
