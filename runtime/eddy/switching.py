@@ -12,7 +12,8 @@ import sys
 
 TURN_S = 2e-3
 """Wall seconds for which a thread that computes is left alone. Shorter turns answer more submissions and take the time
-from the thread that decides about slots: at 0.3 ms a quarter of the work is done while many submit (decision 395)."""
+from the thread that decides about slots: at 0.3 ms a quarter of the work is done while many submit
+(docs/decisions/engine-and-requests.md)."""
 
 
 def take_short_turns() -> None:

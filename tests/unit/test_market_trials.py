@@ -30,7 +30,7 @@ def test_some_of_every_kind_are_solved(kind: str, utility: str) -> None:
 )
 def test_paths_that_were_lost_are_followed_to_their_ends(kind: str, number: int) -> None:
     """A path has to be followed nearly, or less nearly, and longer than most; or what money is worth to a tenant is
-    free, because it holds one PE of all it wants (decision 130)."""
+    free, because it holds one PE of all it wants (docs/decisions/market-equilibrium.md)."""
     assert not market_trials.tried(kind, "deliverable", 1, number).failed
 
 

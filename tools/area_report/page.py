@@ -47,7 +47,7 @@ Levels are those of the longest path between registers or ports: a LUT, a read o
 chain are one each, a multiplier without registers is four (`tools/area_report/levels.py`); rows without were
 synthesized before levels were counted. At 0.45 ns a level, 11 levels are about 200 MHz.
 Where a GPU cluster is concerned, `{WIRE.format(ps=wire_ps)}` goes before:
-[why](../decisions/0430-what-a-wire-weighs.md).
+[why](../decisions/gpu-core-timing-and-area.md#what-a-wire-weighs).
 What is synthesized is listed in `hw/area.yaml`. Figures carry a hash of what they were made from:
 `make area ARGS=--check` names the rows whose sources have changed since, and `make area` renews those alone.
 """

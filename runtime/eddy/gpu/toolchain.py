@@ -32,7 +32,7 @@ CODE = (
     # first. Measured: twice as fast for k-means, nowhere slower.
     *("-mllvm", "-disable-block-placement"),
     # Loops of unknown length four rounds at a time, and instructions in the order that suits a pipeline in which loads
-    # and products take a few cycles (decision 240).
+    # and products take a few cycles (docs/decisions/compiling-kernels.md).
     *("-Xclang", "-target-feature", "-Xclang", "+no-default-unroll", "-mllvm", "-unroll-max-count=4"),
     "-mtune=rocket-rv32",
 )

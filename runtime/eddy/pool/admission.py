@@ -6,7 +6,7 @@ list anything. Tenants never speak to NATS.
 
 Heads and the store are in one account of the servers, and each board in an account of its own, which has these five
 services of the first. Rights on subjects alone would not do: whoever asks names the subject that the answer goes to,
-and the server, or a head, sends it there with rights of its own (decision 265).
+and the server, or a head, sends it there with rights of its own (docs/decisions/pool-access-of-boards.md).
 """
 
 from __future__ import annotations

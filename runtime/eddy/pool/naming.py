@@ -1,4 +1,5 @@
-"""What a pool's jobs and events are called outside: counts would tell each tenant how much others do (decision 60)."""
+"""What a pool's jobs and events are called outside: counts would tell each tenant how much others do
+(docs/decisions/what-tenants-learn-of-each-other.md)."""
 
 from __future__ import annotations
 

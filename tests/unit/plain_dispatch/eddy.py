@@ -260,7 +260,8 @@ class Round:
     # Lending --------------------------------------------------------------------------------------------------------
 
     def lend(self, slot: SlotView) -> None:
-        """Give a kept slot to the first in rank that needs no load and ends before one would (decision 145)."""
+        """Give a kept slot to the first in rank that needs no load and ends before one would
+        (docs/decisions/dispatch-by-eddy.md)."""
         given = [(made.job, made.task) for made in self.made if isinstance(made, Configure)]
         soon = [
             (self.rank(prospect.job, slots_of(prospect.job)), prospect.job.id, task.id)

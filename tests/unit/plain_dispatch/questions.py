@@ -75,7 +75,8 @@ def preferred(slots: Sequence[SlotView], job: JobView, task: TaskView) -> SlotVi
 
 
 def hangs(job: JobView, task: TaskView, pipelined: bool) -> bool:
-    """Whether a task can do nothing, and nothing that has a slot works towards its next item (decision 66)."""
+    """Whether a task can do nothing, and nothing that has a slot works towards its next item
+    (docs/decisions/dispatch-views.md)."""
 
     def worked_for(one: TaskView) -> bool:
         open_sources = [source for source in sources(job, one) if items_left(job, source)]
@@ -85,7 +86,8 @@ def hangs(job: JobView, task: TaskView, pipelined: bool) -> bool:
 
 
 def unless_stuck(view: DispatchView, decided: Sequence[Decision], pipelined: bool) -> tuple[Decision, ...]:
-    """What was decided; where that is nothing and the port is free, hanging tasks lose their slots (decision 66)."""
+    """What was decided; where that is nothing and the port is free, hanging tasks lose their slots
+    (docs/decisions/dispatch-views.md)."""
     jobs = {job.id: job for job in view.jobs}
     if decided or view.port_busy:
         return tuple(decided)

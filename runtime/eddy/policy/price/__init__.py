@@ -78,7 +78,7 @@ measures where a kernel was seen alone; the others are as published and remember
 
 
 BANDS: Mapping[str, Band] = {"hsm": WIDE}
-"""Of predictors that do not have the usual band (decision 185)."""
+"""Of predictors that do not have the usual band (docs/decisions/progress-and-promises.md)."""
 
 
 def _fair(name: str) -> PricePolicy:

@@ -1,4 +1,5 @@
-"""What jobs and entries of the log are called outside, so that no tenant counts what others do (decision 60)."""
+"""What jobs and entries of the log are called outside, so that no tenant counts what others do
+(docs/decisions/what-tenants-learn-of-each-other.md)."""
 
 from __future__ import annotations
 
