@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "explanations" / "where-does-it-go.md").read_text(encoding="utf-8")
 PACKAGES = {
+    "runtime/eddy/api": set(),
     "runtime/eddy/board": {"signing"},
     "runtime/eddy/cli": {"main"},
     "runtime/eddy/client": {"client", "async_client", "answers"},
