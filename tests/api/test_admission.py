@@ -14,8 +14,8 @@ from eddy.api.request_bodies import admission
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import JobRequest
-from eddy.pool import submitting
-from eddy.pool.tenants import PoolTenant
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.routes import submitting
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime" / "eddy"
 BLOB = bytes(range(6))
