@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Everything a person or a machine does here starts with `make`; `make help` lists it.
 SHELL := /bin/sh
 VENV := .venv

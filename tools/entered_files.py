@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import http.client
 import json
-import sys
 import tempfile
 import threading
 import time
@@ -108,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -123,9 +123,9 @@ def blob_of(data: bytes) -> str:
 
 
 def pages() -> Iterator[Path]:
-    """Where results are shown; pages of decisions are of their day."""
+    """Where results are shown."""
     for pattern in PAGES:
-        yield from (path for path in sorted(ROOT.glob(pattern)) if "decisions" not in path.parts)
+        yield from sorted(ROOT.glob(pattern))
 
 
 def marked(text: str, results: Mapping[str, Result]) -> str:

@@ -1,6 +1,7 @@
 """Names of modules before they had rooms: `eddy.gpu.shape` is found as `eddy.gpu.programs.shape`, for one release.
 
-Python asks this finder last, for a module that nothing else has found; so it costs an import that succeeds nothing.
+What is in a room is looked for last, when nothing else has found the module; so it costs an import that succeeds
+nothing.
 """
 
 from __future__ import annotations
@@ -18,32 +19,27 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
 PACKAGES = frozenset({"eddy", "eddy_sim"})
-RENAMED: dict[str, str] = {}
-"""Modules that have another name, by their old full names."""
+RENAMED = {"eddy.studies": "eddy_studies"}
+"""Packages that have another name, by the old one."""
 
 
 class Moved:
-    """Finds a module by its old name in a room of the package that it was in, and says its new name in a warning.
+    """Loads a module by its old name: answers the module itself, and says its new name in a warning.
 
-    As a loader it answers the module itself, so that old and new name are one module with one state.
+    Old and new name are one module with one state.
     """
 
     def __init__(self) -> None:
         self._new: dict[str, str] = {}
         self._specs: dict[str, ModuleSpec | None] = {}
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`."""
-        package, _, name = fullname.rpartition(".")
-        if path is None or package.partition(".")[0] not in PACKAGES:
-            return None
-        rooms = {found.parent.name for folder in path for found in Path(folder).glob(f"*/{name}.py")}
-        new = RENAMED.get(fullname) or (f"{package}.{rooms.pop()}.{name}" if len(rooms) == 1 else None)
-        if new is None:
-            return None
-        self._new[fullname] = new
+    def spec(self, old: str, new: str) -> ModuleSpec | None:
+        """How `old` is loaded, if there is such a module as `new`."""
         found = importlib.util.find_spec(new)
-        return None if found is None else ModuleSpec(fullname, self, origin=found.origin)  # type: ignore[arg-type]
+        if found is None:
+            return None
+        self._new[old] = new
+        return ModuleSpec(old, self, origin=found.origin)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """See `importlib.abc.Loader`."""
@@ -67,7 +63,32 @@ class Moved:
         return found.loader.get_code(new)
 
 
+class Renamed(Moved):
+    """Finds what lies in a package that has another name. Python would find its modules a second time by their
+    files."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        for old, new in RENAMED.items():
+            if fullname == old or fullname.startswith(f"{old}."):
+                return self.spec(fullname, new + fullname.removeprefix(old))
+        return None
+
+
+class Roomed(Moved):
+    """Finds a module in the one room of its package that has a module of that name."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        package, _, name = fullname.rpartition(".")
+        if path is None or package.partition(".")[0] not in PACKAGES:
+            return None
+        rooms = {found.parent.name for folder in path for found in Path(folder).glob(f"*/{name}.py")}
+        return self.spec(fullname, f"{package}.{rooms.pop()}.{name}") if len(rooms) == 1 else None
+
+
 def install() -> None:
     """Makes old names known to `import`, once."""
     if not any(isinstance(finder, Moved) for finder in sys.meta_path):
-        sys.meta_path.append(Moved())
+        sys.meta_path.insert(0, Renamed())
+        sys.meta_path.append(Roomed())

@@ -24,7 +24,7 @@ from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
 from eddy.pool.agent.asking import AskingBoard
 from eddy.pool.connection.streams import STORE, WRITTEN
 from eddy.pool.connection.transfer import DamagedBlob
-from eddy.pool.head.app import output_collector
+from eddy.pool.head import output_collector
 from eddy.pool.head.gate import Gate
 from eddy.pool.head.output_collector import OutputCollector
 from eddy.pool.head.serving import Head

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 from eddy.pool.connection.streams import STORE
-from eddy.pool.head.app import output_collector
+from eddy.pool.head import output_collector
 from eddy.pool.head.output_collector import OutputCollector, last_of_each
 from eddy.pool.jetstream import byte_accounts, unreferenced
 from eddy.pool.jetstream.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, found, removed

@@ -1,4 +1,5 @@
-// Entry of a bench that is loaded into a Python process (`eddy_sim.design.bench_process`).
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+// Entry of a bench that is loaded into a Python process (`eddy_sim.bench_process`).
 //
 // cocotb's own main is compiled into a shared object: its interpreter is the process's, so no shared libpython is needed.
 

@@ -1,4 +1,5 @@
-/// The board's C interface, as `eddy_sim.boards.board` calls it. All functions are for one thread at a time.
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+/// The board's C interface, as `eddy_sim.board` calls it. All functions are for one thread at a time.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-"""`market_amdahl`: the market of [000] with equation (3.2) below one core, too; nobody's part is kept (decision 35)."""
+"""`market_amdahl`: the market of [000] with equation (3.2) below one core, too; nobody's part is kept
+(docs/decisions/sharing-cores.md)."""
 
 from __future__ import annotations
 

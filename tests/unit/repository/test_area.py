@@ -19,6 +19,7 @@ from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
 from area_report.synthesis import UnknownCell, count, synthesize  # noqa: E402
 from area_report.tops import Device, Top, header, meaning, read_devices, read_tops  # noqa: E402
+from eddy_sim import yosys  # noqa: E402
 
 SOURCE = """
 // A comment.
@@ -207,6 +208,8 @@ endmodule
 def test_verilog_with_headers_data_and_delays_is_synthesized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As HLS writes it: another ROM is another figure, and a ROM that is not there is no figure."""
     monkeypatch.setattr(synthesis, "ROOT", tmp_path)
+    # The same version, as compiled for the machine.
+    monkeypatch.setattr(synthesis, "COMMAND", yosys.COMMAND)
     (tmp_path / "foreign.v").write_text(FOREIGN)
     (tmp_path / "sizes.vh").write_text("`define DEPTH 4\n")
     (tmp_path / "rom.dat").write_text("11\n22\n33\n44\n")

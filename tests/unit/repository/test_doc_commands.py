@@ -13,7 +13,6 @@ from eddy.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-PAGES = [page for page in PAGES if "decisions" not in page.parts]
 COMMAND = re.compile(r"(?:^|[\s`/])eddy ((?:[a-z-]+ ?)+.*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 PROGRAM = typer.main.get_command(app)

@@ -58,3 +58,28 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One Two\n[a](#one-two) [b](#three) [c](nothing.md) ![d](nothing.png) [e](https://x.org)\n")
     assert broken(page) == ["#three: no such heading", "nothing.md: no such file", "nothing.png: no such file"]
+
+
+def test_the_index_links_every_page_of_decisions() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    assert linked == {page.name for page in folder.glob("*.md")} - {"README.md"}
+
+
+def test_decisions_are_cited_by_page() -> None:
+    """In sources too, where no link is checked; pages have names, no numbers."""
+    found = subprocess.run(
+        ["git", "grep", "-noIE", r"decisions/[0-9A-Za-z_-]+\.md|[Dd]ecision [0-9]+"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.splitlines()
+    cited = [line.rsplit(":", 1)[1] for line in found]
+    assert len(cited) > 50
+    assert [
+        line
+        for line, what in zip(found, cited, strict=True)
+        if not what.startswith("decisions/") or not (ROOT / "docs" / what).exists()
+    ] == []

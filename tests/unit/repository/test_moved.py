@@ -15,6 +15,7 @@ OLD = {
     "eddy.gpu.shape": "eddy.gpu.programs.shape",
     "eddy.store.blobs": "eddy.store.bytes.blobs",
     "eddy.policy.dispatch.view": "eddy.policy.dispatch.views.view",
+    "eddy.studies.judge.sequences": "eddy_studies.judge.sequences",
     "eddy_sim.bench": "eddy_sim.design.bench",
 }
 

@@ -10,11 +10,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "explanations" / "where-does-it-go.md").read_text(encoding="utf-8")
 PACKAGES = {
+    "runtime/eddy/api": set(),
     "runtime/eddy/board": {"signing"},
     "runtime/eddy/cli": {"main"},
     "runtime/eddy/client": {"client", "async_client", "answers"},
     "runtime/eddy/gpu": set(),
     "runtime/eddy/hypervisor": set(),
+    "runtime/eddy/pool": set(),
     "runtime/eddy/policy/dispatch": {"eddy", "exclusive", "fcfs", "nimblock", "prema", "round_robin", "undecided"},
     "runtime/eddy/store": set(),
     "sim/eddy_sim": {"device"},

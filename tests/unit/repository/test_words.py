@@ -155,6 +155,7 @@ FIRST_PAGES = (
     "docs/reference/[b-z]*.md",
     "docs/reference/applications.md",
     "docs/reference/blocks/*.md",
+    "docs/decisions/*.md",
 )
 PRIVATE = r"(?<!-)\b(whoever|nobody|go on|goes on|went on|stands|beside|under way|says so|comes of|is meant)\b"
 """Phrases that a newcomer stops at: say who, continue, next to, in progress."""

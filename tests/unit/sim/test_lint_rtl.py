@@ -24,6 +24,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }
 """Parameters a top is checked with, where its own are not all there is."""
+WAIVERS = HW / "waivers.vlt"
+"""What Verilator is told to pass over, with reasons."""
 MODELS = HW / "top" / "models" / "models.f"
 """Ports of the vendor's primitives, which the boards' fabric instantiates."""
 ON_PRIMITIVES = {"zynqmp", "kv260", "zcu104"}
@@ -56,7 +58,7 @@ def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
     command = [
         *(str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top),
         *(f"-G{name}={value}" for name, value in size.items()),
-        *tool_arguments(sources),
+        *(str(WAIVERS), *tool_arguments(sources)),
     ]
     environment = {"VERILATOR_ROOT": str(verilator_root())}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,3 +1,4 @@
+-- Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 BEGIN TRANSACTION;
 CREATE TABLE api_key (
         id TEXT PRIMARY KEY,

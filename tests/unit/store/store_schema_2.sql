@@ -1,3 +1,4 @@
+-- Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 -- A data base as Eddy wrote it when blobs and results were rows: three jobs that ended, one that runs, one that waits.
 PRAGMA user_version = 2;
 BEGIN TRANSACTION;

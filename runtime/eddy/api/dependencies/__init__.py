@@ -1,3 +1,3 @@
-"""What a board's routes are given and have in common: the server's parts, the ports to its engine and its store, who
-is calling, which job is meant, streams of events, notes for the audit log. Called by routes and by what runs
-beside them."""
+"""What a board's routes are given and share: the server's parts, the ports to its engine and its store, the
+caller, the job that an id names, streams of events, notes for the audit log. Called by routes and by the
+service's background tasks."""

@@ -1,4 +1,4 @@
-"""What every route is given: one server's parts. They are put together in `eddy.api.service.app`, which knows them all."""
+"""What every route is given: one server's parts. `eddy.api.service.app` puts them together."""
 
 from __future__ import annotations
 

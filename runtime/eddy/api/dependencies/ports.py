@@ -24,7 +24,7 @@ from eddy.hypervisor.engine.followers import Followers
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store.bytes.partial import PartialBlob
 from eddy.store.bytes.uploads import Upload

@@ -74,18 +74,13 @@ def check_promise(store: Store, tenant: str, wanted: float) -> None:
         raise Conflict(message, field="min_progress", asked=wanted, allowed=f"up to {left:g}")
 
 
-def check_asked(store: Store, loop: PriceLoop | None, tenant: str, asked: float | None, kernel: bool) -> None:
-    """Check that a job may ask for a progress.
+def check_asked(store: Store, loop: PriceLoop | None, tenant: str, asked: float) -> None:
+    """Check that a kernel may ask for a progress.
 
     Raises:
-        InvalidRequest: It is no kernel, or its tenant was promised less.
+        InvalidRequest: Its tenant was promised less.
         Conflict: Progress is not measured on this board.
     """
-    if asked is None:
-        return
-    if not kernel:
-        message = "min_progress goes with kernels: an application's slot is its own."
-        raise InvalidRequest(message, field="min_progress", allowed="leave it out")
     if loop is None or not loop.watch.machines:
         why = "Kernels get whole clusters here" if loop is None else "Progress is not measured here"
         raise Conflict(f"{why}, so that min_progress means nothing: {UNCALIBRATED}.", field="min_progress")

@@ -1,7 +1,7 @@
 """How many requests of a tenant are under way at once: streams, long polls and uploads hold a connection each.
 
-Connections are bounded for all together (`eddy.api.http.connections`), and one that is at work gives way to nobody. So one
-tenant holds a part of them at most, and all tenants together leave some for operators.
+Connections are bounded for all together (`eddy.api.http.connections`), and one that is at work gives way to nobody. So
+one tenant holds a part of them at most, and all tenants together leave some for operators.
 """
 
 from __future__ import annotations

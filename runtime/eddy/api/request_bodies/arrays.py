@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, FailFast, Field, ValidationError, create_model
@@ -101,28 +101,24 @@ def array_model(job: type[JobSubmission]) -> type[ArraySubmission]:
     return create_model(ArraySubmission.__name__, __base__=ArraySubmission, job=field)
 
 
-def differing(job: JobSubmission, each: Sequence[Difference]) -> list[JobSubmission]:
+def jobs_of(body: ArraySubmission, kinds: Mapping[str, KindView]) -> list[JobSubmission]:
     """The jobs of an array, one by one.
 
     Raises:
-        InvalidRequest: One names what `job` has not; `field` says which.
+        InvalidRequest: They differ in what their kind has not, or in what `job` has not; `field` says which.
     """
+    _check_differences(body, body.job.check_kind(kinds))
     found = []
-    for place, difference in enumerate(each):
+    for place, difference in enumerate(body.each):
         try:
-            found.append(difference.applied(job))
+            found.append(difference.applied(body.job))
         except InvalidRequest as error:
             field = f"each[{place}].{error.details['field']}"
             raise InvalidRequest(error.message, **{**error.details, "field": field}) from None
     return found
 
 
-def check_differences(body: ArraySubmission, view: KindView) -> None:
-    """Check that jobs differ in what their kind has.
-
-    Raises:
-        InvalidRequest: One does not; `field` says which.
-    """
+def _check_differences(body: ArraySubmission, view: KindView) -> None:
     ours = [(place, each) for place, each in enumerate(body.each) if each.arguments or each.inputs or each.constants]
     for place, each in ours:
         for name in ("inputs", "constants") if body.job.kernel is not None else ("arguments",):

@@ -28,7 +28,6 @@ from eddy.core.asked import (
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
-from eddy.store.db.numbers import Numbers
 
 
 def _priority(value: int) -> int:
@@ -153,9 +152,16 @@ class JobSubmission(Request):
                 raise InvalidRequest(f"{view.title} job takes no {name}.", field=name, allowed="leave it out")
         return view
 
-    def request(self, tenant: str, idempotency_key: str, view: KindView, numbers: Numbers) -> JobRequest:
-        """What it asks for, as the hypervisor takes it; `view` is what `check_kind` answers, `numbers` what
-        jobs are told as."""
+    def request(
+        self,
+        tenant: str,
+        view: KindView,
+        after: tuple[Predecessor, ...],
+        idempotency_key: str = "",
+        max_running: int | None = None,
+    ) -> JobRequest:
+        """What it asks for, unchecked; the arguments are those of `eddy.api.request_bodies.admission.admit`, which
+        is who calls this. `view` is what `check_kind` answers."""
         named = getattr(self, view.name)
         return JobRequest(
             tenant=tenant,
@@ -171,7 +177,8 @@ class JobSubmission(Request):
             body=named.model_dump() if isinstance(named, BaseModel) else None,
             asked=Asked(
                 labels=self.labels,
-                after=self.predecessors(numbers.job.meant),
+                after=after,
+                max_running=max_running,
                 retries=self.retries.value if self.retries is not None else NO_RETRIES,
                 ends_late=self.late == "end",
                 min_progress=self.min_progress,

@@ -63,7 +63,7 @@ def _arrays(record: JobRecord, applications: Applications) -> tuple[str, ...]:
 
 ONLY_APPLICATIONS = frozenset({"batch", "inputs", "constants"})
 """Fields of a submission that say how an application runs."""
-ONLY_KERNELS = frozenset({"time_limit_s"})
+ONLY_KERNELS = frozenset({"time_limit_s", "min_progress"})
 VIEWS: Mapping[str, KindView] = {
     APPLICATION: KindView(APPLICATION, "An application", ONLY_KERNELS, lingers=False, logs=False, outputs=_buffers),
     KERNEL: KindView(KERNEL, "A kernel", ONLY_APPLICATIONS, lingers=True, logs=True, outputs=_arrays),

@@ -1,2 +1,1 @@
-"""The routes of a board's server, a file for each resource. Called by nobody but the application that they are put
-into."""
+"""The routes of a board's server, a file for each resource. Called only by the application that includes them."""

@@ -13,13 +13,13 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from eddy.api.answers import rendered
 from eddy.api.answers.estimates import DryRun, dry_run_answer
 from eddy.api.answers.schemas import Job, JobPage
+from eddy.api.dependencies.admission import admit, for_client
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.events import EventStream, Followed
 from eddy.api.dependencies.following import following, waited_for
 from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
-from eddy.api.dependencies.leaving import while_connected
-from eddy.api.dependencies.progress import check_asked, slowdown_of
+from eddy.api.dependencies.progress import slowdown_of
 from eddy.api.http.frequent import FrequentRoute
 from eddy.api.http.openapi import LOCATION, content, refusals, stream
 from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
@@ -30,7 +30,7 @@ from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.strict_json import JsonRoute, with_body
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.core.jobs import PRIORITIES, JobState
+from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
@@ -43,19 +43,6 @@ WaitS = Annotated[float, Query(ge=0, le=60, description="Wall seconds to wait fo
 WhileState = Annotated[
     JobState | None, Query(description="With `wait`: only as long as it is in this state.", alias="while")
 ]
-
-
-def check_priority(tenant: TenantRecord, priority: int) -> None:
-    """Check that a tenant's jobs may have a priority.
-
-    Raises:
-        InvalidRequest: They may not.
-    """
-    most = tenant.quota.max_priority
-    if priority > most:
-        allowed = [each for each in PRIORITIES if each <= most]
-        message = f"Your jobs may have a priority of at most {most}; ask the operator for more."
-        raise InvalidRequest(message, field="priority", allowed=allowed)
 
 
 async def submit(
@@ -77,22 +64,16 @@ async def submit(
     A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
     That takes seconds, and others may come first; a connection that is closed gives it up.
     """
-    view = body.check_kind(context.kinds)
-    context.require_running()
-    check_priority(tenant, body.priority)
-    check_asked(context.store, context.hypervisor.price, tenant.id, body.min_progress, body.kernel is not None)
-    request = body.request(tenant.id, idempotency_key or "", view, context.store.numbers)
+    request = admit(context, tenant, body, idempotency_key)
     if dry_run:
         context.looks.take_forecast(tenant)
-        trial = partial(context.hypervisor.try_out, request)
-        found = await (while_connected(http, trial) if view.lingers else trial())
+        found = await for_client(context, http, request, partial(context.hypervisor.try_out, request))
         application = context.catalogue.applications.get(request.application)
         return JSONResponse(
             dry_run_answer(request, found, application, tenant.admin).model_dump(mode="json"),
             headers={"Cache-Control": "no-store"},
         )
-    work = partial(context.hypervisor.submit, request)
-    record = await (while_connected(http, work) if view.lingers else work())
+    record = await for_client(context, http, request, partial(context.hypervisor.submit, request))
     headers = {"Location": f"/v1/jobs/{context.store.numbers.job.told(record.id)}", "Cache-Control": "no-store"}
     text = rendered.text_of(answer(context, record))
     return Response(text, 202, headers, media_type="application/json")

@@ -1,2 +1,2 @@
-"""The composition root: an application and a server put together of all rooms below, and what runs beside it while it
-serves. Called by `eddy serve`, demos and tests."""
+"""The composition root: it puts an application and a server together from all other rooms, and holds the tasks
+that run while the server does. Called by `eddy serve`, demos and tests."""

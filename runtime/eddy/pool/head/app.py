@@ -39,19 +39,21 @@ from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.lead import Lead
 from eddy.pool.placement.rounds import WeightRounds
-from eddy.pool.routes import account as account_routes
-from eddy.pool.routes import apps as app_routes
-from eddy.pool.routes import arrays as array_routes
-from eddy.pool.routes import blobs as blob_routes
-from eddy.pool.routes import events as event_routes
-from eddy.pool.routes import health as health_routes
-from eddy.pool.routes import jobs as job_routes
-from eddy.pool.routes import keys as key_routes
-from eddy.pool.routes import market as market_routes
-from eddy.pool.routes import operator as operator_routes
-from eddy.pool.routes import overview as overview_routes
-from eddy.pool.routes import session as session_routes
-from eddy.pool.routes import timeline as timeline_routes
+from eddy.pool.routes import (
+    account,
+    apps,
+    arrays,
+    blobs,
+    events,
+    health,
+    jobs,
+    keys,
+    market,
+    operator,
+    overview,
+    session,
+    timeline,
+)
 from eddy.pool.routes.bounds import Bounds
 from eddy.pool.routes.context import HeadParts
 from eddy.store.db.numbers import Numbers
@@ -138,19 +140,19 @@ def create_head(
 def routers() -> tuple[APIRouter, ...]:
     """All of the API of a head; the first that has a path answers."""
     parts = (
-        app_routes,
-        blob_routes,
-        job_routes,
-        operator_routes,
-        market_routes,
-        overview_routes,
-        array_routes,
-        event_routes,
-        session_routes,
-        account_routes,
-        timeline_routes,
-        key_routes,
-        health_routes,
+        apps,
+        blobs,
+        jobs,
+        operator,
+        market,
+        overview,
+        arrays,
+        events,
+        session,
+        account,
+        timeline,
+        keys,
+        health,
     )
     return tuple(part.router for part in parts)
 

@@ -6,7 +6,7 @@ bucket or stream      holds
 `eddy_submissions`    one entry a submission: its revision is the job's number, its key the idempotency key
 `eddy_jobs`           the record of each job; changed only from the revision it was read at
 `eddy_boards`         what each board is; stays when the board is away
-`eddy_leases`         the same with its load, renewed every second, forgotten after `eddy.pool.connection.streams.LEASE_S`
+`eddy_leases`         the same with its load, renewed every second, forgotten after `streams.LEASE_S`
 `eddy_leader`         the head that places, renewed the same way
 `eddy_keys`           tenants by the hash of their keys
 `eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)

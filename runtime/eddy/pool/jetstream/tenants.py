@@ -58,6 +58,9 @@ class PoolTenant:
     key: ApiKey | None = None
     removed_unix_s: float = 0.0
 
+    def check_progress(self, wanted: float) -> None:
+        """Boards measure progress, and refuse what a tenant was not promised there."""
+
     @staticmethod
     def decode(data: bytes | None, name: str) -> PoolTenant:
         """As JetStream keeps it; fields of a later release are passed over.

@@ -303,7 +303,7 @@ class PoolBoard:
         running: Jobs of the pool it works on.
         link_bps: Rate of its transfers as measured; 0 before the first.
         load: Jobs of its own and of the pool that have not ended.
-        market: What it tells of its GPU cores (`eddy.pool.agent.local_board.LocalBoard.market`); empty where it shares none.
+        market: What it tells of its GPU cores (`LocalBoard.market`); empty where it shares none.
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Response
 
 from eddy.api.answers.arrays import Array, array_answer
-from eddy.api.request_bodies.arrays import ArraySubmission, check_differences, differing
+from eddy.api.request_bodies.arrays import ArraySubmission, jobs_of
 from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.api.request_bodies.numbers import Decimal
@@ -35,11 +35,8 @@ async def submit_array(
     idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
 ) -> Array:
     """Accept jobs together, durably: all, or none where one is refused or they are too many for you."""
-    jobs = differing(body.job, body.each)
-    check_differences(body, body.job.check_kind(VIEWS))
-    requests, key = await requests_of(parts, caller, jobs, of_array=True), idempotency_key or ""
-    if body.max_running is not None:
-        requests = [{**each, "max_running": body.max_running} for each in requests]
+    jobs, key = jobs_of(body, VIEWS), idempotency_key or ""
+    requests = await requests_of(parts, caller, jobs, key, of_array=True, max_running=body.max_running)
     first = await admitted(
         parts, caller, requests, key, lambda: parts.table.submit_array(caller.id, requests, key)
     )  # fmt: skip

@@ -17,8 +17,7 @@ from collections.abc import AsyncIterator, Callable
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
-from eddy.core.errors import InvalidRequest, QuotaExceeded
-from eddy.core.jobs import PRIORITIES
+from eddy.core.errors import QuotaExceeded
 from eddy.pool.connection.refusals import UNDONE
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.reading import entry_of
@@ -51,28 +50,24 @@ class Bounds:
         self._met: dict[str, dict[str, float]] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def check(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> None:
+    async def check(self, tenant: PoolTenant, jobs: int = 1) -> None:
         """See that a tenant may submit jobs now.
 
         Raises:
-            InvalidRequest: The tenant may not ask for this priority.
             QuotaExceeded: It would have more jobs than it may.
         """
-        _check_priority(tenant, priority)
         if tenant.max_jobs is not None:
             await self._mirror.caught_up()
             if (has := self._has(tenant)) + jobs > tenant.max_jobs:
                 raise _no_room(tenant.max_jobs, has, jobs)
 
     @contextlib.asynccontextmanager
-    async def within(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> AsyncIterator[None]:
+    async def within(self, tenant: PoolTenant, jobs: int = 1) -> AsyncIterator[None]:
         """Accept jobs inside the block.
 
         Raises:
-            InvalidRequest: The tenant may not ask for this priority.
             QuotaExceeded: It would have more jobs than it may.
         """
-        _check_priority(tenant, priority)
         if tenant.max_jobs is None:
             yield
             return
@@ -132,13 +127,6 @@ class Bounds:
 
     def _has(self, tenant: PoolTenant) -> int:
         return self._mirror.jobs.of(tenant.id)
-
-
-def _check_priority(tenant: PoolTenant, priority: int) -> None:
-    if priority > tenant.max_priority:
-        message = f"Your jobs have a priority of at most {tenant.max_priority}."
-        allowed = [each for each in PRIORITIES if each <= tenant.max_priority]
-        raise InvalidRequest(message, field="priority", asked=priority, allowed=allowed)
 
 
 def _no_room(bound: int, has: int, jobs: int) -> QuotaExceeded:

@@ -56,7 +56,8 @@ async def submit(
     dry_run: bool = False,
 ) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
-    (request,), key = await requests_of(parts, caller, [body]), idempotency_key or ""
+    key = idempotency_key or ""
+    (request,) = await requests_of(parts, caller, [body], key)
     if dry_run:
         parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
         return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
@@ -70,10 +71,9 @@ async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) 
     """What a submission would be; nothing of it is kept.
 
     Raises:
-        InvalidRequest: The tenant may not ask for this priority.
-        QuotaExceeded: It would have more jobs than it may.
+        QuotaExceeded: The tenant would have more jobs than it may.
     """
-    await parts.bounds.check(await parts.tenants.get(caller.id), int(request["priority"]))
+    await parts.bounds.check(await parts.tenants.get(caller.id))
     job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
     return trial_shown(job, *parts.forecasts.trial(job, caller.admin))
 

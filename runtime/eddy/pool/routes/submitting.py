@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from eddy.api.request_bodies.admission import admit
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
+from eddy.core.records import JobRequest
 from eddy.pool.jetstream.byte_accounts import over_quota
 from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant
@@ -54,7 +57,12 @@ async def _array_of(parts: HeadParts, caller: PoolTenant, number: int) -> int | 
 
 
 async def requests_of(
-    parts: HeadParts, caller: PoolTenant, jobs: Sequence[JobSubmission], of_array: bool = False
+    parts: HeadParts,
+    caller: PoolTenant,
+    jobs: Sequence[JobSubmission],
+    key: str,
+    of_array: bool = False,
+    max_running: int | None = None,
 ) -> Requests:
     """Submissions as boards take them; they differ in nothing but inputs, labels and a kernel's arguments.
 
@@ -62,27 +70,36 @@ async def requests_of(
         parts: Of the head.
         caller: Whose they are.
         jobs: One, or those of an array.
+        key: Names them; what was accepted before under the same one is not refused for a bound.
         of_array: Whether they are an array's.
+        max_running: Jobs of that array that boards may have at once; None for any number.
 
     Raises:
-        InvalidRequest: One asks for what a job cannot have, or for what the tenant has not.
+        InvalidRequest: One asks for what a job cannot have, for what the tenant has not, or for more than it may.
         NotFound: There is no such application.
     """
-    shared = jobs[0]
-    shared.check_kind(VIEWS)
+    shared, by = jobs[0], await parts.tenants.get(caller.id)
+    if key and shared.priority > by.max_priority and await parts.table.known(caller.id, key):
+        by = replace(by, max_priority=shared.priority)
     if shared.application is not None:
         parts.catalogue.application(shared.application)
     waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)
-    found = []
-    for job, after in zip(jobs, waits, strict=True):
-        request = job.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(_WAITS))
-        told = [each.to_json() for each in after]
-        kept: dict[str, list[Any]] = {"after": [each for each in told if isinstance(each, int)]}
-        kept["waits"] = [each for each in told if not isinstance(each, int)]
-        request |= {name: named for name, named in kept.items() if named}
-        found.append(request | {"priority": job.priority, "batch": job.batch})
+    admitted = [admit(job, by, VIEWS, after, key, max_running) for job, after in zip(jobs, waits, strict=True)]
+    found = list(map(_kept, jobs, admitted))
     await _have(parts, caller, {sha for each in found for sha in PoolJob(0, caller.id, each, 0.0).blobs})
     return found
+
+
+def _kept(job: JobSubmission, admitted: JobRequest) -> dict[str, Any]:
+    """A submission as the pool keeps it: as it came, but for what it waits for, which is said by ids that jobs have
+    inside. `after` has those that must succeed, as earlier releases read it, `waits` whatever else."""
+    request = job.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=set(_WAITS))
+    told = [each.to_json() for each in admitted.asked.after]
+    kept: dict[str, list[Any]] = {"after": [each for each in told if isinstance(each, int)]}
+    kept["waits"] = [each for each in told if not isinstance(each, int)]
+    request |= {name: named for name, named in kept.items() if named}
+    bound = {} if admitted.asked.max_running is None else {"max_running": admitted.asked.max_running}
+    return request | {"priority": admitted.priority, "batch": job.batch} | bound
 
 
 async def _waits(
@@ -191,16 +208,15 @@ async def admitted(
 
     Raises:
         StorageFull: The pool's store has no room for more jobs.
-        InvalidRequest: The tenant may not ask for this priority.
         QuotaExceeded: It would have more jobs than it may.
         Conflict: The key was used for another request.
     """
     tenant = await parts.tenants.get(caller.id)
     try:
         await _check_room(parts, tenant, requests)
-        async with parts.bounds.within(tenant, int(requests[0]["priority"]), len(requests)):
+        async with parts.bounds.within(tenant, len(requests)):
             return await submit()
-    except (InvalidRequest, QuotaExceeded, StorageFull):
+    except (QuotaExceeded, StorageFull):
         if not (key and await parts.table.known(caller.id, key)):
             raise
         return await submit()

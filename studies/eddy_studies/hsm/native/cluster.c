@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The fast cluster model: cores whose warps compute and ask for lines, in a closed loop. See cluster.h.
 //
 // A core gives its issue slots to one warp's run of instructions after the other (greedy, then oldest); a warp goes on

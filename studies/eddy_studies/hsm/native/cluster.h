@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The state of the fast cluster model: cores with warps, the shared cache, DRAM channels, and one queue of events.
 ///
 /// One flat structure without pointers: a copy of its bytes is a copy of the machine. Time is in ticks, sixteen of which

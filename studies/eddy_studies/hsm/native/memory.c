@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The shared cache and the DRAM of the fast cluster model.
 //
 // The memory's order of service is that of the simulated board's: what can start first, row hits before others, then

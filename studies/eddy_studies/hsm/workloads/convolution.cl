@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Convolutions: a square of three by three over memory, and a separable one of radius R through local memory.
 
 kernel void conv3x3(global const float *in, global float *out, uint width) {

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Finite volumes for the three-dimensional Euler equations on an unstructured mesh: N cells of four faces each. Variables
 // (density, momentum, energy) of one kind lie side by side, as do neighbours and normals of one face; -1 is a wall.
 

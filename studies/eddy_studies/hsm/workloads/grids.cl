@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Stencils in pyramids: several steps in local memory between reads, at the price of a border that is computed twice.
 
 #ifdef STEPS

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A step of the D3Q19 lattice-Boltzmann method with one relaxation time (BGK); distributions of one direction lie side by
 // side, SPAN cells from one direction to the next, so that directions do not meet in the same sets of a cache. Cells pull
 // from their neighbours; the box is periodic, and obstacles reflect. NX, NY, NZ are powers of two. Two kernels, moments

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // MRI reconstruction, matrix Q: magnitudes of the samples, then for each voxel the sum over K samples of k-space.
 
 kernel void mri_magnitude(global const float *real, global const float *imaginary, global float *magnitude) {

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // European calls on a binomial tree of STEPS steps, a tree a work-group of sixteen items, in local memory.
 
 kernel void binomial(global const float *price, global const float *strike, global const float *years, global float *value,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Page view count: how often each URL occurs in a log. Map (hash the URL), group (insert into an open table), reduce.
 // A record has RECORD words, the first URL of them the address; the table has SLOTS places, a power of two.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Speckle-reducing anisotropic diffusion: gradients and coefficients, then the step. Sides are copied outwards.
 
 kernel void srad_coefficients(global const float *image, global float *north, global float *south, global float *west,

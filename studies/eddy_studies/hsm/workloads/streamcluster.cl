@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Streaming k-median: what opening a centre at `candidate` gains. Coordinates of one dimension lie side by side; a point
 // has a row of K + 1 gains, by its own centre and, last, by the candidate.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // DXT1 compression of blocks of sixteen colours: principal axis by power iteration, colours in order along it, then all
 // cuts of that order into four clusters, each with the end colours of least squares; sixteen items share the last of a block's three cuts.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The fast Walsh-Hadamard transform in place: steps of radix four over memory, then transforms of CHUNK numbers, a power
 // of two, in local memory, by work-groups of ITEMS items.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The reversible 5/3 wavelet of JPEG 2000, by lifting, along rows and along columns of the first columns x rows samples
 // of an image; samples beyond its sides are mirrored. An item makes a smooth sample and a detail.
 

@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 import pytest
 from eddy.api.http.limits import DRAIN_BYTES
 from eddy.core.numbering import Numbering
+from eddy.pool.head import app as head
 from eddy.pool.head.app import MOST_BODY_BYTES, create_head
-from eddy.pool.head.app import app as head
 from eddy.pool.placement.lead import Lead
 from eddy.store.db.numbers import Numbers
 

@@ -14,7 +14,7 @@ from eddy.core.errors import Conflict
 from typer.testing import CliRunner
 
 pytest.importorskip("nats")
-from eddy.pool.head.app import serving
+from eddy.pool.head import serving
 
 FAILS = """
 import structlog

@@ -12,7 +12,7 @@ import pytest
 from eddy.api.access.rates import Rates
 from eddy.api.service.app import routers
 from eddy.core.errors import RateLimited
-from eddy.pool.head.app import app as head
+from eddy.pool.head import app as head
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes import jobs as job_routes
 from eddy.pool.routes.context import LOOKS_PER_S

@@ -19,7 +19,7 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.api.service.listening import listen
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.credentials import PoolAccess
-from eddy.pool.head.app import serving
+from eddy.pool.head import serving
 from eddy.pool.head.serving import Head, HeadSettings
 from eddy.pool.jetstream import link
 from nats.errors import TimeoutError as NatsTimeout

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from eddy.core.errors import InvalidRequest, QuotaExceeded
+from eddy.core.errors import QuotaExceeded
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.jetstream.troubles import Troubles
 from eddy.pool.mirror.open_jobs import OpenJobs
@@ -82,7 +82,7 @@ def test_heads_together_accept_what_a_tenant_may_have() -> None:
 
         async def submit(place: int) -> bool:
             try:
-                async with heads[place % 3].within(ADA, 1):
+                async with heads[place % 3].within(ADA):
                     await asyncio.sleep(0.01)
                     pool.add()
             except QuotaExceeded:
@@ -99,16 +99,16 @@ def test_heads_together_accept_what_a_tenant_may_have() -> None:
 def test_what_a_head_claimed_that_was_killed_counts_for_a_while() -> None:
     async def go() -> None:
         pool = Pool()
-        killed = pool.bounds().within(ADA, 1, jobs=5)
+        killed = pool.bounds().within(ADA, jobs=5)
         await killed.__aenter__()
         other = pool.bounds()
-        async with other.within(ADA, 1, jobs=2):
+        async with other.within(ADA, jobs=2):
             pass
         with pytest.raises(QuotaExceeded, match="the bound is 7"):
-            async with other.within(ADA, 1, jobs=3):
+            async with other.within(ADA, jobs=3):
                 pass
         pool.now_s += CLAIMED_S
-        async with other.within(ADA, 1, jobs=7):
+        async with other.within(ADA, jobs=7):
             pass
 
     asyncio.run(go())
@@ -118,10 +118,10 @@ def test_heads_whose_dates_differ_count_each_others_claims(monkeypatch: pytest.M
     async def go() -> None:
         pool = Pool()
         monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9)
-        async with pool.bounds().within(ADA, 1, jobs=5):
+        async with pool.bounds().within(ADA, jobs=5):
             monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9 + 86_400)
             with pytest.raises(QuotaExceeded):
-                async with pool.bounds(ahead_s=86_400.0).within(ADA, 1, jobs=5):
+                async with pool.bounds(ahead_s=86_400.0).within(ADA, jobs=5):
                     pass
 
     asyncio.run(go())
@@ -133,16 +133,13 @@ def test_what_is_refused_changes_nothing() -> None:
         bounds = pool.bounds()
         for _ in range(6):
             pool.add()
-        await bounds.check(ADA, 3)
+        await bounds.check(ADA)
         for jobs in (2, 8):
             with pytest.raises(QuotaExceeded):
-                await bounds.check(ADA, 1, jobs)
+                await bounds.check(ADA, jobs)
             with pytest.raises(QuotaExceeded):
-                async with bounds.within(ADA, 1, jobs):
+                async with bounds.within(ADA, jobs):
                     pass
-        for refused in (bounds.check(ADA, 9), bounds.within(ADA, 9).__aenter__()):
-            with pytest.raises(InvalidRequest, match="at most 3"):
-                await refused
         assert pool.keys.kept == {}
 
     asyncio.run(go())
