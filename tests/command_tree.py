@@ -23,7 +23,9 @@ def root_command() -> Any:
     """`eddy` itself."""
     from eddy.cli.main import app
 
-    return typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
+    root.list_commands(None)  # with those of the studies
+    return root
 
 
 def commands(root: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
+
+from eddy.core.errors import InvalidRequest
 
 Policy = TypeVar("Policy")
 
@@ -31,6 +33,24 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
         made: Any = self._others()[name].load()
         policy: Callable[..., Policy] = made
         return policy
+
+    def make(self, name: str, field: str = "policy", others: Sequence[str] = ()) -> Policy:
+        """The policy of a name.
+
+        Args:
+            name: As `--policy` or `--price` takes it.
+            field: What names it.
+            others: What the field may be besides.
+
+        Raises:
+            InvalidRequest: There is none; names the field, and what it may be.
+        """
+        if name not in self:
+            more = "" if self._others() else "; `pip install eddy-fpga-studies` adds those to compare with"
+            raise InvalidRequest(
+                f"There is no policy {name!r} here{more}.", field=field, allowed=[*others, *sorted(self)]
+            )
+        return self[name]()
 
     def __contains__(self, name: object) -> bool:
         """Whether there is one, without importing it."""

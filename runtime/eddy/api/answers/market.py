@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from eddy.api.request_bodies.base import Answer, Request
+from eddy.policy.price import POLICIES
 
 _CLUSTER = {"slot": 2, "module": "gpu_4c4w4t", "cores": 4, "price": 0.25}
 _SHARE = {
@@ -109,7 +110,9 @@ class PriceSubmission(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "entitlement"}]})
 
-    policy: str = Field(description="Its name, as `eddy serve --price` takes it.")
+    policy: str = Field(
+        description="Its name, as `eddy serve --price` takes it.", json_schema_extra={"enum": [*sorted(POLICIES)]}
+    )
 
 
 class PriceInForce(Answer):

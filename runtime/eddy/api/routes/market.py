@@ -14,7 +14,7 @@ from eddy.api.dependencies.policy import PRICE, in_force
 from eddy.api.dependencies.progress import UNCALIBRATED
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, NotFound
 from eddy.hypervisor.cores.market_explain import explanation_of
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import HISTORY, history_of, market_of
@@ -78,9 +78,7 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     It stays in force over restarts, until the server is told another one than before.
     """
     loop = _loop(context)
-    if body.policy not in POLICIES:
-        raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
-    policy = POLICIES[body.policy]()
+    policy = POLICIES.make(body.policy)
     if policy.traits.by_progress and not loop.watch.machines:
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)

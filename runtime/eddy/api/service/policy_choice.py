@@ -11,30 +11,16 @@ from eddy.api.dependencies.policy import PRICE, policy_in_force
 from eddy.api.dependencies.progress import least_of, watch_for
 from eddy.board.port.port import BoardPort
 from eddy.board.port.profile import load_profile, profile_names
-from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.cores import calibration
 from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store
 
 WHOLE = "whole"
 """Names no price policy: kernels get whole clusters."""
-
-
-def dispatch_policy(name: str, setting: str) -> DispatchPolicy:
-    """The policy of a name.
-
-    Raises:
-        InvalidRequest: There is none; names the setting.
-    """
-    if name not in POLICIES:
-        allowed = sorted(POLICIES)
-        raise InvalidRequest(f"There is no policy {name!r}.", field=setting, allowed=allowed)
-    return POLICIES[name]()
 
 
 def check_policies(values: Mapping[str, Any]) -> None:
@@ -47,10 +33,9 @@ def check_policies(values: Mapping[str, Any]) -> None:
         InvalidRequest: Names the setting, and what it may be.
     """
     for name in ("policy", "gpu_policy"):
-        dispatch_policy(values[name], name)
-    if values["price"] != WHOLE and values["price"] not in PRICE_POLICIES:
-        message = f"There is no price policy {values['price']!r}."
-        raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
+        POLICIES.make(values[name], name)
+    if values["price"] != WHOLE:
+        PRICE_POLICIES.make(values["price"], "price", (WHOLE,))
 
 
 def price_loop(
@@ -79,7 +64,7 @@ def price_loop(
     name = policy_in_force(store, name, PRICE, PRICE_POLICIES)
     if name == WHOLE:
         return None
-    policy, profile, kinds = PRICE_POLICIES[name](), board.describe().profile, cluster_kinds(modules)
+    policy, profile, kinds = PRICE_POLICIES.make(name), board.describe().profile, cluster_kinds(modules)
     path, needed = calibration_file or data / calibration.FILE, calibration_file is not None
     watch = watch_for(board, kinds, path, needed=needed or policy.traits.by_progress)
     named = load_profile(profile).configurations if profile in profile_names() else {}

@@ -24,7 +24,7 @@ from eddy.api.request_bodies.kinds import ServedKind
 from eddy.api.service import descriptors, log_lines
 from eddy.api.service.app import create_app
 from eddy.api.service.listening import listen
-from eddy.api.service.policy_choice import check_policies, dispatch_policy, price_loop
+from eddy.api.service.policy_choice import check_policies, price_loop
 from eddy.api.service.reload import Reloader
 from eddy.api.service.serving_loop import ServingLoop
 from eddy.api.service.tls import TlsFiles
@@ -42,6 +42,7 @@ from eddy.hypervisor.slots.tenant_memory import MOST_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.checks import ChecksOnRecord, Standing, never
 from eddy.packages.signatures import PackageTrust
+from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.upkeep.folder import DataFolder
 
@@ -214,8 +215,8 @@ class Server:
 
     def _make(self) -> ServingLoop:
         settings = self.settings
-        policy = dispatch_policy(policy_in_force(self.store, self.settings.policy), "policy")
-        gpu_policy = dispatch_policy(self.settings.gpu_policy, "gpu_policy")
+        policy = POLICIES.make(policy_in_force(self.store, self.settings.policy))
+        gpu_policy = POLICIES.make(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue.now
         hypervisor = Hypervisor(
             self.board,

@@ -7,9 +7,10 @@ import re
 import socket
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from eddy import logs, signals
 from eddy.cli.support import configuration
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
 _TLS_HELP = " give --tls-cert and --tls-key, or let a TLS proxy on this machine listen instead"
 Board = Annotated[str, option("board")]
 Profile = Annotated[str, option("profile")]
+
+
+class Serve(TyperCommand):
+    """Its help names the policies there are, which may be of other distributions."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write it."""
+        from eddy.policy.dispatch import POLICIES
+        from eddy.policy.price import POLICIES as PRICE_POLICIES
+        from eddy.policy.registry import Policies
+
+        known: dict[str | None, Policies[Any]] = {"policy": POLICIES, "gpu_policy": POLICIES, "price": PRICE_POLICIES}
+        for parameter in self.params:
+            if parameter.name in known:
+                parameter.help += f" One of {', '.join(known[parameter.name])}."  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 def serve(
