@@ -13,7 +13,7 @@ from fastapi_offline import FastAPIOffline
 
 from eddy.api import frequent, openapi, problems
 from eddy.api.clock_watch import JumpWatch, watch_clock
-from eddy.api.context import ApiSettings, Context
+from eddy.api.context import ApiSettings, Context, caller
 from eddy.api.ending import Ending
 from eddy.api.gauges import Figures
 from eddy.api.keys import KeyHasher
@@ -130,7 +130,7 @@ def create_app(
     for router in others:
         app.include_router(router)
     dashboard.install(app)
-    app.add_middleware(Queries, routers=every)
+    app.add_middleware(Queries, routers=every, caller=caller)
     app.add_middleware(Methods)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=app.state.metrics)

@@ -6,7 +6,7 @@ A parameter nobody knows is a mistake that would pass in silence: `?dryrun=true`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_origin
 from urllib.parse import parse_qsl
 
@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eddy.api import problems
-from eddy.api.context import caller
 
 MOST_PARAMETERS = 256
 """Parameters in a query; each that is wrong costs far more time than it has bytes."""
@@ -46,11 +45,12 @@ class Queries:
     Args:
         app: The application behind it.
         routers: All its routes.
+        caller: What its routes depend on that ask who is there.
     """
 
-    def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
+    def __init__(self, app: ASGIApp, routers: Iterable[APIRouter], caller: Callable[..., Any]) -> None:
         self._app = app
-        self._known = [known for router in routers for known in _routes(router)]
+        self._known = [known for router in routers for known in _routes(router, caller)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on where its query is right."""
@@ -79,15 +79,14 @@ class Queries:
         return next(found, None)
 
 
-def _routes(router: APIRouter) -> Iterator[RouteQuery]:
+def _routes(router: APIRouter, caller: Callable[..., Any]) -> Iterator[RouteQuery]:
     for route in router.routes:
         inside = getattr(route, "original_router", None)
         if inside is not None:
-            yield from _routes(inside)
+            yield from _routes(inside, caller)
         elif isinstance(route, APIRoute):
-            yield RouteQuery(
-                route.path_regex, frozenset(route.methods or ()), dict(_taken(route.dependant)), _asks(route.dependant)
-            )
+            methods, names = frozenset(route.methods or ()), dict(_taken(route.dependant))
+            yield RouteQuery(route.path_regex, methods, names, _asks(route.dependant, caller))
 
 
 def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:
@@ -102,8 +101,8 @@ def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:
         yield from _taken(each)
 
 
-def _asks(of: Dependant) -> bool:
-    return of.call is caller or any(map(_asks, of.dependencies))
+def _asks(of: Dependant, caller: Callable[..., Any]) -> bool:
+    return of.call is caller or any(_asks(each, caller) for each in of.dependencies)
 
 
 def _is_stranger(scope: Scope) -> bool:
