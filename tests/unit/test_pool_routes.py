@@ -150,7 +150,7 @@ def test_a_parameter_that_a_head_does_not_have_is_refused_on_every_route() -> No
 
 
 def test_who_looks_back_at_events_or_lists_many_jobs_is_bounded_as_at_a_board() -> None:
-    looks = HeadParts.__dataclass_fields__["looks"].default_factory()  # type: ignore[misc]
+    looks = HeadParts.__dataclass_fields__["looks"].default_factory()  # type: ignore[operator]
     ada, operator = PoolTenant("ada"), PoolTenant("operator", admin=True)
     for take, most, few, said in (
         (looks.take_back, 4, 0, "look back 4 times at events a second"),
