@@ -1,5 +1,5 @@
 """How many requests a second a tenant may make: a bucket of tokens each, filled at its rate, a second's worth deep; and
-how often it may ask for what takes a server, or a pool's head, as long as many submissions do: others wait meanwhile."""
+how often it may ask for what takes a server or a head as long as many submissions do: others wait meanwhile."""
 
 from __future__ import annotations
 
