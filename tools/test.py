@@ -24,12 +24,13 @@ STATIC: list[Step] = [
     ("layering", [str(BIN / "lint-imports")]),
     ("import cycles", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_import_cycles.py"]),
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
+    ("hardware", [sys.executable, "-m", "pytest", "-q", "-m", "not rtl", "tests/unit/test_lint_rtl.py"]),
     ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_words.py"]),
 ]
 LONGEST = ("types", "collection")
 SILENT = ("collection",)
 """What these say, a line for each of hundreds of files, is of interest when they fail."""
-IN_TESTS = ("import cycles", "words")
+IN_TESTS = ("import cycles", "hardware", "words")
 """What is among the tests: whoever runs them all need not run these before."""
 TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"])]
 CHOICES = {

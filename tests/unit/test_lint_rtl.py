@@ -1,16 +1,18 @@
-"""Every block of the hardware is free of Verilator's warnings, on its own and in every size that is built."""
+"""Every block of the hardware is free of warnings of Verilator and slang, on its own and in every size."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import read_filelist, sources_of, tool_arguments
+from eddy_sim.filelist import include_folders, read_filelist, sources_of, tool_arguments
 from eddy_sim.toolchain import verilator_root
+from pyslang.driver import Driver
 
 HW = Path(__file__).resolve().parents[2] / "hw"
 LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
@@ -25,7 +27,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
 }
 """Parameters a top is checked with, where its own are not all there is."""
 WAIVERS = HW / "waivers.vlt"
-"""What Verilator is told to pass over, with reasons."""
+SLANG_WAIVERS = HW / "waivers.slang"
+"""What each of them is told to pass over, with reasons: nothing in sources is."""
 MODELS = HW / "top" / "models" / "models.f"
 """Ports of the vendor's primitives, which the boards' fabric instantiates."""
 ON_PRIMITIVES = {"zynqmp", "kv260", "zcu104"}
@@ -65,13 +68,53 @@ def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
     return "" if result.returncode == 0 else result.stdout + result.stderr
 
 
+def sources_for(path: Path) -> list[Path]:
+    """The files of a block, with ports of the primitives where it stands on them."""
+    return [*read_filelist(path), *(read_filelist(MODELS) if path.stem in ON_PRIMITIVES else [])]
+
+
 @pytest.mark.rtl
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_no_warnings(case: tuple[Path, str, Mapping[str, int]]) -> None:
     path, top, size = case
-    models = read_filelist(MODELS) if path.stem in ON_PRIMITIVES else []
-    said = lint([*read_filelist(path), *models], top, size)
+    said = lint(sources_for(path), top, size)
     assert not said, said
+
+
+def slang(files: list[Path], top: str, size: Mapping[str, int], waivers: Path | None = SLANG_WAIVERS) -> bool:
+    """Whether slang takes a top with all its warnings on; what it says goes to standard error."""
+    command = ["slang", "-Weverything", *(["-F", str(waivers)] if waivers else []), "--top", top, "--error-limit=0"]
+    command += [f"-G{name}={value}" for name, value in size.items()]
+    command += [*(f"-I{folder}" for folder in include_folders(files)), *map(str, sources_of(files))]
+    driver = Driver()
+    driver.addStandardArgs()
+    read = driver.parseCommandLine(shlex.join(command)) and driver.processOptions() and driver.parseAllSources()
+    return bool(read and driver.runFullCompilation(quiet=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_slang_has_no_warnings(case: tuple[Path, str, Mapping[str, int]], capfd: pytest.CaptureFixture[str]) -> None:
+    path, top, size = case
+    taken = slang(sources_for(path), top, size)
+    said = "".join(capfd.readouterr())
+    assert taken, said
+    assert not said, said
+
+
+def test_every_waiver_of_slang_is_needed(capfd: pytest.CaptureFixture[str]) -> None:
+    for path, top, size in CASES:
+        assert slang(sources_for(path), top, size, waivers=None)
+    kinds = set(re.findall(r"\[-W([\w-]+)\]$", "".join(capfd.readouterr()), re.MULTILINE))
+    waived = set(re.findall(r"^-Wno-([\w-]+)$", SLANG_WAIVERS.read_text(encoding="utf-8"), re.MULTILINE))
+    assert waived
+    assert waived <= kinds, "these need no waiver"
+
+
+def test_waivers_are_in_their_files_alone() -> None:
+    found = [
+        path for path in (*HW.rglob("*.sv*"), *HW.parent.glob("sim/rtl/**/*.sv")) if "lint_o" in path.read_text("utf-8")
+    ]
+    assert not found, f"{WAIVERS.name} takes waivers, with reasons"
 
 
 def test_every_block_has_a_top() -> None:
@@ -114,3 +157,10 @@ def test_a_warning_is_found(tmp_path: Path) -> None:
         "module sloppy (input logic [3:0] a_i, output logic [1:0] b_o);\n  assign b_o = a_i;\nendmodule\n"
     )
     assert "WIDTHTRUNC" in lint([source], "sloppy", {})
+
+
+def test_a_net_that_nobody_declared_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "sloppy.sv"
+    source.write_text("module inner (input logic a_i);\nendmodule\nmodule sloppy;\n  inner u (.a_i(a));\nendmodule\n")
+    slang([source], "sloppy", {})
+    assert "implicit net" in "".join(capfd.readouterr())

@@ -189,3 +189,43 @@ def test_the_state_of_a_job_is_set_only_along_the_table_and_where_it_is_recovere
     assert found.pop("job_records.py") == {"job in restored"}
     # The parts of the machine have the machine's state, which is set once.
     assert {name for names in found.values() for name in names} == {"self in __init__"}
+
+
+LICENCE = "Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0"
+COMMENTED = {
+    *(".sv", ".svh", ".v", ".vh", ".rdl", ".xdc", ".dtso", ".tcl"),
+    *(".c", ".h", ".hpp", ".cpp", ".cl", ".S", ".ld", ".map"),
+    *(".sh", ".js", ".css", ".html", ".sql"),
+}
+"""Languages whose sources name their licence; lists, manifests and pages are no sources."""
+THEIR_AUTHORS = "runtime/eddy/cli/skeleton/"
+"""What `eddy module new` copies belongs to whoever goes on from there."""
+
+
+def unlicensed(paths: Iterable[Path]) -> list[str]:
+    """The sources that do not name the licence among their first lines."""
+    found = []
+    for path in paths:
+        if path.suffix in COMMENTED or path.name == "Makefile" or not path.suffix:
+            first = path.read_text(encoding="utf-8").splitlines()[:3] or [""]
+            if (path.suffix or path.name == "Makefile" or first[0].startswith("#!")) and not any(
+                LICENCE in line for line in first
+            ):
+                found.append(str(path))
+    return found
+
+
+def test_every_source_names_its_licence() -> None:
+    folders = ("runtime", "drivers", "hw", "sim", "tests", "tools")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    ours = [path for path in (*paths, ROOT / "Makefile") if THEIR_AUTHORS not in str(path)]
+    assert sum(path.suffix == ".sv" for path in ours) > 200
+    assert unlicensed(ours) == []
+
+
+def test_a_source_without_a_licence_is_found(tmp_path: Path) -> None:
+    (tmp_path / "good.sv").write_text(f"// {LICENCE}\nmodule good;\nendmodule\n")
+    (tmp_path / "bad.sv").write_text("module bad;\nendmodule\n")
+    (tmp_path / "bad").write_text("#!/bin/sh\n")
+    (tmp_path / "notes").write_text("no source\n")
+    assert unlicensed(sorted(tmp_path.iterdir())) == [str(tmp_path / "bad"), str(tmp_path / "bad.sv")]

@@ -1,4 +1,5 @@
 -f ../eddy_pkg/eddy_pkg.f
+rtl/skid_channels.svh
 rtl/skid.sv
 rtl/stage.sv
 rtl/axi_skid.sv

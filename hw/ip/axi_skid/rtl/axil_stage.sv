@@ -1,4 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+`include "skid_channels.svh"
+
 /// The five channels of the control path, each through a `stage`: cuts every path in both directions.
 ///
 /// A register access is one word a channel, so that half the rate of a `skid` costs nothing.
@@ -16,69 +18,10 @@ module axil_stage
   input  lite_rsp_t rsp_i
 );
 
-  stage #(
-    .Width($bits(lite_ax_t))
-  ) u_aw (
-    .clk_i,
-    .rst_ni,
-    .valid_i(req_i.aw_valid),
-    .ready_o(rsp_o.aw_ready),
-    .data_i(req_i.aw),
-    .valid_o(req_o.aw_valid),
-    .ready_i(rsp_i.aw_ready),
-    .data_o(req_o.aw)
-  );
-
-  stage #(
-    .Width($bits(lite_w_t))
-  ) u_w (
-    .clk_i,
-    .rst_ni,
-    .valid_i(req_i.w_valid),
-    .ready_o(rsp_o.w_ready),
-    .data_i(req_i.w),
-    .valid_o(req_o.w_valid),
-    .ready_i(rsp_i.w_ready),
-    .data_o(req_o.w)
-  );
-
-  stage #(
-    .Width(2)
-  ) u_b (
-    .clk_i,
-    .rst_ni,
-    .valid_i(rsp_i.b_valid),
-    .ready_o(req_o.b_ready),
-    .data_i(rsp_i.b_resp),
-    .valid_o(rsp_o.b_valid),
-    .ready_i(req_i.b_ready),
-    .data_o(rsp_o.b_resp)
-  );
-
-  stage #(
-    .Width($bits(lite_ax_t))
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .valid_i(req_i.ar_valid),
-    .ready_o(rsp_o.ar_ready),
-    .data_i(req_i.ar),
-    .valid_o(req_o.ar_valid),
-    .ready_i(rsp_i.ar_ready),
-    .data_o(req_o.ar)
-  );
-
-  stage #(
-    .Width($bits(lite_r_t))
-  ) u_r (
-    .clk_i,
-    .rst_ni,
-    .valid_i(rsp_i.r_valid),
-    .ready_o(req_o.r_ready),
-    .data_i(rsp_i.r),
-    .valid_o(rsp_o.r_valid),
-    .ready_i(req_i.r_ready),
-    .data_o(rsp_o.r)
-  );
+  `SKID_REQUESTS(stage, aw, lite_ax_t)
+  `SKID_REQUESTS(stage, w, lite_w_t)
+  `SKID_ANSWERS(stage, b, b_resp, logic [1:0])
+  `SKID_REQUESTS(stage, ar, lite_ax_t)
+  `SKID_ANSWERS(stage, r, r, lite_r_t)
 
 endmodule

@@ -7,7 +7,6 @@
 /// software. Out of reset every window is closed; that takes `NumWindows` cycles, in which `ready_o` is low and nothing is
 /// looked up.
 module firewall_windows
-  import eddy_pkg::*;
   import firewall_pkg::*;
 #(
   /// A power of two.

@@ -166,12 +166,12 @@ module gpu_dcache
   logic [1:0] touched_q;
   line_t ahead_line_q;
 
-  function automatic logic [SetWidth-1:0] set_of(line_t line);
-    return (Sets > 1) ? line[SetWidth-1:0] : '0;
+  function automatic logic [SetWidth-1:0] set_of(line_t number);
+    return (Sets > 1) ? number[SetWidth-1:0] : '0;
   endfunction
 
-  function automatic logic is_local(line_t line);
-    return ({line, {LineOffset{1'b0}}} & ~32'(LocalBytes - 1)) == LocalBase;
+  function automatic logic is_local(line_t number);
+    return ({number, {LineOffset{1'b0}}} & ~32'(LocalBytes - 1)) == LocalBase;
   endfunction
 
   line_t line;

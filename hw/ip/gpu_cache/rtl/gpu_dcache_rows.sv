@@ -120,7 +120,7 @@ module gpu_dcache_rows
   end
 
   for (genvar r = 0; r < int'(LineRows); r++) begin : gen_local
-    for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_bank
+    for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_local_bank
       logic [63:0] ram [LocalLines];
       logic [63:0] data_q;
       logic [LocalWidth-1:0] write_line;

@@ -53,8 +53,8 @@ module gpu_icache
   logic [BeatWidth-1:0] beat_q;
 
   // The low bits of a line's address are its index.
-  function automatic logic [IndexWidth-1:0] index_of(logic [LineAddrWidth-1:0] line);
-    return (Lines > 1) ? line[IndexWidth-1:0] : '0;
+  function automatic logic [IndexWidth-1:0] index_of(logic [LineAddrWidth-1:0] number);
+    return (Lines > 1) ? number[IndexWidth-1:0] : '0;
   endfunction
 
   logic [LineAddrWidth-1:0] line;

@@ -3,9 +3,7 @@
 ///
 /// A barrier within the core opens when as many warps have arrived at it as it counts; one across cores when all active
 /// warps of the core have (`bar_o`) and the cluster says so (`release_i`).
-module gpu_barriers
-  import gpu_pkg::*;
-#(
+module gpu_barriers #(
   parameter int unsigned Warps = 4,
   localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (

@@ -115,7 +115,7 @@ module gpu_core
 
   state_e state;
   logic [15:0] clear_row;
-  logic hold, halt, begin_kernel, quiet, fatal, clear, units_n;
+  logic hold, halt, begin_kernel, quiet, clear, units_n;
   logic [Warps-1:0] active;
 
   assign clear = state == Clear;
@@ -124,9 +124,7 @@ module gpu_core
   // ---- Issue
 
   logic issue, long_waits, replays;
-  warp_t issue_warp;
-  lanes_t issue_mask;
-  depth_t issue_depth;
+  issued_t issued;
   waits_t waits;
   needs_t issue_needs, look_needs;
   reads_t issue_reads;
@@ -139,16 +137,13 @@ module gpu_core
   logic [31:0] place_pc;
   logic execute_valid;
   execute_t execute;
-  logic ends, end_jumps, flow_valid;
-  logic [31:0] end_pc;
-  depth_t end_depth;
-  warp_t flow_warp;
-  logic [31:0] flow_pc;
+  advance_t advance;
+  flow_t flow;
   outcome_t outcome;
-  logic [31:0] next_pc;
   logic [31:0] next_lane_pc [Threads];
   depth_t next_lane_depth [Threads];
-  logic memory_ready, memory_wake, muldiv_ready, fpu_ready, csr;
+  units_ready_t ready;
+  logic memory_wake, csr;
   logic alone, flow_alone, still;
   logic [15:0] stuck_warps;
   lane_state_t lane_state;
@@ -157,49 +152,52 @@ module gpu_core
   logic done_fence, done_fence_i;
   logic [2:0] unit_ends;
   tag_t memory_tag, muldiv_tag, fpu_tag;
+  global_bar_t global_bar;
 
   gpu_warps #(.Warps(Warps), .Threads(Threads), .StarveBound(StarveBound)) u_warps (
     .clk_i, .rst_ni(units_n),
     .start_i(begin_kernel), .start_pc_i, .hold_i(halt || long_waits || csr),
     .valid_i(valid), .wait_i(waiting),
-    .issue_o(issue), .issue_warp_o(issue_warp), .issue_mask_o(issue_mask), .issue_depth_o(issue_depth),
+    .issue_o(issue), .issued_o(issued),
     .flight_o(flight), .forget_o(forget),
     .busy_i(busy), .busy_memory_i(busy_memory), .wait_fetch_i(wait_fetch),
     .placed_o(placed), .place_o(place), .place_pc_o(place_pc), .pop_o(pop), .flush_o(flush), .flush_warp_o(flush_warp),
-    .end_warp_i(execute.from.warp), .end_i(ends), .end_jump_i(end_jumps), .end_depth_i(end_depth), .alone_o(alone),
-    .exec_i(flow_valid), .exec_warp_i(flow_warp), .outcome_i(outcome),
-    .next_pc_i(next_pc), .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
-    .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready), .replay_o(replays),
+    .end_warp_i(execute.from.warp), .advance_i(advance), .alone_o(alone),
+    .exec_i(flow.valid), .exec_warp_i(flow.warp), .outcome_i(outcome),
+    .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
+    .memory_ready_i(memory_wake), .unit_ready_i(ready.muldiv && ready.fpu), .replay_o(replays),
     .fence_i(done_fence), .fence_warp_i(done_warp),
     .exec_alone_o(flow_alone), .state_o(lane_state), .lane_pc_o(lane_pc),
     .active_o(active), .quiet_o(quiet),
-    .global_bar_o(bar_o), .global_id_o(bar_id_o), .global_count_o(bar_count_o), .global_warps_o(bar_warps_o),
+    .global_bar_o(global_bar),
     .global_release_i(bar_release_i),
     .waits_o(waits), .still_o(still), .stuck_warps_o(stuck_warps)
   );
 
+  assign {bar_o, bar_id_o, bar_count_o, bar_warps_o} = global_bar;
+
   // ---- Fetch and decode
 
-  logic front_busy, fetch_error;
-  logic [31:0] fetch_error_addr;
+  logic front_busy;
+  fault_t fetch_error;
 
   gpu_front #(.IcacheBytes(IcacheBytes), .Warps(Warps), .Fpu(Fpu)) u_front (
     .clk_i, .rst_ni, .buffers_rst_ni(units_n), .forget_i(clear || done_fence_i), .halt_i(halt),
     .placed_i(placed), .place_i(place), .place_pc_i(place_pc),
-    .pop_i(pop), .jump_i(end_jumps), .jump_warp_i(WarpWidth'(execute.from.warp)), .jump_pc_i(end_pc),
+    .pop_i(pop), .advance_i(advance), .advance_warp_i(WarpWidth'(execute.from.warp)),
     .flush_i(flush), .flush_warp_i(flush_warp),
     .valid_o(valid), .behind_o(behind), .look_warp_i(look_warp), .look_behind_i(flight[look_warp]),
     .look_needs_o(look_needs), .wait_o(wait_fetch),
-    .issue_i(issue), .issue_warp_i(issue_warp), .issue_mask_i(issue_mask), .issue_depth_i(issue_depth),
+    .issue_i(issue), .issued_i(issued),
     .issue_reads_o(issue_reads), .issue_needs_o(issue_needs),
     .execute_valid_o(execute_valid), .execute_o(execute),
-    .busy_o(front_busy), .error_o(fetch_error), .error_addr_o(fetch_error_addr),
+    .busy_o(front_busy), .error_o(fetch_error),
     .rd_valid_o(ird_valid_o), .rd_ready_i(ird_ready_i), .rd_line_o(ird_line_o),
     .rd_beat_i(ird_beat_i), .rd_data_i, .rd_last_i, .rd_error_i
   );
 
-  logic push, to_memory;
-  tag_t tag;
+  logic push;
+  dispatch_t dispatch;
   entry_t entry;
 
   gpu_scoreboard #(.Warps(Warps)) u_scoreboard (
@@ -210,7 +208,7 @@ module gpu_core
     .push_i(push), .push_entry_o(entry), .ends_i(unit_ends),
     .memory_tag_i(memory_tag), .fpu_tag_i(fpu_tag), .muldiv_tag_i(muldiv_tag),
     .busy_o(busy), .memory_o(busy_memory),
-    .issue_i(issue), .issue_warp_i(issue_warp), .issue_needs_i(issue_needs)
+    .issue_i(issue), .issue_warp_i(issued.warp), .issue_needs_i(issue_needs)
   );
 
   // ---- Registers
@@ -224,60 +222,53 @@ module gpu_core
   logic [31:0] rf_data [Threads];
 
   gpu_regfile #(.Threads(Threads), .Rows(Rows), .RegWidth(RegWidth)) u_regfile (
-    .clk_i, .read_i(issue), .warp_i(issue_warp), .reads_i(issue_reads), .a_o(rs1), .b_o(rs2), .c_o(rs3),
+    .clk_i, .read_i(issue), .warp_i(issued.warp), .reads_i(issue_reads), .a_o(rs1), .b_o(rs2), .c_o(rs3),
     .write_i(rf_write), .row_i(rf_row), .mask_i(rf_mask), .data_i(rf_data)
   );
 
   // ---- Execute
 
-  logic retire, sets, write;
-  warp_t write_warp;
-  lanes_t write_mask;
-  reg_t write_rd;
+  logic retire, sets;
+  launch_t launch;
+  facts_t facts;
+  fflags_t fflags;
+  counter_read_t csr_counter_read;
+  logic [63:0] csr_counter;
+  register_write_t write;
   logic [31:0] result [Threads];
   logic [31:0] address [Threads];
-  logic to_muldiv, to_fpu;
-  logic [2:0] rounding;
-  lanes_t trap;
-  mask_t flow_mask;
-  logic [31:0] flow_instr;
-  logic [4:0] trap_cause;
-  logic [31:0] trap_value [Threads];
-  logic [31:0] fatal_value;
-  logic stack_base, stack_bytes, overflow;
+  stack_set_t stack_set;
   logic [31:0] stack_operand [Threads];
-  logic [31:0] stack_size;
-  logic csr_counts;
-  logic [5:0] csr_counter_index;
-  logic [63:0] csr_counter;
+  lanes_t trap;
+  logic [31:0] trap_value [Threads];
+  fault_t fatal, overflow;
   logic fpu_take;
   logic [4:0] fpu_flags;
 
+  assign launch = '{clear: clear, start: begin_kernel, row: warp_t'(clear_row), arg: start_arg_i};
+  assign facts = '{core_id: core_id_i, num_cores: num_cores_i, cap: cap_i};
+  assign fflags = '{valid: fpu_take, warp: done_warp, flags: fpu_flags};
+
   gpu_execute #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_execute (
-    .clk_i, .rst_ni(units_n),
-    .clear_i(clear), .clear_row_i(WarpWidth'(clear_row)), .begin_i(begin_kernel), .start_arg_i, .halt_i(halt || overflow),
-    .valid_i(execute_valid), .execute_i(execute), .rs1_i(rs1), .rs2_i(rs2),
-    .memory_ready_i(memory_ready), .muldiv_ready_i(muldiv_ready), .fpu_ready_i(fpu_ready),
+    .clk_i, .rst_ni(units_n), .launch_i(launch), .halt_i(halt || overflow.valid),
+    .valid_i(execute_valid), .execute_i(execute), .rs1_i(rs1), .rs2_i(rs2), .ready_i(ready),
     .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
-    .core_id_i, .num_cores_i, .cap_i, .counter_o(csr_counts), .counter_index_o(csr_counter_index),
-    .counter_i(csr_counter),
-    .fflags_i(fpu_take), .fflags_warp_i(done_warp), .fflags_value_i(fpu_flags),
-    .retire_o(retire), .sets_o(sets), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
-    .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
-    .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
-    .write_o(write), .write_warp_o(write_warp), .write_mask_o(write_mask), .write_rd_o(write_rd), .result_o(result),
-    .push_o(push), .entry_i(entry), .to_memory_o(to_memory), .to_muldiv_o(to_muldiv), .to_fpu_o(to_fpu), .tag_o(tag), .address_o(address),
-    .rounding_o(rounding), .flow_instr_o(flow_instr), .flow_mask_o(flow_mask),
-    .stack_base_o(stack_base), .stack_bytes_o(stack_bytes), .stack_operand_o(stack_operand), .stack_size_o(stack_size),
-    .trap_o(trap), .trap_cause_o(trap_cause), .trap_value_o(trap_value), .fatal_o(fatal), .fatal_value_o(fatal_value)
+    .facts_i(facts), .counter_read_o(csr_counter_read), .counter_i(csr_counter), .fflags_i(fflags),
+    .retire_o(retire), .sets_o(sets), .csr_o(csr), .advance_o(advance), .write_o(write), .result_o(result),
+    .flow_o(flow), .outcome_o(outcome), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
+    .push_o(push), .entry_i(entry), .dispatch_o(dispatch), .address_o(address),
+    .stack_set_o(stack_set), .stack_operand_o(stack_operand), .trap_o(trap), .trap_value_o(trap_value), .fatal_o(fatal)
   );
 
   // ---- Units that take their time
 
-  logic memory_rsp, memory_last, memory_take, memory_idle, memory_error, memory_error_store, memory_hit, memory_miss;
+  logic memory_rsp, memory_last, memory_take, memory_idle, memory_error_store, memory_hit, memory_miss;
+  fault_t memory_error;
   mask_t memory_mask;
   logic [31:0] memory_data [Threads];
-  logic [31:0] memory_error_addr;
+
+  assign memory_error.cause = memory_error_store ? CauseStoreFault : CauseLoadFault;
+  assign memory_error.pc = '0;
 
   gpu_dcache #(
     .Threads(Threads), .TagWidth(UnitTagWidth), .Bytes(DcacheBytes), .LocalBytes(LocalBytes), .LocalBase(LocalBase),
@@ -285,15 +276,15 @@ module gpu_core
   ) u_dcache (
     .clk_i, .rst_ni,
     .clear_i(clear), .clear_line_i(LocalWidth'(clear_row)),
-    .req_valid_i(to_memory), .req_ready_o(memory_ready), .req_store_i(execute.op.unit == UnitStore),
+    .req_valid_i(dispatch.memory), .req_ready_o(ready.memory), .req_store_i(execute.op.unit == UnitStore),
     .req_fence_i(execute.op.unit == UnitFence), .req_size_i(execute.op.sub), .req_mask_i(mask_t'(execute.from.mask)),
-    .req_tag_i(tag), .req_addr_i(address), .req_data_i(rs2), .wake_o(memory_wake),
+    .req_tag_i(dispatch.tag), .req_addr_i(address), .req_data_i(rs2), .wake_o(memory_wake),
     .req_amo_i(execute.op.unit == UnitAmo), .req_amo_op_i(execute.instr[31:27]), .req_acquire_i(execute.instr[26]),
     .req_release_i(execute.instr[25]), .req_compare_i(rs3), .lock_o, .lock_quarter_o, .lock_line_o, .lock_grant_i,
     .rsp_valid_o(memory_rsp), .rsp_ready_i(memory_take), .rsp_last_o(memory_last), .rsp_mask_o(memory_mask),
     .rsp_tag_o(memory_tag), .rsp_data_o(memory_data),
     .drain_i(state == Drain), .idle_o(memory_idle),
-    .error_o(memory_error), .error_store_o(memory_error_store), .error_addr_o(memory_error_addr),
+    .error_o(memory_error.valid), .error_store_o(memory_error_store), .error_addr_o(memory_error.value),
     .hit_event_o(memory_hit), .miss_event_o(memory_miss),
     .rd_valid_o(drd_valid_o), .rd_ready_i(drd_ready_i), .rd_line_o(drd_line_o),
     .rd_beat_i(drd_beat_i), .rd_data_i, .rd_last_i, .rd_error_i,
@@ -307,8 +298,8 @@ module gpu_core
 
   gpu_units #(.Threads(Threads), .Fpu(Fpu)) u_units (
     .clk_i, .rst_ni(units_n),
-    .muldiv_i(to_muldiv), .muldiv_ready_o(muldiv_ready), .fpu_i(to_fpu), .fpu_ready_o(fpu_ready),
-    .sub_i(execute.op.sub), .fp_op_i(execute.op.fp_op), .rounding_i(rounding), .tag_i(tag),
+    .muldiv_i(dispatch.muldiv), .muldiv_ready_o(ready.muldiv), .fpu_i(dispatch.fpu), .fpu_ready_o(ready.fpu),
+    .sub_i(execute.op.sub), .fp_op_i(execute.op.fp_op), .rounding_i(dispatch.rounding), .tag_i(dispatch.tag),
     .mask_i(execute.from.mask), .rs1_i(rs1), .rs2_i(rs2), .rs3_i(rs3),
     .muldiv_valid_o(muldiv_rsp), .muldiv_take_i(muldiv_take), .muldiv_tag_o(muldiv_tag),
     .muldiv_mask_o(muldiv_mask), .muldiv_data_o(muldiv_data),
@@ -322,8 +313,7 @@ module gpu_core
 
   gpu_writeback #(.Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(clear_row),
-    .execute_i(write), .execute_warp_i(write_warp), .execute_mask_i(write_mask), .execute_rd_i(write_rd),
-    .execute_data_i(result),
+    .execute_i(write), .execute_data_i(result),
     .memory_i(memory_rsp), .memory_last_i(memory_last), .memory_tag_i(memory_tag), .memory_mask_i(memory_mask),
     .memory_data_i(memory_data), .memory_take_o(memory_take),
     .fpu_i(fpu_rsp), .fpu_tag_i(fpu_tag), .fpu_mask_i(fpu_mask), .fpu_data_i(fpu_data), .fpu_take_o(fpu_take),
@@ -335,7 +325,7 @@ module gpu_core
 
   // ---- Stacks
 
-  logic [31:0] overflow_pc, overflow_value, stack_pc_q;
+  logic [31:0] stack_pc_q;
 
   always_ff @(posedge clk_i) begin
     if (clear) stack_pc_q <= '0;
@@ -344,25 +334,24 @@ module gpu_core
 
   gpu_stack_guard #(.Warps(Warps), .Threads(Threads)) u_stack_guard (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(WarpWidth'(clear_row)),
-    .base_write_i(stack_base), .bytes_write_i(stack_bytes), .set_warp_i(WarpWidth'(flow_warp)),
-    .set_mask_i(flow_mask), .base_i(stack_operand), .bytes_i(stack_size),
+    .set_i(stack_set), .set_warp_i(WarpWidth'(flow.warp)), .set_mask_i(mask_t'(flow.mask)), .base_i(stack_operand),
     .write_i(rf_write && !clear), .rd_i(reg_t'(rf_row[RegWidth-1:0])), .warp_i(WarpWidth'(rf_row >> RegWidth)),
     .mask_i(rf_mask), .data_i(rf_data), .pc_i(stack_pc_q),
-    .overflow_o(overflow), .pc_o(overflow_pc), .value_o(overflow_value)
+    .overflow_o(overflow)
   );
 
 `ifdef EDDY_GPU_TRACE
   gpu_trace #(.Threads(Threads), .RowWidth(RowWidth), .RegWidth(RegWidth)) u_trace (
     .clk_i, .core_i(core_id_i), .warp_i(32'(execute.from.warp)), .pc_i(execute.pc), .instr_i(execute.instr),
     .rd_i(execute.op.rd_we ? 8'(execute.op.rd) : '1),
-    .retire_i(retire ? mask_t'(execute.from.mask) : '0), .trap_i(mask_t'(trap)), .trap_warp_i(32'(flow_warp)),
-    .trap_pc_i(flow_pc), .trap_instr_i(flow_instr), .trap_cause_i(trap_cause), .trap_value_i(trap_value),
+    .retire_i(retire ? mask_t'(execute.from.mask) : '0), .trap_i(mask_t'(trap)), .trap_warp_i(32'(flow.warp)),
+    .trap_pc_i(flow.pc), .trap_instr_i(flow.instr), .trap_cause_i(fatal.cause), .trap_value_i(trap_value),
     .write_i(rf_write && !clear ? rf_mask : '0), .row_i(rf_row), .data_i(rf_data)
   );
 `else
   logic unused_trace;
   always_comb begin
-    unused_trace = ^{trap, flow_instr};
+    unused_trace = ^{trap, flow.instr};
     for (int t = 0; t < int'(Threads); t++) unused_trace ^= ^trap_value[t];
   end
 `endif
@@ -370,19 +359,18 @@ module gpu_core
   // ---- Life of a kernel, and its counters
 
   logic empty;
+  fault_t fault;
 
-  assign empty = !execute_valid && !flow_valid && written && !front_busy && !memory_rsp && !muldiv_rsp && !fpu_rsp;
+  assign {fault_o, fault_cause_o, fault_pc_o, fault_value_o} = fault;
+  assign empty = !execute_valid && !flow.valid && written && !front_busy && !memory_rsp && !muldiv_rsp && !fpu_rsp;
 
   gpu_life #(.ClearCycles(ClearCycles)) u_life (
     .clk_i, .rst_ni, .start_i, .stop_i,
     .work_left_i(active != '0 || !quiet), .empty_i(empty), .drained_i(memory_idle),
-    .bar_i(flow_valid && outcome.bar_write), .bar_pc_i(flow_pc), .still_i(still), .stuck_i(bar_o ? bar_stuck_i : active != '0), .stuck_warps_i(stuck_warps),
-    .overflow_i(overflow), .overflow_pc_i(overflow_pc), .overflow_value_i(overflow_value),
-    .trap_i(fatal), .trap_cause_i(trap_cause), .trap_pc_i(flow_pc), .trap_value_i(fatal_value),
-    .fetch_error_i(fetch_error), .fetch_addr_i(fetch_error_addr),
-    .data_error_i(memory_error), .data_store_i(memory_error_store), .data_addr_i(memory_error_addr),
+    .bar_i(flow.valid && outcome.bar_write), .bar_pc_i(flow.pc), .still_i(still), .stuck_i(bar_o ? bar_stuck_i : active != '0), .stuck_warps_i(stuck_warps),
+    .fetch_i(fetch_error), .data_i(memory_error), .overflow_i(overflow), .trap_i(fatal),
     .state_o(state), .clear_o(clear_row), .hold_o(hold), .begin_o(begin_kernel), .halt_o(halt), .running_o,
-    .fault_o, .fault_cause_o, .fault_pc_o, .fault_value_o
+    .fault_o(fault)
   );
 
   logic [CntReplays:CntLoads] events;
@@ -391,7 +379,7 @@ module gpu_core
 
   gpu_events #(.Threads(Threads)) u_events (
     .clk_i, .rst_ni, .snapshot_i, .clear_i(state == Idle && start_i && !keep_counters_i),
-    .run_i(state == Run), .drain_i(state == Drain), .issue_i(issue), .pipe_i(execute_valid || flow_valid), .waits_i(waits),
+    .run_i(state == Run), .drain_i(state == Drain), .issue_i(issue), .pipe_i(execute_valid || flow.valid), .waits_i(waits),
     .quiet_i(quiet), .retire_i(retire), .unit_i(execute.op.unit), .mask_i(mask_t'(execute.from.mask)), .replay_i(replays),
     .fetch_line_i(ird_valid_o && ird_ready_i), .data_line_i(drd_valid_o && drd_ready_i),
     .write_line_i(wr_valid_o && wr_ready_i), .data_hit_i(memory_hit), .data_miss_i(memory_miss),
@@ -403,7 +391,7 @@ module gpu_core
     .clk_i, .rst_ni, .clear_i(clear_counters), .running_i(counting), .event_i(events),
     .executed_i(executed), .lanes_i(executed_lanes), .snapshot_i(snapshot),
     .shadow_i(counter_read_i), .shadow_index_i(counter_index_i), .shadow_o(counter_o),
-    .live_i(csr_counts), .live_index_i(csr_counter_index), .live_o(csr_counter)
+    .live_i(csr_counter_read.valid), .live_index_i(csr_counter_read.index), .live_o(csr_counter)
   );
 
 endmodule

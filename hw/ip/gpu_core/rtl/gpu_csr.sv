@@ -15,32 +15,19 @@ module gpu_csr
   localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (
   input  logic                 clk_i,
-  /// Everything back to zero: hold while `clear_warp_i` counts through the warps.
-  input  logic                 clear_i,
-  input  logic [WarpWidth-1:0] clear_warp_i,
-  /// Warp 0 begins with this in mscratch.
-  input  logic                 start_i,
-  input  logic [31:0]          start_arg_i,
+  /// Everything back to zero, a row a cycle; then warp 0 begins with the argument in mscratch.
+  input  launch_t              launch_i,
 
-  /// There is an instruction, of `warp_i`. Without one nothing is read or written, and what is shown means nothing.
-  input  logic                 valid_i,
-  /// What was asked for in the cycle before takes place.
-  input  logic                 access_i,
-  input  logic [WarpWidth-1:0] warp_i,
-  input  logic                 writes_i,
-  /// 1 write, 2 set, 3 clear.
-  input  logic [1:0]           op_i,
-  /// Of the highest executing lane, for the registers of the warp; each lane's own, for those of the lanes.
-  input  logic [31:0]          operand_i,
+  /// What was asked for in the cycle before takes place. Its operand is for the registers of the warp, each lane's own for
+  /// those of the lanes.
+  input  csr_access_t          instr_i,
   input  logic [Threads-1:0][31:0] lane_operand_i,
   /// What all lanes read, and each beside it; zero where it is the other, or nothing is read.
   output logic [31:0]          common_o,
   output logic [31:0]          lane_o [Threads],
 
   // Facts
-  input  logic [7:0]           core_id_i,
-  input  logic [7:0]           num_cores_i,
-  input  logic [31:0]          cap_i,
+  input  facts_t               facts_i,
   input  logic [Warps-1:0]     active_i,
   input  logic [Threads-1:0]   mask_i,
   // An access will take place, if nothing prevents it, and to which number; of a counter its place among the counters, and in
@@ -50,7 +37,7 @@ module gpu_csr
   output logic [5:0]           ask_counter_o,
   input  logic [63:0]          counter_i,
 
-  // Traps, of lanes of `warp_i`
+  // Traps, of lanes of the instruction's warp
   input  logic [Threads-1:0]   trap_i,
   input  logic [31:0]          trap_pc_i,
   input  logic [4:0]           trap_cause_i,
@@ -71,10 +58,11 @@ module gpu_csr
   output logic [2:0]           frm_o,
   /// There is no such rounding mode.
   output logic                 frm_bad_o,
-  input  logic                 fflags_i,
-  input  logic [WarpWidth-1:0] fflags_warp_i,
-  input  logic [4:0]           fflags_value_i
+  input  fflags_t              fflags_i
 );
+
+  logic [WarpWidth-1:0] warp;
+  assign warp = WarpWidth'(instr_i.warp);
 
   // Of the warps.
   logic [Warps-1:0][31:0] mscratch_q, mtvec_q;
@@ -139,11 +127,11 @@ module gpu_csr
       mepc_o[t] = 'x;
       mdepth_o[t] = 'x;
     end
-    if (valid_i) begin
-      mtvec_o = mtvec_q[warp_i];
+    if (instr_i.valid) begin
+      mtvec_o = mtvec_q[warp];
       for (int t = 0; t < int'(Threads); t++) begin
-        mepc_o[t] = mepc_q[warp_i][t];
-        mdepth_o[t] = mdepth_q[warp_i][t];
+        mepc_o[t] = mepc_q[warp][t];
+        mdepth_o[t] = mdepth_q[warp][t];
       end
     end
   end
@@ -164,25 +152,25 @@ module gpu_csr
 
   always_comb begin
     common_o = '0;
-    if (access_i) begin
+    if (instr_i.access) begin
       unique case (which_q)
-        Flags:            common_o = {27'd0, flags_q[warp_i]};
-        Rounding:         common_o = {29'd0, frm_q[warp_i]};
-        FlagsAndRounding: common_o = {24'd0, frm_q[warp_i], flags_q[warp_i]};
+        Flags:            common_o = {27'd0, flags_q[warp]};
+        Rounding:         common_o = {29'd0, frm_q[warp]};
+        FlagsAndRounding: common_o = {24'd0, frm_q[warp], flags_q[warp]};
         Status:           common_o = Fpu ? 32'h8000_7800 : 32'h0000_1800;
         Isa:              common_o = 32'h4000_1100 | (Fpu ? 32'h20 : 32'h0);
-        Vector:           common_o = mtvec_q[warp_i];
-        Scratch:          common_o = mscratch_q[warp_i];
+        Vector:           common_o = mtvec_q[warp];
+        Scratch:          common_o = mscratch_q[warp];
         Class:            common_o = {24'd0, class_q};
-        Warp:             common_o = 32'(warp_i);
-        Core:             common_o = {24'd0, core_id_i};
+        Warp:             common_o = 32'(warp);
+        Core:             common_o = {24'd0, facts_i.core_id};
         Active:           common_o = 32'(active_i);
         Executing:        common_o = 32'(mask_i);
         Lanes:            common_o = Threads;
         WarpCount:        common_o = Warps;
-        Cores:            common_o = {24'd0, num_cores_i};
+        Cores:            common_o = {24'd0, facts_i.num_cores};
         Local:            common_o = LocalBase;
-        Cap:              common_o = cap_i;
+        Cap:              common_o = facts_i.cap;
         CountLow:         common_o = counter_i[31:0];
         CountHigh:        common_o = counter_i[63:32];
         default: ;
@@ -193,13 +181,13 @@ module gpu_csr
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin
       lane_o[t] = '0;
-      if (access_i) begin
+      if (instr_i.access) begin
         unique case (which_q)
           Lane:    lane_o[t] = 32'(t);
-          Hart:    lane_o[t] = 32'((32'(core_id_i) * Warps + 32'(warp_i)) * Threads + 32'(t));
-          Epc:     lane_o[t] = mepc_q[warp_i][t];
-          Cause:   lane_o[t] = {27'd0, mcause_q[warp_i][t]};
-          Value:   lane_o[t] = mtval_q[warp_i][t];
+          Hart:    lane_o[t] = 32'((32'(facts_i.core_id) * Warps + 32'(warp)) * Threads + 32'(t));
+          Epc:     lane_o[t] = mepc_q[warp][t];
+          Cause:   lane_o[t] = {27'd0, mcause_q[warp][t]};
+          Value:   lane_o[t] = mtval_q[warp][t];
           default: ;
         endcase
       end
@@ -209,8 +197,8 @@ module gpu_csr
   always_comb begin
     stack_base_o = 1'b0;
     stack_bytes_o = 1'b0;
-    if (valid_i) begin
-      if (access_i && writes_i) begin
+    if (instr_i.valid) begin
+      if (instr_i.access && instr_i.writes) begin
         stack_base_o = which_q == StackBase;
         stack_bytes_o = which_q == StackBytes;
       end
@@ -219,10 +207,10 @@ module gpu_csr
 
   // What an access makes of a word.
   function automatic logic [31:0] merged(logic [31:0] word);
-    unique case (op_i)
-      2'd1:    return operand_i;
-      2'd2:    return word | operand_i;
-      default: return word & ~operand_i;
+    unique case (instr_i.op)
+      2'd1:    return instr_i.operand;
+      2'd2:    return word | instr_i.operand;
+      default: return word & ~instr_i.operand;
     endcase
   endfunction
 
@@ -230,8 +218,8 @@ module gpu_csr
   function automatic logic [7:0] short_written();
     unique case (which_q)
       Class:    return 8'(merged(32'(class_q)));
-      Rounding: return 8'(merged(32'(frm_q[warp_i])));
-      default:  return 8'(merged(32'({frm_q[warp_i], flags_q[warp_i]})));
+      Rounding: return 8'(merged(32'(frm_q[warp])));
+      default:  return 8'(merged(32'({frm_q[warp], flags_q[warp]})));
     endcase
   endfunction
 
@@ -240,7 +228,7 @@ module gpu_csr
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (clear_i) begin
+    if (launch_i.clear) begin
       class_q <= 8'd1;
       flags_q <= '0;
       frm_q <= '0;
@@ -249,14 +237,14 @@ module gpu_csr
       automatic logic [Warps-1:0][4:0] flags;
       flags = flags_q;
       if (spawn_i) for (int w = 0; w < int'(Warps); w++) if (spawn_mask_i[w]) flags[w] = '0;
-      if (fflags_i) begin
-        for (int w = 0; w < int'(Warps); w++) if (fflags_warp_i == WarpWidth'(w)) flags[w] = flags_q[w] | fflags_value_i;
+      if (fflags_i.valid) begin
+        for (int w = 0; w < int'(Warps); w++) if (WarpWidth'(fflags_i.warp) == WarpWidth'(w)) flags[w] = flags_q[w] | fflags_i.flags;
       end
-      if (access_i && writes_i) begin
+      if (instr_i.access && instr_i.writes) begin
         automatic logic [7:0] short_word;
         short_word = short_written();
         for (int w = 0; w < int'(Warps); w++) begin
-          if (warp_i == WarpWidth'(w)) begin
+          if (warp == WarpWidth'(w)) begin
             if (which_q == Flags || which_q == FlagsAndRounding) flags[w] = short_word[4:0];
             if (which_q == Rounding || which_q == FlagsAndRounding) begin
               frm_q[w] <= (which_q == Rounding) ? short_word[2:0] : short_word[7:5];
@@ -280,29 +268,29 @@ module gpu_csr
   // A warp that begins has these of the warp that spawns it. All warps take them from one place, which tells them apart from the
   // first warp's argument and from what is written.
   always_ff @(posedge clk_i) begin
-    if (clear_i && !start_i) begin
+    if (launch_i.clear && !launch_i.start) begin
       mtvec_q <= '0;
       mscratch_q <= '0;
-    end else if (start_i || valid_i) begin
+    end else if (launch_i.start || instr_i.valid) begin
       automatic logic [Warps-1:0] vector_write, scratch_write;
       automatic logic [31:0] vector, scratch;
       vector_write = '0;
       scratch_write = '0;
       vector = 'x;
       scratch = 'x;
-      if (start_i) begin
+      if (launch_i.start) begin
         scratch_write = Warps'(1);
-        scratch = start_arg_i;
+        scratch = launch_i.arg;
       end else if (spawn_i) begin
         vector_write = spawn_mask_i;
         scratch_write = spawn_mask_i;
-        vector = mtvec_q[warp_i];
-        scratch = mscratch_q[warp_i];
-      end else if (access_i && writes_i) begin
-        if (which_q == Vector) vector_write = Warps'(1) << warp_i;
-        if (which_q == Scratch) scratch_write = Warps'(1) << warp_i;
-        vector = merged(mtvec_q[warp_i]) & ~32'd3;
-        scratch = merged(mscratch_q[warp_i]);
+        vector = mtvec_q[warp];
+        scratch = mscratch_q[warp];
+      end else if (instr_i.access && instr_i.writes) begin
+        if (which_q == Vector) vector_write = Warps'(1) << warp;
+        if (which_q == Scratch) scratch_write = Warps'(1) << warp;
+        vector = merged(mtvec_q[warp]) & ~32'd3;
+        scratch = merged(mscratch_q[warp]);
       end
       for (int w = 0; w < int'(Warps); w++) begin
         if (vector_write[w]) mtvec_q[w] <= vector;
@@ -328,7 +316,7 @@ module gpu_csr
   // Of a register of the lanes, where an access writes this one.
   function automatic change_e change_of(change_e trapped, logic is_written);
     if (trapped != Stays || !is_written) return trapped;
-    unique case (op_i)
+    unique case (instr_i.op)
       2'd1:    return Puts;
       2'd2:    return Sets;
       default: return Unsets;
@@ -340,14 +328,14 @@ module gpu_csr
 
   always_comb begin
     trap_number = 1'b0;
-    trap_write = clear_i;
-    if (valid_i) begin
-      if (access_i && writes_i) trap_number = which_q inside {Epc, Cause, Value};
+    trap_write = launch_i.clear;
+    if (instr_i.valid) begin
+      if (instr_i.access && instr_i.writes) trap_number = which_q inside {Epc, Cause, Value};
       if (trap_i != '0 || trap_number) trap_write = 1'b1;
     end
   end
 
-  assign trap_row = clear_i ? clear_warp_i : warp_i;
+  assign trap_row = launch_i.clear ? WarpWidth'(launch_i.row) : warp;
 
   always_ff @(posedge clk_i) begin
     if (trap_write) begin
@@ -357,14 +345,14 @@ module gpu_csr
       for (int t = 0; t < int'(Threads); t++) begin
         automatic change_e change;
         automatic logic writes;
-        change = clear_i ? Clears : trap_i[t] ? Traps : Stays;
+        change = launch_i.clear ? Clears : trap_i[t] ? Traps : Stays;
         writes = trap_number && mask_i[t];
         epcs[t] = changed(
-          change_of(change, writes && which_q == Epc), mepc_q[warp_i][t], trap_pc_i, {lane_operand_i[t][31:2], 2'b00});
+          change_of(change, writes && which_q == Epc), mepc_q[warp][t], trap_pc_i, {lane_operand_i[t][31:2], 2'b00});
         causes[t] = 5'(changed(
-          change_of(change, writes && which_q == Cause), 32'(mcause_q[warp_i][t]), 32'(trap_cause_i), lane_operand_i[t]));
-        values[t] = changed(change_of(change, writes && which_q == Value), mtval_q[warp_i][t], trap_value_i[t], lane_operand_i[t]);
-        depths[t] = 6'(changed(change, 32'(mdepth_q[warp_i][t]), 32'(trap_depth_i), '0));
+          change_of(change, writes && which_q == Cause), 32'(mcause_q[warp][t]), 32'(trap_cause_i), lane_operand_i[t]));
+        values[t] = changed(change_of(change, writes && which_q == Value), mtval_q[warp][t], trap_value_i[t], lane_operand_i[t]);
+        depths[t] = 6'(changed(change, 32'(mdepth_q[warp][t]), 32'(trap_depth_i), '0));
       end
       mepc_q[trap_row] <= epcs;
       mcause_q[trap_row] <= causes;
@@ -374,7 +362,7 @@ module gpu_csr
   end
 
 `ifndef SYNTHESIS
-  OfAnInstruction_A : assert property (@(posedge clk_i) access_i || spawn_i || trap_i != '0 |-> valid_i);
+  OfAnInstruction_A : assert property (@(posedge clk_i) instr_i.access || spawn_i || trap_i != '0 |-> instr_i.valid);
 `endif
 
 endmodule

@@ -1,11 +1,13 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// The execute stage: integer work, CSRs, traps, and where the lanes go; memory, multiplication, division and floating point
-/// leave for their units from here.
+/// The execute stage: integer arithmetic, branches, CSRs and traps. Loads and stores, multiplication, division and floating
+/// point are dispatched to their units.
 ///
-/// An instruction whose lanes are all of its warp's and go on together, with the one behind or at a branch's target, ends
-/// here. Where anything else happens to them, `gpu_flow` works it out in the cycle after, from registers, and the warp waits.
-/// CSRs are read and written in that cycle too, and what traps leave; the result of a CSR access takes the place of that of an
-/// instruction behind it, which must not be there (`csr_o`).
+/// Two cycles:
+/// - Cycle 1 (execute): an instruction whose lanes are all the running lanes of its warp, and continue together at the next
+///   instruction or at one branch target, retires here (`advance_o`).
+/// - Cycle 2 (flow): every other instruction is finished by `gpu_flow` from registers, while its warp waits (`flow_o`,
+///   `outcome_o`). CSRs are accessed and traps are recorded in this cycle, too. The result of a CSR access uses the write port
+///   of the instruction behind it, so none may issue there (`csr_o`).
 module gpu_execute
   import gpu_pkg::*;
 #(
@@ -16,16 +18,11 @@ module gpu_execute
   localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (
   input  logic               clk_i,
-  /// Synchronous reset, active low: nothing is in the stage behind.
+  /// Synchronous reset, active low: empties the flow cycle.
   input  logic               rst_ni,
 
-  // Life of a kernel
-  /// CSRs back to zero: hold while `clear_row_i` counts through the warps.
-  input  logic               clear_i,
-  input  logic [WarpWidth-1:0] clear_row_i,
-  input  logic               begin_i,
-  input  logic [31:0]        start_arg_i,
-  /// What is in the stage has no effect.
+  input  launch_t            launch_i,
+  /// The instruction in the stage is discarded.
   input  logic               halt_i,
 
   // The instruction and its operands
@@ -33,85 +30,54 @@ module gpu_execute
   input  execute_t           execute_i,
   input  logic [31:0]        rs1_i [Threads],
   input  logic [31:0]        rs2_i [Threads],
-  input  logic               memory_ready_i,
-  input  logic               muldiv_ready_i,
-  input  logic               fpu_ready_i,
+  input  units_ready_t       ready_i,
 
-  // Its warp
-  /// The executing lanes are all the running lanes of the warp.
+  /// The executing lanes are all the running lanes of their warp.
   input  logic               alone_i,
+  /// Warps with a live lane.
   input  logic [Warps-1:0]   active_i,
-  // The warp of `flow_warp_o`
+  // The warp of `flow_o`: as `alone_i`; state of its lanes, and program counters of those that do not execute
   input  logic               flow_alone_i,
   input  lane_state_t        state_i,
   input  logic [31:0]        lane_pc_i [Threads],
 
-  // Facts that CSRs show
-  input  logic [7:0]         core_id_i,
-  input  logic [7:0]         num_cores_i,
-  input  logic [31:0]        cap_i,
-  /// A counter is looked at, this one.
-  output logic               counter_o,
-  output logic [5:0]         counter_index_o,
+  // CSRs: constants, the counter that is read, and flags to add
+  input  facts_t             facts_i,
+  output counter_read_t      counter_read_o,
   input  logic [63:0]        counter_i,
-  // Flags of an operation that ends
-  input  logic               fflags_i,
-  input  warp_t              fflags_warp_i,
-  input  logic [4:0]         fflags_value_i,
+  input  fflags_t            fflags_i,
 
-  // What it did
+  // Result, in the execute cycle
+  /// The instruction retires.
   output logic               retire_o,
-  /// It will have set its register, now or when its unit answers.
+  /// It writes a register, now or when its unit answers.
   output logic               sets_o,
-  /// It will write a cycle later than others: nothing shall issue in this cycle.
+  /// A CSR access writes a cycle late: nothing may issue in this cycle.
   output logic               csr_o,
-  /// The warp goes on with the instruction behind, or elsewhere, and that is all.
-  output logic               end_o,
-  output logic               end_jump_o,
-  output logic [31:0]        end_pc_o,
-  output depth_t             end_depth_o,
-  // What it did to the lanes otherwise, a cycle later
-  output logic               flow_valid_o,
-  output warp_t              flow_warp_o,
-  output logic [31:0]        flow_pc_o,
+  output advance_t           advance_o,
+  /// `result_o` is written to a register in the next cycle.
+  output register_write_t    write_o,
+  output logic [31:0]        result_o [Threads],
+  // Result, in the flow cycle: the instruction, its effect on its warp, and where each lane continues
+  output flow_t              flow_o,
   output outcome_t           outcome_o,
-  /// Where the lanes go on, where they do together.
-  output logic [31:0]        next_pc_o,
   output logic [31:0]        lane_pc_o [Threads],
   output depth_t             lane_depth_o [Threads],
-  /// This warp's lanes write `result_o` to a register in the next cycle.
-  output logic               write_o,
-  output warp_t              write_warp_o,
-  output lanes_t             write_mask_o,
-  output reg_t               write_rd_o,
-  output logic [31:0]        result_o [Threads],
 
   // To the units
-  /// It goes on there, under this entry of the scoreboard.
+  /// A unit will answer under this entry of the scoreboard.
   output logic               push_o,
   input  entry_t             entry_i,
-  output logic               to_memory_o,
-  output logic               to_muldiv_o,
-  output logic               to_fpu_o,
-  output tag_t               tag_o,
+  output dispatch_t          dispatch_o,
   output logic [31:0]        address_o [Threads],
-  output logic [2:0]         rounding_o,
 
-  // Traps, and CSRs: of the instruction of `flow_warp_o`, a cycle later
-  output logic [31:0]        flow_instr_o,
-  output logic [Threads-1:0] flow_mask_o,
-  output lanes_t             trap_o,
-  output logic [4:0]         trap_cause_o,
-  output logic [31:0]        trap_value_o [Threads],
-  // Bounds of stacks that it sets
-  output logic               stack_base_o,
-  output logic               stack_bytes_o,
+  // Of the instruction of `flow_o`: bounds of stacks that it sets, lanes that trap, and a trap without a handler
+  output stack_set_t         stack_set_o,
   output logic [31:0]        stack_operand_o [Threads],
-  output logic [31:0]        stack_size_o,
-
-  /// A trap nobody handles, and what it says.
-  output logic               fatal_o,
-  output logic [31:0]        fatal_value_o
+  output lanes_t             trap_o,
+  output logic [31:0]        trap_value_o [Threads],
+  /// `cause` holds for every trap, with a handler or without.
+  output fault_t             fatal_o
 );
 
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
@@ -165,12 +131,11 @@ module gpu_execute
   logic [2:0] frm;
   logic [31:0] target;
   mask_t trap;
-  // It takes effect, but for what branches and `wspawn` find out about their operands late; they end in gpu_flow.
+  // `passes`: nothing prevents the instruction, except a misaligned branch target or a failed `wspawn`, found in gpu_flow.
   logic odd_branch, passes;
 
   assign target = (execute_i.op.from_zero ? '0 : pc) + execute_i.op.imm;
   assign odd_branch = unit == UnitBranch && execute_i.op.imm[1];
-  assign rounding_o = execute_i.op.fp_dynamic ? frm : sub;
   assign rm_bad = execute_i.op.fp_dynamic && frm_bad;
 
   gpu_trap #(.Threads(Threads)) u_trap (
@@ -178,7 +143,7 @@ module gpu_execute
     .imm_i(execute_i.op.imm[1:0]), .rs1_i, .rm_bad_i(rm_bad), .trap_o(trap)
   );
 
-  // ---- What must come again, and what goes on in another unit
+  // ---- Replay, and dispatch to units
 
   logic replay_memory, replay_unit, replay_spawn, spawn;
   logic [Warps-1:0] spawn_wanted;
@@ -192,15 +157,18 @@ module gpu_execute
     end
   end
 
-  assign to_memory_o = go && trap == '0 && MemoryUnits[unit];
-  assign to_muldiv_o = go && unit == UnitMulDiv;
-  assign to_fpu_o = go && !rm_bad && unit == UnitFpu;
-  assign tag_o = '{
-    fence: FenceUnits[unit], fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
-    rd: execute_i.op.rd, warp: execute_i.from.warp
+  assign dispatch_o = '{
+    memory: go && trap == '0 && MemoryUnits[unit],
+    muldiv: go && unit == UnitMulDiv,
+    fpu: go && !rm_bad && unit == UnitFpu,
+    rounding: execute_i.op.fp_dynamic ? frm : sub,
+    tag: '{
+      fence: FenceUnits[unit], fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
+      rd: execute_i.op.rd, warp: execute_i.from.warp
+    }
   };
-  assign replay_memory = to_memory_o && !memory_ready_i;
-  assign replay_unit = (to_muldiv_o && !muldiv_ready_i) || (to_fpu_o && !fpu_ready_i);
+  assign replay_memory = dispatch_o.memory && !ready_i.memory;
+  assign replay_unit = (dispatch_o.muldiv && !ready_i.muldiv) || (dispatch_o.fpu && !ready_i.fpu);
   // The warps to start must have ended: programs spawn again without waiting.
   assign replay_spawn = (spawn_wanted & (active_i | Warps'(outcome_o.spawn))) != '0;
   assign spawn = spawn_wanted != '0 && !replay_spawn;
@@ -212,20 +180,20 @@ module gpu_execute
 
   assign push_o = passes && AnsweringUnits[unit];
 
-  logic linked;
+  logic linked, ends, jumps;
 
   always_comb begin
-    end_o = 1'b0;
-    end_jump_o = 1'b0;
+    ends = 1'b0;
+    jumps = 1'b0;
     unique case (unit)
-      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu: end_o = passes && alone_i;
+      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu: ends = passes && alone_i;
       UnitBranch: begin
-        end_o = passes && !odd_branch && alone_i && (taken == '0 || taken == mask);
-        end_jump_o = end_o && taken == mask;
+        ends = passes && !odd_branch && alone_i && (taken == '0 || taken == mask);
+        jumps = ends && taken == mask;
       end
       UnitJal: begin
-        end_o = passes && alone_i;
-        end_jump_o = end_o;
+        ends = passes && alone_i;
+        jumps = ends;
       end
       default: ;
     endcase
@@ -233,12 +201,13 @@ module gpu_execute
 
   // Calls, by the link register, as in gpu_flow.
   assign linked = unit == UnitJal && (execute_i.instr[11:7] inside {5'd1, 5'd5}) && execute_i.from.depth != '1;
-  assign end_pc_o = target;
-  assign end_depth_o = linked ? execute_i.from.depth + 1'b1 : execute_i.from.depth;
+  assign advance_o = '{
+    valid: ends, jump: jumps, depth: linked ? execute_i.from.depth + 1'b1 : execute_i.from.depth, pc: target
+  };
 
   // ---- Where the lanes go
 
-  // They go on at the place that is said.
+  // Instructions after which all lanes continue at `outcome_o.next_pc`.
   localparam units_t MovingUnits = only(UnitJalr) | FenceUnits;
 
   typedef struct packed {
@@ -265,7 +234,7 @@ module gpu_execute
     logic [31:0]          target;
     logic [31:0]          scalar1;
     logic [31:0]          scalar2;
-  } flow_t;
+  } working_t;
 
   logic [31:0] mtvec;
   logic [5:0] counter_index;
@@ -274,20 +243,22 @@ module gpu_execute
   logic [Threads-1:0][31:0] sum_q;
   depth_t mdepth [Threads];
   // In simulation each of its members is a variable of its own.
-  flow_t flow_q  /*verilator split_var*/;
+  working_t flow_q  /*verilator split_var*/;
   logic flow_valid_q;
   logic uniform, next_sequential, bar_write;
   depth_t next_depth;
-  mask_t lane_write, new_live, new_join, new_bar;
+  logic [31:0] next_pc;
+  mask_t lane_write;
+  lane_state_t next_state;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) flow_valid_q <= 1'b0;
-    else flow_valid_q <= valid_i && !end_o;
+    else flow_valid_q <= valid_i && !ends;
   end
 
   always_ff @(posedge clk_i) begin
     // A branch always: whether it ends is known late.
-    if (valid_i && (!end_o || unit == UnitBranch)) begin
+    if (valid_i && (!ends || unit == UnitBranch)) begin
       automatic mask_t odd;
       for (int t = 0; t < int'(Threads); t++) odd[t] = rs1_i[t][0];
       flow_q.go <= go;
@@ -317,27 +288,24 @@ module gpu_execute
     end
   end
 
-  assign flow_valid_o = flow_valid_q;
-  assign flow_warp_o = flow_q.warp;
-  assign flow_pc_o = flow_q.pc;
-  assign flow_instr_o = flow_q.instr;
-  assign flow_mask_o = mask_t'(flow_q.mask);
+  assign flow_o = '{
+    valid: flow_valid_q, warp: flow_q.warp, mask: flow_q.mask, pc: flow_q.pc, instr: flow_q.instr
+  };
 
   gpu_flow #(.Threads(Threads)) u_flow (
     .go_i(flow_valid_q && flow_q.go), .retire_i(flow_valid_q && flow_q.retire),
     .replay_i(flow_q.replay_memory || flow_q.replay_unit || flow_q.replay_spawn), .alone_i(flow_alone_i),
-    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.pc), .rd_i(flow_q.instr[11:7]), .rs1_number_i(flow_q.instr[19:15]),
-    .depth_i(flow_q.depth), .mask_i(mask_t'(flow_q.mask)), .taken_i(flow_q.taken), .target_i(flow_q.target),
+    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .from_i(flow_o),
+    .depth_i(flow_q.depth), .taken_i(flow_q.taken), .target_i(flow_q.target),
     .address_i(sum_q), .top_lane_i(flow_q.top_lane), .odd_i(flow_q.odd),
-    .scalar1_i(mask_t'(flow_q.scalar1)), .scalar2_i(mask_t'(flow_q.scalar2)), .live_i(mask_t'(state_i.live)),
-    .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(flow_q.trap),
-    .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
+    .scalar1_i(mask_t'(flow_q.scalar1)), .scalar2_i(mask_t'(flow_q.scalar2)), .state_i, .lane_pc_i, .trap_i(flow_q.trap),
+    .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o(next_pc), .sequential_o(next_sequential),
     .next_depth_o(next_depth), .next_lane_pc_o(lane_pc_o), .next_lane_depth_o(lane_depth_o),
-    .lane_write_o(lane_write), .new_live_o(new_live), .new_join_o(new_join), .new_bar_o(new_bar),
+    .lane_write_o(lane_write), .state_o(next_state),
     .bar_write_o(bar_write)
   );
 
-  // Without an instruction it means nothing, but that none begins.
+  // Undefined without an instruction, except that no warp is spawned.
   always_comb begin
     outcome_o = 'x;
     outcome_o.spawn = '0;
@@ -350,17 +318,19 @@ module gpu_execute
         bar_write: bar_write, bar_global: flow_q.scalar1[31], bar_id: flow_q.scalar1[4:0],
         bar_count: (flow_q.scalar2[31:8] != '0) ? 8'hff : flow_q.scalar2[7:0],
         write: lanes_t'(lane_write),
-        state: '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)},
-        spawn: '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}
+        state: next_state,
+        spawn: '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}, next_pc: next_pc
       };
       if (flow_q.spawn) outcome_o.spawn = 16'(flow_q.spawn_wanted);
     end
   end
 
-  // ---- CSRs, and what traps leave: of the instruction that `gpu_flow` has
+  // ---- CSRs and traps, in the flow cycle
 
   logic csr, csr_writes;
-  logic [31:0] csr_operand;
+  logic [31:0] csr_operand, fatal_value;
+  logic [4:0] trap_cause;
+  csr_access_t csr_access;
   logic [31:0] csr_word;
   logic [31:0] csr_value [Threads];
   mask_t flow_trap;
@@ -368,7 +338,7 @@ module gpu_execute
   assign csr = flow_valid_q && flow_q.retire && flow_q.unit == UnitCsr;
   assign flow_trap = flow_valid_q && flow_q.go ? flow_q.trap : '0;
 
-  // Of a CSR access the sum is the operand.
+  // The lanes' sums hold the operand of a CSR access.
   always_comb begin
     csr_writes = 1'b0;
     csr_operand = 'x;
@@ -378,60 +348,62 @@ module gpu_execute
     end
   end
 
+  assign csr_access = '{
+    valid: flow_valid_q, access: csr, writes: csr_writes, op: flow_q.sub[1:0], warp: flow_q.warp, operand: csr_operand
+  };
+
   gpu_trap_value #(.Threads(Threads)) u_trap_value (
     .unit_i(flow_q.unit), .sub_i(flow_q.sub), .instr_i(flow_q.instr), .trap_i(flow_trap), .target_i(flow_q.target),
-    .address_i(sum_q), .cause_o(trap_cause_o), .value_o(trap_value_o), .top_o(fatal_value_o)
+    .address_i(sum_q), .cause_o(trap_cause), .value_o(trap_value_o), .top_o(fatal_value)
   );
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
-    .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
-    .valid_i(flow_valid_q), .access_i(csr), .warp_i(WarpWidth'(flow_q.warp)), .writes_i(csr_writes),
-    .op_i(flow_q.sub[1:0]), .operand_i(csr_operand), .lane_operand_i(sum_q), .common_o(csr_word), .lane_o(csr_value),
-    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask_t'(flow_q.mask)),
+    .launch_i, .instr_i(csr_access), .lane_operand_i(sum_q), .common_o(csr_word), .lane_o(csr_value),
+    .facts_i, .active_i, .mask_i(mask_t'(flow_q.mask)),
     .ask_i(valid_i && unit == UnitCsr), .ask_addr_i(execute_i.instr[31:20]), .ask_counter_o(counter_index), .counter_i,
-    .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.pc), .trap_cause_i(trap_cause_o),
+    .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.pc), .trap_cause_i(trap_cause),
     .trap_value_i(trap_value_o), .trap_depth_i(flow_q.depth),
     .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
     .spawn_i(flow_valid_q && flow_q.spawn), .spawn_mask_i(flow_q.spawn_wanted),
-    .stack_base_o, .stack_bytes_o, .ask_warp_i(warp), .frm_o(frm), .frm_bad_o(frm_bad), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)),
-    .fflags_value_i
+    .stack_base_o(stack_set_o.base), .stack_bytes_o(stack_set_o.bytes), .ask_warp_i(warp), .frm_o(frm), .frm_bad_o(frm_bad), .fflags_i
   );
 
-  assign counter_o = csr;
-  assign counter_index_o = flow_q.counter;
+  assign counter_read_o = '{valid: csr, index: flow_q.counter};
 
   // Both registers read zero, so clearing bits leaves zero.
   always_comb begin
-    stack_size_o = 'x;
+    stack_set_o.size = 'x;
     for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = 'x;
     if (flow_valid_q) begin
       automatic logic clears;
       clears = flow_q.sub[1:0] == 2'd3;
-      stack_size_o = clears ? '0 : csr_operand;
+      stack_set_o.size = clears ? '0 : csr_operand;
       for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = clears ? '0 : sum_q[t];
     end
   end
 
   assign trap_o = lanes_t'(flow_trap);
-  assign fatal_o = flow_trap != '0 && mtvec == '0;
+  assign fatal_o = '{valid: flow_trap != '0 && mtvec == '0, cause: trap_cause, pc: flow_q.pc, value: fatal_value};
 
-  // ---- What it writes
+  // ---- Register write
 
   logic writes;
-  // The same for all lanes: where an instruction is from, or jumped from; split: the token is the set of lanes that split.
+  // The same for all lanes: a program counter (auipc, jal, jalr), or the lanes that execute (the token of `split`).
   logic [31:0] word;
 
   assign csr_o = valid_i && unit == UnitCsr;
   localparam units_t WritingUnits = only(UnitAlu) | only(UnitJal) | only(UnitJalr) | only(UnitLane) | only(UnitWarp);
 
   assign writes = sets_o && WritingUnits[unit];
-  assign write_o = writes || (csr && flow_q.rd_we);
-  assign write_warp_o = csr ? flow_q.warp : execute_i.from.warp;
-  assign write_mask_o = csr ? flow_q.mask : execute_i.from.mask;
-  assign write_rd_o = csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd;
+  assign write_o = '{
+    valid: writes || (csr && flow_q.rd_we),
+    warp: csr ? flow_q.warp : execute_i.from.warp,
+    mask: csr ? flow_q.mask : execute_i.from.mask,
+    rd: csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd
+  };
 
-  // Each of them is zero where it does not count; of what writes nothing the result means nothing.
+  // Sources that do not apply are zero, so that results are combined by OR. Undefined for instructions without a result.
   always_comb begin
     word = '0;
     if (valid_i) begin
@@ -447,16 +419,16 @@ module gpu_execute
   end
 
 `ifndef SYNTHESIS
-  EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay_memory, replay_unit, replay_spawn, trap != '0}));
-  NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
+  EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (launch_i.clear) $onehot0({retire_o, replay_memory, replay_unit, replay_spawn, trap != '0}));
+  ExecutingLanesRun_A : assert property (@(posedge clk_i) disable iff (launch_i.clear)
     flow_valid_q |-> (mask_t'(flow_q.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
   NothingBehindACsrAccess_A : assert property (@(posedge clk_i) disable iff (!rst_ni) csr |-> !valid_i);
-  OneOfAWarp_A : assert property (@(posedge clk_i) disable iff (clear_i)
+  OneOfAWarp_A : assert property (@(posedge clk_i) disable iff (launch_i.clear)
     valid_i && flow_valid_q |-> execute_i.from.warp != flow_q.warp);
-  OfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
+  OfThisCore_A : assert property (@(posedge clk_i) disable iff (launch_i.clear)
     go |-> execute_i.from.mask == lanes_t'(mask) && execute_i.from.warp == warp_t'(warp));
-  FlagsOfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
-    fflags_i |-> fflags_warp_i == warp_t'(WarpWidth'(fflags_warp_i)));
+  FlagsOfThisCore_A : assert property (@(posedge clk_i) disable iff (launch_i.clear)
+    fflags_i.valid |-> fflags_i.warp == warp_t'(WarpWidth'(fflags_i.warp)));
 `endif
 
 endmodule

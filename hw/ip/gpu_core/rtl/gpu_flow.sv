@@ -16,11 +16,8 @@ module gpu_flow
   input  logic                    alone_i,
   input  unit_e                   unit_i,
   input  logic [2:0]              sub_i,
-  input  logic [31:0]             pc_i,
-  input  logic [4:0]              rd_i,
-  input  logic [4:0]              rs1_number_i,
+  input  flow_t                   from_i,
   input  logic [DepthWidth-1:0]   depth_i,
-  input  logic [Threads-1:0]      mask_i,
   input  logic [Threads-1:0]      taken_i,
   input  logic [31:0]             target_i,
   input  logic [Threads-1:0][31:0] address_i,
@@ -31,9 +28,7 @@ module gpu_flow
   input  logic [Threads-1:0]      scalar1_i,
   input  logic [Threads-1:0]      scalar2_i,
   /// Conditions of the warp's lanes, before and after; `lane_pc_i` is that of lanes that wait.
-  input  logic [Threads-1:0]      live_i,
-  input  logic [Threads-1:0]      joined_i,
-  input  logic [Threads-1:0]      at_bar_i,
+  input  lane_state_t             state_i,
   input  logic [31:0]             lane_pc_i [Threads],
   input  logic [Threads-1:0]      trap_i,
   input  logic [31:0]             mtvec_i,
@@ -48,13 +43,22 @@ module gpu_flow
   output logic [31:0]             next_lane_pc_o [Threads],
   output logic [DepthWidth-1:0]   next_lane_depth_o [Threads],
   output logic [Threads-1:0]      lane_write_o,
-  output logic [Threads-1:0]      new_live_o,
-  output logic [Threads-1:0]      new_join_o,
-  output logic [Threads-1:0]      new_bar_o,
+  output lane_state_t             state_o,
   output logic                    bar_write_o
 );
 
   typedef logic [Threads-1:0] mask_t;
+
+  logic [4:0] rd, rs1_number;
+  mask_t mask, live, joined, at_bar, new_live, new_join, new_bar;
+
+  assign rd = from_i.instr[11:7];
+  assign rs1_number = from_i.instr[19:15];
+  assign mask = mask_t'(from_i.mask);
+  assign live = mask_t'(state_i.live);
+  assign joined = mask_t'(state_i.join_wait);
+  assign at_bar = mask_t'(state_i.bar_wait);
+  assign state_o = '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)};
 
   logic split_branch, link_in, link_out;
   mask_t jumping;
@@ -63,8 +67,8 @@ module gpu_flow
     return number == 5'd1 || number == 5'd5;
   endfunction
 
-  assign link_in = (unit_i inside {UnitJal, UnitJalr}) && is_link(rd_i);
-  assign link_out = unit_i == UnitJalr && rd_i == '0 && is_link(rs1_number_i);
+  assign link_in = (unit_i inside {UnitJal, UnitJalr}) && is_link(rd);
+  assign link_out = unit_i == UnitJalr && rd == '0 && is_link(rs1_number);
 
   always_comb begin
     next_pc_o = 'x;
@@ -73,7 +77,7 @@ module gpu_flow
     jumping = 'x;
     split_branch = 'x;
     if (go_i) begin
-      next_pc_o = pc_i + 32'd4;
+      next_pc_o = from_i.pc + 32'd4;
       sequential_o = 1'b1;
       next_depth_o = depth_i;
       jumping = '0;
@@ -81,8 +85,8 @@ module gpu_flow
       unique case (unit_i)
         UnitBranch: begin
           jumping = taken_i;
-          split_branch = taken_i != '0 && taken_i != mask_i;
-          if (taken_i == mask_i) begin
+          split_branch = taken_i != '0 && taken_i != mask;
+          if (taken_i == mask) begin
             next_pc_o = target_i;
             sequential_o = 1'b0;
           end
@@ -95,7 +99,7 @@ module gpu_flow
           sequential_o = 1'b0;
           next_pc_o = {address_i[top_lane_i][31:2], 2'b00};
           for (int t = 0; t < int'(Threads); t++) begin
-            if (mask_i[t] && address_i[t][31:2] != address_i[top_lane_i][31:2]) split_branch = 1'b1;
+            if (mask[t] && address_i[t][31:2] != address_i[top_lane_i][31:2]) split_branch = 1'b1;
           end
         end
         UnitSystem: begin
@@ -105,8 +109,8 @@ module gpu_flow
         end
         default: ;
       endcase
-      if (link_in && depth_i != '1 && !(unit_i == UnitJalr && rs1_number_i != rd_i &&
-          is_link(rs1_number_i))) next_depth_o = depth_i + 1'b1;
+      if (link_in && depth_i != '1 && !(unit_i == UnitJalr && rs1_number != rd &&
+          is_link(rs1_number))) next_depth_o = depth_i + 1'b1;
       if (link_out && depth_i != '0) next_depth_o = depth_i - 1'b1;
     end
   end
@@ -116,9 +120,9 @@ module gpu_flow
   logic changes, bar_now, join_done;
 
   always_comb begin
-    new_live_o = live_i;
-    new_join_o = joined_i;
-    new_bar_o = at_bar_i;
+    new_live = live;
+    new_join = joined;
+    new_bar = at_bar;
     enabled = '0;
     together = '0;
     changes = 1'b0;
@@ -130,28 +134,28 @@ module gpu_flow
           automatic mask_t wanted, holds;
           wanted = scalar1_i;
           if (sub_i == WarpPred) begin
-            for (int t = 0; t < int'(Threads); t++) holds[t] = mask_i[t] && (odd_i[t] ^ rd_i[0]);
+            for (int t = 0; t < int'(Threads); t++) holds[t] = mask[t] && (odd_i[t] ^ rd[0]);
             wanted = (holds != '0) ? holds : scalar2_i;
           end
-          enabled = wanted & ~live_i;
-          new_live_o = (live_i & ~mask_i) | (mask_i & wanted) | enabled;
-          changes = new_live_o != live_i;
+          enabled = wanted & ~live;
+          new_live = (live & ~mask) | (mask & wanted) | enabled;
+          changes = new_live != live;
           // Lanes that wait for one that is gone look again.
-          if (changes) new_join_o = '0;
+          if (changes) new_join = '0;
         end
         WarpJoin: begin
           // The token is the set of lanes that split; those still alive wait here for each other.
-          together = (scalar1_i & live_i) | mask_i;
+          together = (scalar1_i & live) | mask;
           for (int t = 0; t < int'(Threads); t++) begin
-            if (together[t] && !mask_i[t] && !(joined_i[t] && gpu_lines_pkg::same(lane_pc_i[t][31:2], pc_i[31:2]))) join_done = 1'b0;
+            if (together[t] && !mask[t] && !(joined[t] && gpu_lines_pkg::same(lane_pc_i[t][31:2], from_i.pc[31:2]))) join_done = 1'b0;
           end
-          if (join_done) new_join_o = joined_i & ~together;
-          else new_join_o = joined_i | mask_i;
-          changes = !join_done || together != mask_i;
+          if (join_done) new_join = joined & ~together;
+          else new_join = joined | mask;
+          changes = !join_done || together != mask;
         end
         WarpBar: begin
           bar_now = 1'b1;
-          new_bar_o = at_bar_i | mask_i;
+          new_bar = at_bar | mask;
           changes = 1'b1;
         end
         default: ;
@@ -183,17 +187,17 @@ module gpu_flow
     end
     if (go_i) uniform_o = !replay_i && alone_i && !split_branch && trap_i == '0 && !changes;
     if (go_i && !uniform_o) begin
-      lane_write_o = join_done ? mask_i | enabled | together : mask_i | enabled;
+      lane_write_o = join_done ? mask | enabled | together : mask | enabled;
       here = next_pc_o;
       there = target_i;
       depth_here = next_depth_o;
       depth_there = next_depth_o;
       for (int t = 0; t < int'(Threads); t++) place[t] = Here;
-      if (!join_done) here = pc_i;
+      if (!join_done) here = from_i.pc;
       if (trap_i != '0) begin
         // Only the lanes that trap_i leave; the others execute the instruction again, without them. The handler's
         // lanes run first: theirs is the greatest depth.
-        here = pc_i;
+        here = from_i.pc;
         there = mtvec_i;
         depth_here = depth_i;
         depth_there = '1;

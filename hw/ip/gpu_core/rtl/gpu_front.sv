@@ -21,17 +21,16 @@ module gpu_front
   /// Nothing is fetched.
   input  logic                     halt_i,
 
-  // Where the warps are
-  /// Warps whose next instruction is known.
+  // Program counters
+  /// Warps whose next program counter is known.
   input  logic [Warps-1:0]         placed_i,
-  /// Warps go on at an address.
+  /// Warps that continue at this address.
   input  logic [Warps-1:0]         place_i,
   input  logic [31:0]              place_pc_i,
-  /// The first instructions of warps have taken effect; a warp jumps; another goes on elsewhere, where it is placed now or later.
+  /// Warps whose first instruction leaves the buffer; the warp that advances or jumps; a warp whose buffer is flushed.
   input  logic [Warps-1:0]         pop_i,
-  input  logic                     jump_i,
-  input  logic [WarpWidth-1:0]     jump_warp_i,
-  input  logic [31:0]              jump_pc_i,
+  input  advance_t                 advance_i,
+  input  logic [WarpWidth-1:0]     advance_warp_i,
   input  logic                     flush_i,
   input  logic [WarpWidth-1:0]     flush_warp_i,
 
@@ -46,9 +45,7 @@ module gpu_front
   /// A warp waits for instructions alone.
   output logic                     wait_o,
   input  logic                     issue_i,
-  input  warp_t                    issue_warp_i,
-  input  lanes_t                   issue_mask_i,
-  input  depth_t                   issue_depth_i,
+  input  issued_t                  issued_i,
   output reads_t                   issue_reads_o,
   /// For assertions.
   output needs_t                   issue_needs_o,
@@ -58,8 +55,8 @@ module gpu_front
 
   /// An instruction is being decoded, or a line is on its way.
   output logic                     busy_o,
-  output logic                     error_o,
-  output logic [31:0]              error_addr_o,
+  /// A line that memory refused.
+  output fault_t                   error_o,
   // Lines of instructions
   output logic                     rd_valid_o,
   input  logic                     rd_ready_i,
@@ -87,7 +84,7 @@ module gpu_front
 
   always_comb begin
     flushed = '0;
-    if (jump_i) flushed |= Warps'(1) << jump_warp_i;
+    if (advance_i.jump) flushed |= Warps'(1) << advance_warp_i;
     if (flush_i) flushed |= Warps'(1) << flush_warp_i;
   end
 
@@ -105,7 +102,7 @@ module gpu_front
   gpu_icache #(.Bytes(IcacheBytes)) u_icache (
     .clk_i, .rst_ni, .flush_i(forget_i),
     .read_i(fetch), .pc_i({fetch_pc, 2'b00}), .hit_o(hit), .instr_o(instr),
-    .miss_i(miss && !valid_o[decode_warp_q] && !halt_i), .busy_o(line_busy), .error_o, .error_addr_o,
+    .miss_i(miss && !valid_o[decode_warp_q] && !halt_i), .busy_o(line_busy), .error_o(error_o.valid), .error_addr_o(error_o.value),
     .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_data_i, .rd_last_i, .rd_error_i
   );
 
@@ -156,7 +153,7 @@ module gpu_front
     again = '0;
     if (miss) again = Warps'(1) << decode_warp_q;
     jumped = '0;
-    if (jump_i) jumped = Warps'(1) << jump_warp_i;
+    if (advance_i.jump) jumped = Warps'(1) << advance_warp_i;
     moves |= again | jumped;
     high = place_i | jumped;
     low = place_i | (again & ~jumped);
@@ -165,7 +162,7 @@ module gpu_front
         unique case ({high[w], low[w]})
           2'd0:    pc_q[w] <= {fetch_pc + 30'd1, 2'b00};
           2'd1:    pc_q[w] <= {decode_pc_q, 2'b00};
-          2'd2:    pc_q[w] <= {jump_pc_i[31:2], 2'b00};
+          2'd2:    pc_q[w] <= {advance_i.pc[31:2], 2'b00};
           default: pc_q[w] <= {place_pc, 2'b00};
         endcase
       end
@@ -173,7 +170,7 @@ module gpu_front
   end
 
   logic unused;
-  assign unused = ^{place_pc_i[1:0], jump_pc_i[1:0]};
+  assign unused = ^{place_pc_i[1:0], advance_i.pc[1:0]};
 
   // ---- Decode
 
@@ -195,10 +192,12 @@ module gpu_front
   );
 
   assign behind_o = full;
+  assign error_o.cause = CauseFetchFault;
+  assign error_o.pc = '0;
 
   // ---- To the execute stage
 
-  assign issue_warp = index_t'(issue_warp_i);
+  assign issue_warp = index_t'(issued_i.warp);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) execute_valid_o <= 1'b0;
@@ -208,7 +207,7 @@ module gpu_front
   always_ff @(posedge clk_i) begin
     if (issue_i) begin
       execute_o <= '{
-        from: '{depth: issue_depth_i, warp: issue_warp_i, mask: issue_mask_i},
+        from: issued_i,
         op: first.op, pc: first.pc, instr: first.instr
       };
     end
@@ -217,7 +216,7 @@ module gpu_front
 `ifndef SYNTHESIS
   NoLineForWhatIsDropped_A : assert property (@(posedge clk_i) disable iff (!buffers_rst_ni)
     miss && flushed[decode_warp_q] |-> valid_o[decode_warp_q]);
-  OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> issue_warp_i == warp_t'(issue_warp));
+  OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> issued_i.warp == warp_t'(issue_warp));
   IssuesWhatIsThere_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> valid_o[issue_warp]);
   SomeLaneExecutes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     execute_valid_o |-> execute_o.from.mask != '0);

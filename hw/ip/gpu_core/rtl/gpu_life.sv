@@ -22,27 +22,17 @@ module gpu_life
   /// Every store has landed.
   input  logic        drained_i,
 
-  // A trap without a handler
-  input  logic        trap_i,
-  input  logic [4:0]  trap_cause_i,
-  input  logic [31:0] trap_pc_i,
-  input  logic [31:0] trap_value_i,
-  // A barrier is come to, by the instruction at `bar_pc_i`; no warp can run, none will ever go on, and which wait at barriers
+  /// Lines that memory refused, of instructions and of data; a stack pointer that left its stack; a trap without a handler.
+  input  fault_t      fetch_i,
+  input  fault_t      data_i,
+  input  fault_t      overflow_i,
+  input  fault_t      trap_i,
+  // A barrier is reached by the instruction at `bar_pc_i`; no warp can run; no warp will ever continue; warps at barriers
   input  logic        bar_i,
   input  logic [31:0] bar_pc_i,
   input  logic        still_i,
   input  logic        stuck_i,
   input  logic [15:0] stuck_warps_i,
-  // A stack pointer that left its stack, written by the instruction at `overflow_pc_i`
-  input  logic        overflow_i,
-  input  logic [31:0] overflow_pc_i,
-  input  logic [31:0] overflow_value_i,
-  // Lines that memory refused
-  input  logic        fetch_error_i,
-  input  logic [31:0] fetch_addr_i,
-  input  logic        data_error_i,
-  input  logic        data_store_i,
-  input  logic [31:0] data_addr_i,
 
   output state_e      state_o,
   /// Row to zero.
@@ -53,11 +43,8 @@ module gpu_life
   output logic        begin_o,
   output logic        halt_o,
   output logic        running_o,
-  /// Sticky until the next start, as what goes with it.
-  output logic        fault_o,
-  output logic [4:0]  fault_cause_o,
-  output logic [31:0] fault_pc_o,
-  output logic [31:0] fault_value_o
+  /// Sticky until the next start.
+  output fault_t      fault_o
 );
 
   logic stopped_q;
@@ -80,13 +67,9 @@ module gpu_life
       hold_o <= 1'b0;
       still_q <= '0;
       bar_pc_q <= '0;
-      fault_o <= 1'b0;
-      fault_cause_o <= '0;
-      fault_pc_o <= '0;
-      fault_value_o <= '0;
+      fault_o <= '0;
     end else begin
-      automatic logic refused, deadlock;
-      refused = fetch_error_i || data_error_i;
+      automatic logic deadlock;
       deadlock = still_q == '1;
       still_q <= '0;
       if (bar_i) bar_pc_q <= bar_pc_i;
@@ -98,10 +81,7 @@ module gpu_life
           if (start_i) begin
             state_o <= Clear;
             hold_o <= 1'b1;
-            fault_o <= 1'b0;
-            fault_cause_o <= '0;
-            fault_pc_o <= '0;
-            fault_value_o <= '0;
+            fault_o <= '0;
           end
         end
         Clear: begin
@@ -121,27 +101,14 @@ module gpu_life
         end
         default: if (drained_i) state_o <= Idle;
       endcase
-      if (trap_i || refused || deadlock || overflow_i) begin
-        if ((state_o == Run || state_o == Drain) && !fault_o) begin
+      if (fetch_i.valid || data_i.valid || overflow_i.valid || trap_i.valid || deadlock) begin
+        if ((state_o == Run || state_o == Drain) && !fault_o.valid) begin
           halt_o <= 1'b1;
-          fault_o <= 1'b1;
-          if (refused) begin
-            fault_cause_o <= fetch_error_i ? CauseFetchFault : data_store_i ? CauseStoreFault : CauseLoadFault;
-            fault_pc_o <= '0;
-            fault_value_o <= fetch_error_i ? fetch_addr_i : data_addr_i;
-          end else if (overflow_i) begin
-            fault_cause_o <= CauseStackOverflow;
-            fault_pc_o <= overflow_pc_i;
-            fault_value_o <= overflow_value_i;
-          end else if (!trap_i) begin
-            fault_cause_o <= CauseBarrierDeadlock;
-            fault_pc_o <= bar_pc_q;
-            fault_value_o <= {16'd0, stuck_warps_i};
-          end else begin
-            fault_cause_o <= trap_cause_i;
-            fault_pc_o <= trap_pc_i;
-            fault_value_o <= trap_value_i;
-          end
+          if (fetch_i.valid) fault_o <= fetch_i;
+          else if (data_i.valid) fault_o <= data_i;
+          else if (overflow_i.valid) fault_o <= overflow_i;
+          else if (trap_i.valid) fault_o <= trap_i;
+          else fault_o <= '{valid: 1'b1, cause: CauseBarrierDeadlock, pc: bar_pc_q, value: {16'd0, stuck_warps_i}};
         end
       end
     end

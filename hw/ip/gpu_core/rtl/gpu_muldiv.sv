@@ -43,15 +43,15 @@ module gpu_muldiv #(
 
   // Of factors in parts of 26 and 7, and of 17 and 16 bits, as multiplier blocks take them. The lowest product ends where the highest
   // begins, so two sums are enough.
-  function automatic logic [31:0] product(logic [1:0] op, logic [31:0] a, logic [31:0] b, logic a_below, logic b_below);
+  function automatic logic [31:0] product(logic [1:0] op, logic [31:0] left, logic [31:0] right, logic left_below, logic right_below);
     logic [42:0] lowest;
     logic signed [46:0] middle, other;
     logic signed [20:0] highest;
     logic [63:0] wide;
-    lowest = a[25:0] * b[16:0];
-    middle = signed'({1'b0, a[25:0]}) * signed'({b_below, b[31:17]});
-    other = signed'({a_below, a[31:26]}) * signed'({1'b0, b[16:0]});
-    highest = signed'({a_below, a[31:26]}) * signed'({b_below, b[31:17]});
+    lowest = left[25:0] * right[16:0];
+    middle = signed'({1'b0, left[25:0]}) * signed'({right_below, right[31:17]});
+    other = signed'({left_below, left[31:26]}) * signed'({1'b0, right[16:0]});
+    highest = signed'({left_below, left[31:26]}) * signed'({right_below, right[31:17]});
     middle = middle + (other <<< 9);
     wide = {highest, lowest} + {middle, 17'd0};
     return op == '0 ? wide[31:0] : wide[63:32];

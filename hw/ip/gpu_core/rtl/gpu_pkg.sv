@@ -203,28 +203,134 @@ package gpu_pkg;
 
   /// Execute to the warps: what the instruction did to its warp's lanes.
   typedef struct packed {
-    /// It must come again, when memory, a unit, or a warp is free.
+    /// It is issued again when memory, a unit, or a warp is free.
     logic        replay_memory;
     logic        replay_unit;
     logic        replay_spawn;
-    /// It goes on in memory, and its warp waits: a fence, or an atomic access.
+    /// A fence or an atomic access: it continues in memory, and its warp waits.
     logic        fence;
-    /// All lanes of the group go on together, and nothing else changes; with the instruction behind.
+    /// All lanes of the group continue together, and nothing else changes; at the next instruction.
     logic        uniform;
     logic        sequential;
     depth_t      depth;
-    /// Where all go on together, they go on at the place that is said.
+    /// If all continue together: at `next_pc`, which is fetched anew.
     logic        moves;
     logic        bar_write;
     logic        bar_global;
     logic [4:0]  bar_id;
     logic [7:0]  bar_count;
-    /// Lanes that go on each at its own counter: the executing ones and those newly enabled.
+    /// Lanes that continue each at its own program counter: the executing ones and those newly enabled.
     lanes_t      write;
     lane_state_t state;
     logic [15:0] spawn;
     logic [31:0] spawn_pc;
+    /// Where all continue, if they continue together.
+    logic [31:0] next_pc;
   } outcome_t;
+
+  /// How a kernel begins: rows of CSRs and of the stack guard are cleared one a cycle, then `start` comes with the argument.
+  typedef struct packed {
+    logic        clear;
+    logic        start;
+    warp_t       row;
+    logic [31:0] arg;
+  } launch_t;
+
+  /// What programs may ask about their cluster: numbers of this core and of all cores, and what the core can do.
+  typedef struct packed {
+    logic [7:0]  core_id;
+    logic [7:0]  num_cores;
+    logic [31:0] cap;
+  } facts_t;
+
+  /// Exception flags of a floating-point operation that ends.
+  typedef struct packed {
+    logic       valid;
+    warp_t      warp;
+    logic [4:0] flags;
+  } fflags_t;
+
+  /// A counter that an instruction reads: its index in the counter bank.
+  typedef struct packed {
+    logic       valid;
+    logic [5:0] index;
+  } counter_read_t;
+
+  /// Units that take an operation in this cycle.
+  typedef struct packed {
+    logic memory;
+    logic muldiv;
+    logic fpu;
+  } units_ready_t;
+
+  /// Execute to the units: which of them the instruction goes to, its rounding mode, and what its answer comes back with.
+  typedef struct packed {
+    logic       memory;
+    logic       muldiv;
+    logic       fpu;
+    logic [2:0] rounding;
+    tag_t       tag;
+  } dispatch_t;
+
+  /// Execute to the warps: the instruction ends, and all its warp does is to go on: with the next instruction, or at `pc`.
+  typedef struct packed {
+    logic        valid;
+    logic        jump;
+    depth_t      depth;
+    logic [31:0] pc;
+  } advance_t;
+
+  /// The instruction whose effect on lanes, CSRs and traps is worked out: a cycle behind the execute stage.
+  typedef struct packed {
+    logic        valid;
+    warp_t       warp;
+    lanes_t      mask;
+    logic [31:0] pc;
+    logic [31:0] instr;
+  } flow_t;
+
+  /// Execute to write back: which register of which lanes takes the result.
+  typedef struct packed {
+    logic   valid;
+    warp_t  warp;
+    lanes_t mask;
+    reg_t   rd;
+  } register_write_t;
+
+  /// An access to CSRs by the instruction of `flow_t`. Without `valid` there is no instruction, and what is read means nothing.
+  typedef struct packed {
+    logic        valid;
+    logic        access;
+    logic        writes;
+    /// 1 write, 2 set, 3 clear.
+    logic [1:0]  op;
+    warp_t       warp;
+    /// Of the highest executing lane.
+    logic [31:0] operand;
+  } csr_access_t;
+
+  /// Bounds of stacks are set: each lane's base, or the size that all have.
+  typedef struct packed {
+    logic        base;
+    logic        bytes;
+    logic [31:0] size;
+  } stack_set_t;
+
+  /// What ends a kernel early: cause as in mcause, address of the instruction, and what it is about.
+  typedef struct packed {
+    logic        valid;
+    logic [4:0]  cause;
+    logic [31:0] pc;
+    logic [31:0] value;
+  } fault_t;
+
+  /// A warp comes to a barrier across cores: its number, how many warps it takes, and how many of this core wait.
+  typedef struct packed {
+    logic       valid;
+    logic [4:0] id;
+    logic [7:0] count;
+    logic [4:0] warps;
+  } global_bar_t;
 
   /// Why nothing issues.
   typedef struct packed {

@@ -20,13 +20,11 @@ module gpu_stack_guard
   input  logic                 clear_i,
   input  logic [WarpWidth-1:0] clear_row_i,
 
-  // Settings, of the executing lanes of a warp, and of the core
-  input  logic                 base_write_i,
-  input  logic                 bytes_write_i,
+  // Settings, by an instruction of the executing lanes of a warp
+  input  stack_set_t           set_i,
   input  logic [WarpWidth-1:0] set_warp_i,
   input  logic [Threads-1:0]   set_mask_i,
   input  logic [31:0]          base_i [Threads],
-  input  logic [31:0]          bytes_i,
 
   // Registers as they are written
   input  logic                 write_i,
@@ -37,14 +35,12 @@ module gpu_stack_guard
   /// Of the instruction that made it in the cycle before; of a load, the one that changed the pointer last.
   input  logic [31:0]          pc_i,
 
-  output logic                 overflow_o,
-  output logic [31:0]          pc_o,
-  /// The value, of the highest lane at fault.
-  output logic [31:0]          value_o
+  /// A stack pointer left its stack: which instruction wrote it, and the value, of the highest lane at fault.
+  output fault_t               overflow_o
 );
 
   logic unused;
-  assign unused = ^bytes_i[3:0];
+  assign unused = ^set_i.size[3:0];
 
   logic [27:0] bytes_q;
 
@@ -61,7 +57,7 @@ module gpu_stack_guard
     logic [27:0] base_ram [Warps];
 
     always_ff @(posedge clk_i) begin
-      if (clear_i || (base_write_i && set_mask_i[t])) base_ram[set_row] <= clear_i ? '0 : base_i[t][31:4];
+      if (clear_i || (set_i.base && set_mask_i[t])) base_ram[set_row] <= clear_i ? '0 : base_i[t][31:4];
     end
 
     // Addresses below the base are far above it, modulo 2^32.
@@ -76,7 +72,7 @@ module gpu_stack_guard
       bytes_q <= '0;
       overflow_q <= 1'b0;
     end else begin
-      if (bytes_write_i) bytes_q <= bytes_i[31:4];
+      if (set_i.bytes) bytes_q <= set_i.size[31:4];
       overflow_q <= outside != '0;
     end
   end
@@ -95,8 +91,6 @@ module gpu_stack_guard
     end
   end
 
-  assign overflow_o = overflow_q;
-  assign value_o = value_q;
-  assign pc_o = pc_q;
+  assign overflow_o = '{valid: overflow_q, cause: CauseStackOverflow, pc: pc_q, value: value_q};
 
 endmodule

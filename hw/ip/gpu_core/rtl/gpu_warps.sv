@@ -24,57 +24,52 @@ module gpu_warps
   input  logic                  hold_i,
 
   // Issue
-  /// Warps that have an instruction; whose instruction must wait for others of the warp.
+  /// Warps with an instruction; of these, warps whose instruction depends on one that has not ended.
   input  logic [Warps-1:0]      valid_i,
   input  logic [Warps-1:0]      wait_i,
   output logic                  issue_o,
-  output warp_t                 issue_warp_o,
-  output lanes_t                issue_mask_o,
-  output depth_t                issue_depth_o,
-  /// Warps whose first instruction has issued and not ended; whose next one to issue is another from the next cycle on.
+  output issued_t               issued_o,
+  /// Warps whose first instruction has issued and not ended; warps whose next instruction changes with the next cycle.
   output logic [Warps-1:0]      flight_o,
   output logic [Warps-1:0]      forget_o,
 
-  // Of each warp: something is under way, in memory; its instructions are not there.
+  // Warps with an operation in a unit, in memory; no warp has an instruction, because of fetches.
   input  logic [Warps-1:0]      busy_i,
   input  logic [Warps-1:0]      busy_memory_i,
   input  logic                  wait_fetch_i,
 
-  // Where the warps go on
-  /// It is known where.
+  // Program counters
+  /// Warps whose next program counter is known.
   output logic [Warps-1:0]      placed_o,
-  /// Warps that go on at an address from the next cycle on, beside one that jumps.
+  /// Warps that continue at `place_pc_o` from the next cycle on; one that jumps (`advance_i`) is not among them.
   output logic [Warps-1:0]      place_o,
   output logic [31:0]           place_pc_o,
-  /// Warps whose first instruction leaves their buffer; one of them loses whatever is behind it too, beside one that jumps.
+  /// Warps whose first instruction leaves their buffer; the one whose whole buffer is flushed (a jump flushes its own).
   output logic [Warps-1:0]      pop_o,
   output logic                  flush_o,
   output logic [WarpWidth-1:0]  flush_warp_o,
 
-  // The instruction in the execute stage, and that all its warp does is to go on: with the one behind, or elsewhere.
+  // The instruction in the execute stage: its warp, how it advances, and whether it is all the running lanes of the warp.
   input  warp_t                 end_warp_i,
-  input  logic                  end_i,
-  input  logic                  end_jump_i,
-  input  depth_t                end_depth_i,
+  input  advance_t              advance_i,
   output logic                  alone_o,
-  // An instruction leaves the stage behind that.
+  // The instruction in the flow cycle: its warp and its outcome.
   input  logic                  exec_i,
   input  warp_t                 exec_warp_i,
   input  outcome_t              outcome_i,
-  /// Where they go on together; those in `outcome_i.write`, where the outcome is not uniform.
-  input  logic [31:0]           next_pc_i,
+  /// Where the lanes of `outcome_i.write` continue, if the outcome is not uniform.
   input  logic [31:0]           lane_pc_i [Threads],
   input  depth_t                lane_depth_i [Threads],
   input  logic                  memory_ready_i,
   input  logic                  unit_ready_i,
-  /// It comes again.
+  /// It is issued again later.
   output logic                  replay_o,
 
   // A fence, or an atomic access, has ended.
   input  logic                  fence_i,
   input  warp_t                 fence_warp_i,
 
-  // By `exec_warp_i`: what it is about to change.
+  // State of `exec_warp_i` before the outcome.
   output logic                  exec_alone_o,
   output lane_state_t           state_o,
   output logic [31:0]           lane_pc_o [Threads],
@@ -84,10 +79,7 @@ module gpu_warps
   output logic                  quiet_o,
 
   // Barrier across cores.
-  output logic                  global_bar_o,
-  output logic [4:0]            global_id_o,
-  output logic [7:0]            global_count_o,
-  output logic [4:0]            global_warps_o,
+  output global_bar_t           global_bar_o,
   input  logic                  global_release_i,
 
   output waits_t                waits_o,
@@ -137,9 +129,9 @@ module gpu_warps
     .clk_i, .rst_ni, .ready_i(ready), .hold_i, .issue_o, .warp_o(issue_warp)
   );
 
-  assign issue_warp_o = warp_t'(issue_warp);
-  assign issue_mask_o = lanes_t'(group_q[issue_warp]);
-  assign issue_depth_o = depth_t'(depth_q[issue_warp]);
+  assign issued_o = '{
+    depth: depth_t'(depth_q[issue_warp]), warp: warp_t'(issue_warp), mask: lanes_t'(group_q[issue_warp])
+  };
 
   assign alone_o = alone_q[end_warp];
   assign exec_alone_o = alone_q[exec_warp];
@@ -284,13 +276,13 @@ module gpu_warps
   assign flight_o = flight_q;
 
   // An instruction that moves its warp, or lets others begin, says where; else a group that was chosen.
-  assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
+  assign place_pc_o = start_i ? start_pc_i : moves ? outcome_i.next_pc : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
 
   always_comb begin
     pop_o = ended;
     forget_o = forgotten;
-    if (end_i) pop_o |= Warps'(1) << end_warp;
-    if (end_jump_i) forget_o |= Warps'(1) << end_warp;
+    if (advance_i.valid) pop_o |= Warps'(1) << end_warp;
+    if (advance_i.jump) forget_o |= Warps'(1) << end_warp;
     if (issue_o) forget_o |= Warps'(1) << issue_warp;
   end
 
@@ -301,7 +293,7 @@ module gpu_warps
     .write_i(ends && outcome_i.bar_write), .write_warp_i(exec_warp),
     .global_i(outcome_i.bar_global), .id_i(outcome_i.bar_id), .count_i(outcome_i.bar_count),
     .look_i(picked), .warp_i(pick_q), .arrive_i(arrive), .active_i(active_q), .arrived_o(arrived), .open_o(open),
-    .bar_o(global_bar_o), .bar_id_o(global_id_o), .bar_count_o(global_count_o), .bar_warps_o(global_warps_o),
+    .bar_o(global_bar_o.valid), .bar_id_o(global_bar_o.id), .bar_count_o(global_bar_o.count), .bar_warps_o(global_bar_o.warps),
     .release_i(global_release_i)
   );
 
@@ -310,13 +302,13 @@ module gpu_warps
       flight_q <= '0;
     end else begin
       if (issue_o) flight_q[issue_warp] <= 1'b1;
-      if (end_i) flight_q[end_warp] <= 1'b0;
+      if (advance_i.valid) flight_q[end_warp] <= 1'b0;
       if (exec_i) flight_q[exec_warp] <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (end_jump_i) depth_q[end_warp] <= 8'(end_depth_i);
+    if (advance_i.jump) depth_q[end_warp] <= 8'(advance_i.depth);
     if (eventful) begin
       if (ends && outcome_i.uniform) depth_q[exec_warp] <= 8'(outcome_i.depth);
       if (found) depth_q[pick_q] <= 8'(chosen_depth);
@@ -424,10 +416,10 @@ module gpu_warps
   NothingIsSkipped_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     exec_i || fence_i || picked || open != '0 || fresh != '0 || dies != died_q || (died_q && replay_spawn_q != '0) ||
     (memory_ready_i && replay_memory_q != '0) || (unit_ready_i && replay_unit_q != '0) |-> eventful);
-  NoneRunsBeforeTheBarrierOfAllCores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) global_bar_o |-> still_o);
+  NoneRunsBeforeTheBarrierOfAllCores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) global_bar_o.valid |-> still_o);
   OneStateAtATime_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flight_q & (fence_q | select_q)) == '0);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (end_i |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and
+    (advance_i.valid |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and
     (fence_i |-> fence_warp_i == warp_t'(fence_warp)));
   TogetherToAPlaceThatIsSaid_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     flush_o && outcome_i.uniform |-> moves);

@@ -18,10 +18,7 @@ module gpu_writeback
   input  logic [15:0]         clear_row_i,
 
   /// From the execute stage, for the next cycle.
-  input  logic                execute_i,
-  input  warp_t               execute_warp_i,
-  input  lanes_t              execute_mask_i,
-  input  reg_t                execute_rd_i,
+  input  register_write_t     execute_i,
   input  logic [31:0]         execute_data_i [Threads],
 
   input  logic                memory_i,
@@ -77,20 +74,20 @@ module gpu_writeback
     if (!rst_ni || !write_q) waited_q <= '0;
     else if ((memory_i || fpu_i || muldiv_i) && waited_q != '1) waited_q <= waited_q + 1'b1;
     if (!rst_ni) write_q <= 1'b0;
-    else write_q <= execute_i;
+    else write_q <= execute_i.valid;
   end
 
   always_ff @(posedge clk_i) begin
-    if (execute_i) begin
-      warp_q <= execute_warp_i;
-      mask_q <= execute_mask_i;
-      rd_q <= execute_rd_i;
+    if (execute_i.valid) begin
+      warp_q <= execute_i.warp;
+      mask_q <= execute_i.mask;
+      rd_q <= execute_i.rd;
     end
   end
 
   // Zero where nothing is to be written: rows are cleared with it.
   always_ff @(posedge clk_i) begin
-    if (execute_i) data_q <= execute_data_i;
+    if (execute_i.valid) data_q <= execute_data_i;
     else data_q <= '{default: '0};
   end
 
@@ -174,7 +171,7 @@ module gpu_writeback
   LanesExist_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     write_q |-> mask_q == lanes_t'(Threads'(mask_q)));
   NothingIsLost_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    execute_i |=> write_q);
+    execute_i.valid |=> write_q);
   logic zeros;
   always_comb begin
     zeros = 1'b1;

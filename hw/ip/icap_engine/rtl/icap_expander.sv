@@ -85,7 +85,7 @@ module icap_expander (
       if (take && state_q == Head) begin
         left_q <= left_q - count;
         piece_q <= count;
-        unique case (source_i[31:30])
+        unique case (kind_e'(source_i[31:30]))
           KindLiteral: state_q <= Literal;
           KindRepeat: state_q <= Value;
           default: state_q <= Repeat;

@@ -277,7 +277,7 @@ module monitor
 
   // A walk's first cycle at a place: its total is read, and what is to be added chosen.
   always_comb begin
-    unique case (walk_q.counter)
+    unique case (counter_e'(walk_q.counter))
       ReadBytes: delta_d = requests.read_bytes;
       WriteBytes: delta_d = requests.write_bytes;
       ReadRequests: delta_d = RecentBytesWidth'(requests.read_requests);

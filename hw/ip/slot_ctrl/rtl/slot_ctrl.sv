@@ -5,7 +5,6 @@
 /// firewall, and a lost clock beside it; which came first is in FIRST_FAULT. An access to the monitor's snapshot waits until
 /// the one asked for before it is there, one to the windows until all were closed out of reset.
 module slot_ctrl
-  import eddy_pkg::*;
   import firewall_pkg::*;
 (
   input  logic                  clk_i,
