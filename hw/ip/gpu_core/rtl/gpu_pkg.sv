@@ -213,7 +213,7 @@ package gpu_pkg;
     logic        uniform;
     logic        sequential;
     depth_t      depth;
-    /// If all continue together: at `next_pc`, which is fetched anew.
+    /// If all continue together: at `next_pc`, which is fetched again.
     logic        moves;
     logic        bar_write;
     logic        bar_global;
