@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Everything a person or a machine does here starts with `make`; `make help` lists it.
 SHELL := /bin/sh
 VENV := .venv
@@ -11,7 +12,7 @@ ARGS ?=
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml tools/bootstrap tools/constraints.txt
+$(STAMP): pyproject.toml studies/pyproject.toml tools/bootstrap tools/constraints.txt
 	@sh tools/bootstrap $(VENV) dev >&2
 
 # The demo needs less than a developer does.
@@ -34,7 +35,7 @@ types: $(STAMP) ## Types
 	@$(PY) tools/test.py --only types
 
 fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minutes
-	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/contract tests/api $(ARGS)
+	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/studies tests/contract tests/api $(ARGS)
 
 regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
 	@$(PY) tools/regs.py

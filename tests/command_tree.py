@@ -23,7 +23,9 @@ def root_command() -> Any:
     """`eddy` itself."""
     from eddy.cli.main import app
 
-    return typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
+    root.list_commands(None)  # with those of the studies
+    return root
 
 
 def commands(root: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -77,7 +79,7 @@ def run_noisily(arguments: Sequence[str]) -> None:
 
 def run_in_place_of(root: Any, path: Sequence[str]) -> None:
     """Run a command of the tree with a body that prints noise and one value."""
-    from eddy.cli.output import print_json
+    from eddy.cli.support.output import print_json
 
     command = root
     for name in path:

@@ -16,8 +16,8 @@ from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.core.tenants import TenantRecord
-from eddy.gpu.request import KernelRequest
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.request import KernelRequest
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner

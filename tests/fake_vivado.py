@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eddy_sim import bitfile
+from eddy_sim.design import bitfile
 
 ROOT = Path(__file__).resolve().parents[1]
 LOG = "asked.log"

@@ -14,9 +14,9 @@ from eddy.board.model.model_images import model_images
 from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
-from eddy.gpu.executor import Fault
-from eddy.gpu.request import Buffer, KernelRequest
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.executor import Fault
+from eddy.gpu.launches.request import Buffer, KernelRequest
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner, cluster_shape
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store

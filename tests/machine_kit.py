@@ -8,7 +8,7 @@ from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView
 
 FITS = {module: {0: f"{module}0", 1: f"{module}1"} for module in ("x", "y")}
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())

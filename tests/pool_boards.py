@@ -10,20 +10,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from eddy.pool.asking import AskingBoard
-from eddy.pool.blob_writer import PIECES_OF
-from eddy.pool.blobs import PoolBlobs
-from eddy.pool.credentials import PoolAccess
-from eddy.pool.ending import ended
-from eddy.pool.gate import Gate
-from eddy.pool.lead import Lead
-from eddy.pool.link import Link, connected, opened
-from eddy.pool.naming import numbers_of
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.records import PoolJob
-from eddy.pool.rounds import WeightRounds
-from eddy.pool.streams import STORE
-from eddy.pool.table import PoolJobs
+from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.connection.connection import connected
+from eddy.pool.connection.credentials import PoolAccess
+from eddy.pool.connection.streams import STORE
+from eddy.pool.connection.tasks import ended
+from eddy.pool.head.gate import Gate
+from eddy.pool.jetstream.blob_writer import PIECES_OF
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.naming import numbers_of
+from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.records.records import PoolJob
+from eddy.pool.servers.nats_server import NatsServer
 from nats.aio.client import Client as Nats
 from pool_kit import WAIT_S
 
@@ -35,10 +36,10 @@ SHA = hashlib.sha256(DATA).hexdigest()
 def unhurried() -> Iterator[None]:
     """Nobody asks again, nor leaves a server, because that is slow: what is called once is done once."""
     with (
-        patch("eddy.pool.link.PING_S", WAIT_S),
-        patch("eddy.pool.link.CALL_S", WAIT_S),
-        patch("eddy.pool.link.ASKED_S", WAIT_S),
-        patch("eddy.pool.asking.ANSWER_S", WAIT_S),
+        patch("eddy.pool.connection.connection.PING_S", WAIT_S),
+        patch("eddy.pool.connection.connection.CALL_S", WAIT_S),
+        patch("eddy.pool.jetstream.link.ASKED_S", WAIT_S),
+        patch("eddy.pool.agent.asking.ANSWER_S", WAIT_S),
     ):
         yield
 
@@ -85,9 +86,11 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
     with (
         unhurried(),
         NatsServer(folder).running() as server,
-        patch("eddy.pool.lead.LEASE_S", take_back_s),
-        patch("eddy.pool.lead.AGAIN_S", 600.0),  # nobody told b1 of its job, and it is not to be told on a slow machine
-        patch("eddy.pool.mirror.LEASE_S", 600),
+        patch("eddy.pool.placement.lead.LEASE_S", take_back_s),
+        patch(
+            "eddy.pool.placement.lead.AGAIN_S", 600.0
+        ),  # nobody told b1 of its job, and it is not to be told on a slow machine
+        patch("eddy.pool.mirror.mirror.LEASE_S", 600),
     ):
         for name in ("b1", "b2"):
             server.admission.admit(name)

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import httpx
-from eddy.cli.installed import bitstreams_folder
+from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
-from eddy.pool.admission import PoolAdmission
-from eddy.pool.credentials import PoolUnreachable
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.serving import Head, HeadSettings
+from eddy.pool.connection.credentials import PoolUnreachable
+from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.servers.admission import PoolAdmission
+from eddy.pool.servers.nats_server import NatsServer
 
 HELD = Path(__file__).parent / "held_board.py"
 WAIT_S = 180.0
@@ -139,7 +139,7 @@ class Pool:
         data, admission = self.folder / name, self.nats.admission
         file = admission.board_file(name) if name in admission.boards else admission.admit(name)
         wrapped = wrapped or (str(HELD), str(self._hold(name)))
-        command = [sys.executable, *wrapped, "eddy.cli.demo_pool_board", "--pool", str(file), "--name", name]
+        command = [sys.executable, *wrapped, "eddy.cli.demo.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
         command += ["--profile", profile]
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -167,7 +167,7 @@ class Pool:
     @contextlib.contextmanager
     def patient() -> Iterator[None]:
         """Heads wait ten minutes for a board: one that is there stays, however long its process stands still."""
-        with patch("eddy.pool.mirror.LEASE_S", 600.0):
+        with patch("eddy.pool.mirror.mirror.LEASE_S", 600.0):
             yield
 
     def operator(self, head: Head) -> Client:

@@ -141,8 +141,8 @@ def name_of(reference: Schema) -> str:
 
 def page() -> dict[str, Any]:
     """The OpenAPI page of an API that nothing is behind."""
-    from eddy.api.app import create_app
-    from eddy.api.keys import KeyHasher
+    from eddy.api.access.keys import KeyHasher
+    from eddy.api.service.app import create_app
     from eddy.hypervisor import Hypervisor
     from eddy.hypervisor.engine.followers import Followers
     from eddy.packages.catalogue import Catalogue, CatalogueInForce

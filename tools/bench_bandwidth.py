@@ -24,16 +24,16 @@ from eddy.board.images.signing import Trust  # noqa: E402
 from eddy.board.port.port import Access, EventKind, Grant, KernelLaunch, Launch  # noqa: E402
 from eddy.board.port.profile import Profile, load_profile  # noqa: E402
 from eddy.board.remote.factory import open_device  # noqa: E402
-from eddy.gpu.layout import REGION_BASE  # noqa: E402
+from eddy.gpu.programs.layout import REGION_BASE  # noqa: E402
 from eddy.packages.manifests import load_module_manifest  # noqa: E402
-from eddy.studies.hsm import rtl  # noqa: E402
-from eddy_sim import bitstreams, build  # noqa: E402
+from eddy_sim.boards.dram import dram_parameters  # noqa: E402
+from eddy_sim.design import bitstreams, build  # noqa: E402
 from eddy_sim.device import SimClock, SimDevice  # noqa: E402
-from eddy_sim.dram import dram_parameters  # noqa: E402
-from eddy_sim.filelist import read_filelist  # noqa: E402
 from eddy_sim.gpu.assemble import program  # noqa: E402
 from eddy_sim.gpu.cluster_build import FILELIST  # noqa: E402
 from eddy_sim.gpu.dram_cluster import DramCluster, build_dram_cluster  # noqa: E402
+from eddy_sim.tools.filelist import read_filelist  # noqa: E402
+from eddy_studies.hsm import rtl  # noqa: E402
 
 MODULE = ROOT / "bitstreams" / "de10pro" / "gpu_8c4w4tx_110mhz"
 CORES, WARPS, LANES = 8, 4, 4

@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 from channels import cluster, slots  # noqa: E402
 from channels.decoder import Heard, Received, message, receive  # noqa: E402
 from eddy.board.port.profile import load_profile  # noqa: E402
-from eddy_sim import build  # noqa: E402
+from eddy_sim.design import build  # noqa: E402
 from eddy_sim.gpu.dram_cluster import build_dram_cluster  # noqa: E402
 from system.traffic import READ, Traffic  # noqa: E402
 

@@ -28,7 +28,7 @@ from eddy.board.remote.factory import open_board  # noqa: E402
 from eddy.hypervisor.cores.market_loop import PriceSettings  # noqa: E402
 from eddy.packages.manifests import load_module_manifest  # noqa: E402
 from eddy.store import Store  # noqa: E402
-from eddy_sim import build  # noqa: E402
+from eddy_sim.design import build  # noqa: E402
 
 WEIGHTS = {"a": 1.0, "b": 4.0, "c": 1.0}
 GROUPS = {"a": 2400, "b": 9600, "c": 4800}

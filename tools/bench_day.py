@@ -10,10 +10,10 @@ import random
 import time
 
 from eddy.policy.dispatch import POLICIES
-from eddy.studies.judge.sequences import workload
-from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import BoardSetting, run
-from eddy.studies.nimblock.workload import Arrival
+from eddy_studies.judge.sequences import workload
+from eddy_studies.nimblock.policies import make_player
+from eddy_studies.nimblock.run import BoardSetting, run
+from eddy_studies.nimblock.workload import Arrival
 
 DAY_S, BETWEEN_S, SEED = 86_400.0, 40.0, 5
 APPS = {"lenet": 10, "image_compression": 10, "rendering_3d": 10, "optical_flow": 10, "alexnet": 1}

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.job_view import Tasks
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.views.job_view import Tasks
+from eddy.policy.dispatch.views.view import (
     Configure,
     Dispatch,
     DispatchPolicy,

@@ -2,7 +2,7 @@
 
 Each sequence is played twice: under `FairShare` around the policy, as live, and under the policy alone, whose rank then
 goes over the jobs of all tenants. Events are dealt to the tenants in turn; modules stay in slots and are scrubbed
-between tenants. Fresh sequences of every kind of arrivals, of the draws of `eddy.studies.judge`.
+between tenants. Fresh sequences of every kind of arrivals, of the draws of `eddy_studies.judge`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 from eddy.hypervisor.machine.virtual import run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import DispatchPolicy
-from eddy.studies.judge.sequences import ARRIVALS, DRAWS, drawn, workload
-from eddy.studies.nimblock.run import BoardSetting, board_of, jobs_of, latencies_of, responses_s
+from eddy.policy.dispatch.views.view import DispatchPolicy
+from eddy_studies.judge.sequences import ARRIVALS, DRAWS, drawn, workload
+from eddy_studies.nimblock.run import BoardSetting, board_of, jobs_of, latencies_of, responses_s
 
 FIRST_SEED = 5000
 TENANTS = (1, 2, 4)

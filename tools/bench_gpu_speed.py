@@ -72,7 +72,7 @@ class _Timed:
 def workload_seconds() -> dict[str, float]:
     """Processor time of each workload's simulation."""
     from eddy.gpu import workloads
-    from eddy.gpu.compiler import Compiler
+    from eddy.gpu.compilation.compiler import Compiler
     from eddy_sim.gpu.executors import RtlExecutor
 
     executor: Any = _Timed(RtlExecutor())

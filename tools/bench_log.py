@@ -12,9 +12,9 @@ import json
 import sys
 
 import numpy as np
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.log import Logs, read_log
-from eddy.gpu.packing import LOG_BYTES
+from eddy.gpu.launches.packing import LOG_BYTES
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.log import Logs, read_log
 from yardstick import PYTHON, REFERENCE, best_rate, python_turns_per_s
 
 GOAL_TURNS = 0.1 * REFERENCE[PYTHON]

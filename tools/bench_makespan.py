@@ -4,9 +4,9 @@
     python tools/bench_makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
-of `eddy.pool.pace`, and all of them through one more, its port. A responder receives through such a port, and computes
-on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its accelerator is free.
-Nobody is told when a job should end: the live makespan is when the last one has.
+of `eddy.pool.connection.pace`, and all of them through one more, its port. A responder receives through such a port,
+and computes on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its
+accelerator is free. Nobody is told when a job should end: the live makespan is when the last one has.
 
 Three sorts of batches: the four jobs of [002] 5.1 (figure 2), at [002]'s rates and times; by seed, [002] 5.2's batches
 that send and compute, at 4 of 30 responders and as many requesters and jobs in proportion (figure 3c, 350 requesters);
@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 from eddy.model.placement.instance import Instance, Placement
-from eddy.studies.makespan.sweep import checked
-from eddy.studies.makespan.testbed import photographs, word_counting
-from eddy.studies.makespan.workload import BatchShape, batch
+from eddy_studies.makespan.sweep import checked
+from eddy_studies.makespan.testbed import photographs, word_counting
+from eddy_studies.makespan.workload import BatchShape, batch
 from live_testbed.hosts import Hosts, running
 from live_testbed.rtl_boards import Learned, items_of, with_rtl
 from live_testbed.scales import Scales

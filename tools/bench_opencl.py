@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from eddy.gpu import workloads
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import RtlExecutor
 
 Floats = npt.NDArray[np.float32]

@@ -26,7 +26,7 @@ from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.joint import joint_bound
 from eddy.policy.place.list_scheduling import first_answer
-from eddy.studies.makespan.workload import BatchShape, batch
+from eddy_studies.makespan.workload import BatchShape, batch
 
 SEEDS = range(8)
 JOBS, ACCELERATORS = 1_000_000, 1_500

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import httpx
 from bench_pool import head, memory_mb
-from eddy.pool.nats_server import NatsServer
+from eddy.pool.servers.nats_server import NatsServer
 from service_bench.servers import ROOT, Running
 
 WAITS, LARGE, AT_ONCE, SMALL = 100, 64 << 20, 16, 16 << 10

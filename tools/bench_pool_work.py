@@ -28,7 +28,7 @@ from pathlib import Path
 
 from bench_pool import cpu_s, head, memory_mb
 from bench_service import prepare, submission
-from eddy.pool.nats_server import NatsServer
+from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import ask, request, some
 from service_bench.servers import ROOT, Running, python_path
 

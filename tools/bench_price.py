@@ -11,11 +11,11 @@ import argparse
 import json
 import sys
 
-from eddy.policy.price import ROUNDS
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.rounds import RoundPolicy
 from eddy.policy.price.thresholds import Fixed
-from eddy.studies.mtf.overhead import microseconds
+from eddy_studies.mtf.overhead import microseconds
+from eddy_studies.policies import ROUNDS
 
 GOALS = {"themis": 1.3, "gandiva": 5.0}
 """How many times as long as these a round of MTF may take, for 60 agents and 40 accelerators, in the same run."""

@@ -15,10 +15,10 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from eddy.model.contention import KernelBehaviour, share_cluster
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
-from eddy.policy.price import BY_PROGRESS
+from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
+from eddy_studies.progress_market.contention import KernelBehaviour, share_cluster
 from yardstick import PYTHON, factor, measured
 
 GOAL_US = 200.0
@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", dest="as_json")
     as_json: bool = parser.parse_args().as_json
-    times = {name: microseconds(make()) for name, make in BY_PROGRESS.items()}
+    times = {name: microseconds(made) for name, make in POLICIES.items() if (made := make()).traits.by_progress}
     goal_us = GOAL_US / min(factor(measured())[PYTHON], 1.0)
     if as_json:
         print(json.dumps({"progress": {"goal_us": goal_us, "microseconds": times}}))

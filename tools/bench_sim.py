@@ -24,13 +24,13 @@ from pathlib import Path
 
 from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
-from eddy_sim import build
-from eddy_sim.bench import Bench, BenchFailed
-from eddy_sim.bench_process import simulate
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour, rogue
-from eddy_sim.products import ROOT
-from eddy_sim.shims import WRAPPER_TOP, wrapper_source
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour, rogue
+from eddy_sim.design import build
+from eddy_sim.design.bench import Bench, BenchFailed
+from eddy_sim.design.bench_process import simulate
+from eddy_sim.design.shims import WRAPPER_TOP, wrapper_source
+from eddy_sim.tools.products import ROOT
 
 FOLDER = Path(__file__).resolve().parent
 PROFILE = "kv260"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench_followers import drain
 from bench_service import prepare, submission
-from eddy.api.overview import JOBS
+from eddy.api.answers.overview import JOBS
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
 from service_bench.servers import Running, eddy

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eddy.board.port.profile import load_profile
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "board-units"

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from eddy.board.selftest.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, packed
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.executor import Execution
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.executor import Execution
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import run
 from eddy.gpu.workloads.basic import reduction, sgemm
 from eddy.packages.manifests import load_module_manifest
@@ -66,7 +66,7 @@ class Recorder:
         self._model = IsaExecutor(shape)
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
-        """See `eddy.gpu.executor.Executor`."""
+        """See `eddy.gpu.launches.executor.Executor`."""
         before = bytes(region)
         execution = self._model.execute(region, entry, argument, limit)
         self.runs.append((before, entry, argument, bytes(region)))

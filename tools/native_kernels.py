@@ -46,7 +46,10 @@ class Shipped:
 SHIPPED = (
     Shipped(RUNTIME / "market" / "native", ("market.c", "path.c"), tuple(TARGETS), True),
     Shipped(
-        RUNTIME / "studies" / "hsm" / "native", ("cluster.c", "memory.c"), ("linux-x86_64", "linux-aarch64"), False
+        RUNTIME.parents[1] / "studies" / "eddy_studies" / "hsm" / "native",
+        ("cluster.c", "memory.c"),
+        ("linux-x86_64", "linux-aarch64"),
+        False,
     ),
     Shipped(RUNTIME / "model" / "native", ("queue.c",), ("linux-x86_64", "linux-aarch64"), True),
 )

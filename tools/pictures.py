@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.api.server import Server, ServerSettings
-from eddy.cli import demo_run
+from eddy.api.service.server import Server, ServerSettings
+from eddy.cli.demo import demo_run
 from eddy.cli.top.frame import COLUMNS, LINES
 from eddy.cli.top.screen import Screen
 from eddy.client import Client

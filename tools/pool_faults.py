@@ -35,11 +35,11 @@ from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from eddy.cli.demo_plan import Order, photograph
-from eddy.cli.demo_run import matches
+from eddy.cli.demo.demo_plan import Order, photograph
+from eddy.cli.demo.demo_run import matches
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError
-from eddy.pool.streams import LEASE_S
+from eddy.pool.connection.streams import LEASE_S
 from pool_kit import Pool
 from pool_network import SERVERS, Cluster, mend
 

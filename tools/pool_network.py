@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from eddy.pool.admission import PoolAdmission
-from eddy.pool.credentials import PoolAccess
-from eddy.pool.nats_server import NatsServer, free_port
+from eddy.pool.connection.credentials import PoolAccess
+from eddy.pool.servers.admission import PoolAdmission
+from eddy.pool.servers.nats_server import NatsServer, free_port
 
 SERVERS = ("n1", "n2", "n3")
 PIECE_BYTES = 16384

@@ -28,12 +28,12 @@ from dataclasses import replace
 from typing import Any
 
 from eddy.policy.place import METHODS
-from eddy.pool.estimates import Estimates
-from eddy.pool.lead import gather_s
-from eddy.pool.open_jobs import OpenJobs
-from eddy.pool.placing import PoolView, decide, instance_of, planned_next
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
-from eddy.pool.runner import PART_S
+from eddy.pool.agent.runner import PART_S
+from eddy.pool.mirror.estimates import Estimates
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.placement.lead import gather_s
+from eddy.pool.placement.placing import PoolView, decide, instance_of, planned_next
+from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 
 WORKS, KINDS = 12, 5
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import Scrub
-from eddy_sim.build import module_build_hash
+from eddy_sim.design.build import module_build_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("bitstreams", "tests/modules")

@@ -18,13 +18,13 @@ Step = tuple[str, list[str]]
 STATIC: list[Step] = [
     ("lint", [str(BIN / "ruff"), "check", "."]),
     ("format", [str(BIN / "ruff"), "format", "--check", "."]),
-    ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "tests", "tools"]),
+    ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "studies", "tests", "tools"]),
     # Whoever runs tests needs what this leaves behind: their byte code, with assertions that say what they compared.
     ("collection", [sys.executable, "-m", "pytest", "--collect-only", "-qqq"]),
     ("layering", [str(BIN / "lint-imports")]),
-    ("import cycles", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_import_cycles.py"]),
+    ("import cycles", [sys.executable, "-m", "pytest", "-q", "tests/unit/repository/test_import_cycles.py"]),
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
-    ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_words.py"]),
+    ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/repository/test_words.py"]),
 ]
 LONGEST = ("types", "collection")
 SILENT = ("collection",)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from eddy_sim.cxx import compile_shared
+from eddy_sim.tools.cxx import compile_shared
 
 COMPILED = "compiled loop, turns/s"
 PYTHON = "Python loop, turns/s"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A FIFO between two clocks, with both clocks at once: every word that goes in comes out once, in order, unchanged; none is
 /// overwritten before it is read, and none is read that is not there.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Nothing crosses a closed gate: two decouplers see the same fabric and the same slot, but the second slot drives
 /// garbage wherever a gate is closed. Nobody outside can tell them apart, now or later.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whoever asks, whatever it costs, from any moment on: while one slot keeps asking, another is granted at most 62 more
 /// than it (for a quantum of 16); and one of those who ask is always chosen.
 ///

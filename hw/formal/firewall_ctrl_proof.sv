@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Every request of the CPU is answered within the bound, once, and only asked ones, whatever the slot drives and
 /// whenever the path closes or resets.
 module firewall_ctrl_proof

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whatever the slot drives, and whenever the path closes, resets, is quiesced or cleared:
 /// - no byte outside a window, and no burst AXI forbids, is asked of memory;
 /// - memory sees whole bursts: exactly the beats asked for, `last` on the last, nothing withdrawn or changed;

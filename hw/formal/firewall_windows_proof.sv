@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whatever software writes into the table of windows and whenever, and whatever is asked of it:
 /// - a hit is one: a window of the table as it stands in that cycle lets the request's page through, for its context and
 ///   direction;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Moves within the frame of a floating-point sum: the form for gates and that for simulation are the same, for every input.
 module gpu_fpu_moves_proof
   import gpu_fpu_move_pkg::*;

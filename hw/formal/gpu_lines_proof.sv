@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What gates tell of two lines is what a simulation tells: that they are the same, for any two.
 module gpu_lines_proof (
   input logic        clk_i,

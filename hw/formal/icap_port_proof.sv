@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whatever words come and whatever the device does: never more of them are written than the load was told of; RDWRB changes
 /// only while CSIB is high, or in an abort sequence of exactly four cycles; and a load that was stopped ends with a closed
 /// port within eight cycles.

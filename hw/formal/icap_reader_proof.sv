@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Every burst that is asked of memory lies in the window as it was when the burst was made, within one page, and there is
 /// room for all that memory owes; and no more beats come out than were asked for, with one at most that says that the next
 /// burst would leave the window, and none behind it. Whatever is asked for, and whatever memory does.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What stands between the firewall and the shared memory keeps nothing to itself: once all that the firewall passed on has
 /// been answered to it, and it offers nothing, nothing is offered to memory and memory owes no answer.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The burst split keeps nothing to itself: once all that it took has been answered, and nothing is offered to it, it
 /// offers nothing to memory, and memory owes it no answer.
 ///

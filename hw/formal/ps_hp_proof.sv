@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What leaves toward the processing system's memory port, and what comes back.
 ///
 /// For every input: no request is secure, coherent, exclusive or of priority, nor beyond 40 bits. For any id of eight bits,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Over any window of cycles, wherever it begins, and whatever is asked: what the admitted bursts use of the memory port,
 /// 8 bytes for each of their beats, reads and writes together, is at most burst + rate * cycles.
 ///

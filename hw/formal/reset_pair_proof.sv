@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The two sides of a crossing are reset together, with both clocks at once, in any ratio and any phase, stopped or not: the
 /// far side is in reset only while this one is, and neither leaves before the other has had an edge in reset.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What a reset leaves of an accelerator's wrapper tells nothing: two register blocks and two queues begin in any states
 /// whatever, are reset for one cycle, and see the same from then on. Nobody outside can tell them apart, now or later.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A level from another clock is seen through two flops, neither more nor fewer: the first may be caught as it changes, and
 /// has a cycle to settle before anything else is told of it.
 module sync_bit_proof (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whatever slots ask, in whatever order memory answers, and whenever a flush comes:
 /// - from the acceptance of a write until memory has answered it, no line it touches is held, or on its way to be held;
 /// - when a flush is over, no line of its pages is held, or on its way to be held;

@@ -1,1 +1,5 @@
 """Eddy: a hypervisor for FPGA SoCs."""
+
+from eddy import moved
+
+moved.install()

@@ -5,6 +5,11 @@ from __future__ import annotations
 NAME = "eddy-fpga"
 """Of the distribution. `eddy` is another project's on PyPI, whatever is imported and called."""
 
+STUDIES = "eddy-fpga-studies"
+"""Of the distribution with the commands that need no board, and with policies to compare with."""
+
+STUDIES_COMMANDS = ("place", "replay", "reproduce", "saturate", "simulate")
+
 EXTRAS: dict[str, tuple[str, ...]] = {
     "serve": (
         *(

@@ -38,18 +38,18 @@ from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
-from eddy_sim import standalone
-from eddy_sim.addressmap import PL_BASE, PL_BYTES
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.buffers import Pages, SimMemory
-from eddy_sim.clocks import ProcessorClocks
-from eddy_sim.download import FullImage, PartialImage, read_download
-from eddy_sim.faults import LoadFault
-from eddy_sim.interrupts import InterruptLine
-from eddy_sim.loader import EngineImages, LoadRefused
-from eddy_sim.registers import Read32, RegisterArray, Write32
-from eddy_sim.simclock import SimClock
-from eddy_sim.tables import OverlayTables
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.download import FullImage, PartialImage, read_download
+from eddy_sim.boards.faults import LoadFault
+from eddy_sim.boards.interrupts import InterruptLine
+from eddy_sim.boards.loader import EngineImages, LoadRefused
+from eddy_sim.design.addressmap import PL_BASE, PL_BYTES
+from eddy_sim.processor import standalone
+from eddy_sim.processor.buffers import Pages, SimMemory
+from eddy_sim.processor.clocks import ProcessorClocks
+from eddy_sim.processor.registers import Read32, RegisterArray, Write32
+from eddy_sim.processor.simclock import SimClock
+from eddy_sim.processor.tables import OverlayTables
 
 __all__ = ["LoadRefused", "SimClock", "SimDevice"]
 

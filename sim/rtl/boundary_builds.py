@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy_sim.bench import Bench
+from eddy_sim.design.bench import Bench
 
 FOLDER = Path(__file__).parent
 BLOCKS = ("axi_skid", "axi_cdc", "decoupler", "firewall", "path")

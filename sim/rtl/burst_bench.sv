@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The burst buffer or the burst split with its channels flat: each payload one vector, as the package lays it out.
 module burst_bench
   import eddy_pkg::*;

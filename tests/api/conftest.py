@@ -13,9 +13,9 @@ import anyio
 import anyio.to_thread
 import httpx
 import pytest
-from eddy.api.app import create_app
-from eddy.api.context import ApiSettings
-from eddy.api.keys import KeyHasher
+from eddy.api.access.keys import KeyHasher
+from eddy.api.dependencies.context import ApiSettings
+from eddy.api.service.app import create_app
 from eddy.core.applications import Application
 from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState
@@ -41,7 +41,7 @@ from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.db.numbers import Numbers

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from eddy.client import AsyncClient, Client, answers
-from eddy.client.async_kernel import AsyncKernel
-from eddy.client.kernel import Kernel
+from eddy.client.calls.async_kernel import AsyncKernel
+from eddy.client.calls.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
 ASKED = re.compile(r'answering\(\s*answers\.(\w+),\s*"([A-Z]+)",\s*f?"(/[^"?]*)')

@@ -12,8 +12,8 @@ import httpx
 import numpy as np
 import pytest
 from eddy.client import AsyncClient, Client, JobFailed, ServerUnreachable, answers
-from eddy.client.async_kernel import AsyncKernel
-from eddy.client.kernel import Kernel
+from eddy.client.calls.async_kernel import AsyncKernel
+from eddy.client.calls.kernel import Kernel
 from eddy.core.errors import NotFound
 from eddy.core.records import SlotStatus
 
@@ -126,7 +126,7 @@ def test_what_both_clients_take_is_called_and_typed_alike() -> None:
 def test_submissions_have_the_fields_of_the_page(server: Any) -> None:
     fields = server.app.openapi()["components"]["schemas"]["JobSubmission"]["properties"]
     sent = {"labels": {"a": "b"}, "after": [1], "retries": 2, "end_late": True}
-    from eddy.client.asked import asked
+    from eddy.client.calls.asked import asked
 
     assert set(asked(**sent)) <= set(fields)  # type: ignore[arg-type]
 

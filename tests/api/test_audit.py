@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.keys import KeyHasher
-from eddy.api.server import Server, ServerSettings
+from eddy.api.access.keys import KeyHasher
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app as command
 from eddy.core.records import SlotStatus
 from eddy.store import Store

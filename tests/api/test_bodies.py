@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api.bodies import MAX_DEPTH, UnfitValue, parse
-from eddy.api.submissions import JobSubmission
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import MAX_DEPTH, UnfitValue, parse
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}

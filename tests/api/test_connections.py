@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits, Connections, guarded
+from eddy.api.http.connections import ConnectionLimits, Connections, guarded
 
 LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
 WAIT_S = 180.0

@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from eddy.api.overview import ENDED, ENTRIES, JOBS
-from eddy.api.sessions import COOKIE, HEADER
+from eddy.api.access.sessions import COOKIE, HEADER
+from eddy.api.answers.overview import ENDED, JOBS
+from eddy.api.routes.overview import ENTRIES
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
 from eddy.store.db.rows import Commit

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from eddy.api.ending import Ending
+from eddy.api.http.ending import Ending
 
 pytestmark = pytest.mark.anyio
 

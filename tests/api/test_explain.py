@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from eddy.api.explained import spent_of
+from eddy.api.answers.explained import spent_of
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate

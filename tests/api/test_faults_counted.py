@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from eddy import presence
-from eddy.api.clock_watch import JumpWatch, watch_clock
+from eddy.api.service.clock_watch import JumpWatch, watch_clock
 from eddy.cli.top.frame import Seen, frame
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits, Connections, GuardedProtocol
+from eddy.api.http.connections import ConnectionLimits, Connections, GuardedProtocol
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.store.db.rows import Commit
 

@@ -20,10 +20,10 @@ import anyio.to_thread
 import numpy as np
 import pytest
 import uvicorn
-from eddy.api.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guarded
-from eddy.api.rates import Rates
+from eddy.api.access.rates import Rates
+from eddy.api.http.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guarded
+from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.routes import jobs
-from eddy.api.submissions import JobSubmission
 from eddy.cli.main import app as command
 from eddy.client import Client
 from eddy.core.errors import InvalidRequest, StorageFull

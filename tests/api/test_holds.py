@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.retention import collect
+from eddy.api.service.retention import collect
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.store import Store

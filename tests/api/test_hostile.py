@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eddy.api.bodies import UnfitValue, parse
+from eddy.api.request_bodies.strict_json import UnfitValue, parse
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 from eddy import logs
-from eddy.api.log_lines import configure
+from eddy.api.service.log_lines import configure
 from eddy.core.errors import StorageDamaged, StorageFull
 
 SECRETS = ("eddy_ada", "eddy_operator")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import structlog
 from eddy import logs
-from eddy.api import log_lines
-from eddy.api.problems import KINDS
+from eddy.api.http.problems import KINDS
+from eddy.api.service import log_lines
 from eddy.core import errors
 from eddy.core.errors import EddyError
 

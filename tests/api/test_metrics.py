@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.market_schemas import MarketAnswer
-from eddy.api.overview import Overview
+from eddy.api.answers.market import MarketAnswer
+from eddy.api.answers.overview import Overview
 from eddy.core.jobs import JobState
 from eddy.core.records import SlotStatus
 from prometheus_client.parser import text_string_to_metric_families

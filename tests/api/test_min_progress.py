@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.api.progress import check_asked, check_promise
+from eddy.api.dependencies.progress import check_asked, check_promise
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
@@ -37,16 +37,13 @@ def test_promises_together_stay_within_what_cores_can_keep(store: Store) -> None
 
 
 def test_a_job_asks_for_no_more_than_its_tenant_was_promised(store: Store) -> None:
-    check_asked(store, loop(), "ada", None, kernel=False)
-    check_asked(store, loop(), "ada", 0.6, kernel=True)
+    check_asked(store, loop(), "ada", 0.6)
     with pytest.raises(InvalidRequest, match=r"promised a progress of 0\.3; ask the operator"):
-        check_asked(store, loop(), "grace", 0.4, kernel=True)
-    with pytest.raises(InvalidRequest, match="goes with kernels"):
-        check_asked(store, loop(), "ada", 0.4, kernel=False)
+        check_asked(store, loop(), "grace", 0.4)
     with pytest.raises(Conflict, match="eddy calibrate"):
-        check_asked(store, loop(measured=False), "ada", 0.4, kernel=True)
+        check_asked(store, loop(measured=False), "ada", 0.4)
     with pytest.raises(Conflict, match="whole clusters"):
-        check_asked(store, None, "ada", 0.4, kernel=True)
+        check_asked(store, None, "ada", 0.4)
 
 
 def epoch(number: int, progress: tuple[float, float, float], traffic: tuple[float, float, float]) -> Epoch:

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api import app_submissions, examples, overview, schemas, submissions, tenant_submissions
-from eddy.api.problems import KINDS, MEDIA_TYPE
+from eddy.api.answers import overview, schemas
+from eddy.api.http.problems import KINDS, MEDIA_TYPE
+from eddy.api.request_bodies import applications as app_submissions
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies import jobs as submissions
+from eddy.api.request_bodies import tenants as tenant_submissions
 from pydantic import BaseModel
 
 pytestmark = pytest.mark.anyio

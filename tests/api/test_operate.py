@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.policy import PRICE, in_force, policy_in_force
-from eddy.cli.serve import _say_kept
+from eddy.api.dependencies.policy import PRICE, in_force, policy_in_force
+from eddy.cli.boards.serve import _say_kept
 from eddy.core.records import SlotStatus
 from eddy.store import Store
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.parts import PartAsked
-from eddy.api.problems import RangeNotSatisfiable
+from eddy.api.http.parts import PartAsked
+from eddy.api.http.problems import RangeNotSatisfiable
 from eddy.store import Store
 from eddy.store.disk import files
 

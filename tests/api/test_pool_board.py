@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from eddy.core.errors import QuotaExceeded, Unauthorized
 from eddy.core.jobs import JobState
-from eddy.pool.blobs import Fetched
-from eddy.pool.local_board import LocalBoard
-from eddy.pool.records import JobPart, PoolJob
-from eddy.pool.runner import JobRun
+from eddy.pool.agent.local_board import LocalBoard
+from eddy.pool.agent.runner import JobRun
+from eddy.pool.connection.transfer import Fetched
+from eddy.pool.records.records import JobPart, PoolJob
 
 pytestmark = pytest.mark.anyio
 ITEM = 6
@@ -152,7 +152,7 @@ async def test_a_tenants_key_that_was_revoked_is_made_again(server: Any) -> None
 
 
 async def test_clients_of_tenants_without_work_are_let_go(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.pool.local_board.IDLE_CLIENTS", 2)
+    monkeypatch.setattr("eddy.pool.agent.local_board.IDLE_CLIENTS", 2)
     rig = Rig(server)
     job = PoolJob(1, "busy", {"application": "invert"}, 0.0)
     async with rig.board.working(job):

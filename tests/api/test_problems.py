@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from eddy.api.problems import KINDS
+from eddy.api.http.problems import KINDS
 
 pytestmark = pytest.mark.anyio
 OPEN = {"/healthz", "/readyz", "/problems/{code}"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api import purging
-from eddy.api.context import Context
-from eddy.api.purging import Purging
+from eddy.api.dependencies.context import Context
+from eddy.api.service import purging
+from eddy.api.service.purging import Purging
 from eddy.core.errors import StorageFull
 from eddy.store.db.bounds import JobBounds
 

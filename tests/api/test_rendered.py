@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from eddy.api import rendered
+from eddy.api.answers import rendered
 
 
 @pytest.mark.anyio

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.client.parts import put_in_parts
-from eddy.client.transport import Transport
+from eddy.client.transport.parts import put_in_parts
+from eddy.client.transport.transport import Transport
 from eddy.store import Store
 from eddy.store.bytes.partial import KEPT_S, MOST
 from eddy.store.disk.names import INCOMING

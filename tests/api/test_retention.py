@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api import retention
-from eddy.api.context import Context
-from eddy.api.retention import collect
+from eddy.api.dependencies.context import Context
+from eddy.api.service import retention
+from eddy.api.service.retention import collect
 from eddy.core.errors import NotFound, OutputsCollected, StorageFull
 from eddy.core.jobs import JobState
 from eddy.store.db.rows import LOG, Commit, ItemOutput

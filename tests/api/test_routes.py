@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api.context import AWAY, STOPPED
+from eddy.api.dependencies.context import AWAY, STOPPED
 from eddy.core.errors import BoardUnreachable
 from eddy.core.jobs import JobState
 from eddy.core.records import SlotStatus

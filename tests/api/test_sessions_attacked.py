@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
+from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store.db.rows import Commit

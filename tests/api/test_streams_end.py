@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api.connections import ConnectionLimits
+from eddy.api.http.connections import ConnectionLimits
 
 pytestmark = pytest.mark.anyio
 LONG_S = 180

@@ -10,9 +10,9 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api import traces
-from eddy.api.server import Server, ServerSettings
-from eddy.api.traces import export, open_tracer, pieces_of, trace_jobs
+from eddy.api.service import traces
+from eddy.api.service.server import Server, ServerSettings
+from eddy.api.service.traces import export, open_tracer, pieces_of, trace_jobs
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord

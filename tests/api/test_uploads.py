@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from eddy.api.uploads import TooManyUploads, UploadLimits, Uploads
+from eddy.api.access.uploads import TooManyUploads, UploadLimits, Uploads
 
 pytestmark = pytest.mark.anyio
 DATA = bytes(range(256)) * 3

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bitstreams_kit import package
 from chromium_kit import OUT, PATIENCE_MS, page_of
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model import ModelFaults
 from eddy.client import Client
 from hypervisor_kit import KEY, item, model_board

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chromium_kit import OUT, page_of
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from playwright.sync_api import Browser, expect
 from pool_kit import WAIT_S, Pool, until
 

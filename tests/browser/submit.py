@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium_kit import OUT, PATIENCE_MS, page_of
-from eddy.api.server import Server, ServerSettings
-from eddy.cli.installed import bitstreams_folder
+from eddy.api.service.server import Server, ServerSettings
+from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
-from eddy_sim.models import build_models
+from eddy_sim.design.models import build_models
 from eddy_sim.reference import image_compression
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect

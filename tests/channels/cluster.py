@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from channels.decoder import Heard
 from eddy.board.port.profile import Dram
-from eddy.gpu.layout import REGION_BASE
-from eddy_sim.dram import dram_parameters
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy_sim.boards.dram import dram_parameters
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster, build_dram_cluster

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from channels.decoder import Heard
 from eddy.board.port.profile import Profile
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.design import build
 from system.board_rig import bank, load, module, run_for
 from system.traffic import READ, Traffic, default_rate, give_memory, prepare
 

@@ -18,7 +18,7 @@ Start = Callable[[], "subprocess.Popen[str]"]
 @contextmanager
 def processes(folder: Path) -> Iterator[tuple[Start, Path]]:
     """What starts boardd processes, all on one socket, and that socket; those that still run at the end are killed."""
-    from eddy_sim import bitstreams
+    from eddy_sim.design import bitstreams
 
     images, path = folder / "images", folder / "boardd.sock"
     shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, images)

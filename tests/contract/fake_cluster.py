@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contract.kernels import CORES, REGION_BYTES, RESULT, THREADS, name_of
-from eddy.gpu.executor import CAUSES
+from eddy.gpu.launches.executor import CAUSES
 from eddy_drivers.regs import gpu_cluster as regs
 from eddy_drivers.regs.base import Register
 

@@ -1,8 +1,8 @@
 """A static region in plain Python, at the seam the board adapter works on: what the RTL does, without the RTL.
 
 Every access takes 100 ns of its time, nothing happens but in accesses and waits, and memory has the worst cache there
-is (`eddy_sim.memory`). Modules write the word `MARK` to the address in registers 0x10 and 0x14, or misbehave, as the
-simulated board's rogue modules do.
+is (`eddy_sim.boards.memory`). Modules write the word `MARK` to the address in registers 0x10 and 0x14, or misbehave, as
+the simulated board's rogue modules do.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from eddy.board.pynq.fabric import ClusterDriver, Fault, Identity, SlotFabric, W
 from eddy.core.counters import MemoryUse
 from eddy.core.slots import Control
 from eddy_drivers.gpu_cluster import GpuCluster
-from eddy_sim import bitfile
-from eddy_sim.memory import CacheView
+from eddy_sim.boards.memory import CacheView
+from eddy_sim.design import bitfile
 
 ACCESS_S = 1e-7
 ITEM_S = 1e-5

@@ -23,7 +23,7 @@ from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import ModuleFault
 from eddy.core.slots import Pool
 from eddy.packages.manifests import load_module_manifest
-from eddy_sim.faults import LoadFault
+from eddy_sim.boards.faults import LoadFault
 
 ROOT = Path(__file__).parents[2]
 MODULES = Path(__file__).parents[1] / "modules"
@@ -104,7 +104,7 @@ def fake(tmp: Path) -> GpuHarness:
 def rtl(tmp: Path, behind_socket: bool = False) -> GpuHarness:
     """`PynqBoard` over the RTL of shell, accelerator and cluster."""
     from eddy.board.remote.factory import open_device
-    from eddy_sim import bitstreams, build
+    from eddy_sim.design import bitstreams, build
     from eddy_sim.device import SimClock, SimDevice
 
     assert build.manifest_path(MODULE).is_file(), "the fixture says where the module is"
@@ -159,7 +159,7 @@ def manifest_path(known: Callable[[str], Path]) -> Callable[[str], Path]:
 def opened(kind: str, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
     """A board of a kind: `fake`, `model` or `rtl`, with `socket-` before it where it is behind boardd."""
     if kind.endswith("rtl"):
-        from eddy_sim import build
+        from eddy_sim.design import build
 
         monkeypatch.setattr(build, "manifest_path", manifest_path(build.manifest_path))
     maker = {"model": model, "fake": fake, "rtl": rtl}.get(kind)

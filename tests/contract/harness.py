@@ -30,7 +30,7 @@ from eddy.board.remote.boardd import Boardd
 from eddy.board.remote.journal import Journal
 from eddy.board.remote.socket import SocketBoard
 from eddy.core.slots import Image
-from eddy_sim.faults import LoadFault
+from eddy_sim.boards.faults import LoadFault
 
 OPEN = Trust(False)
 """A board that takes unsigned images."""
@@ -130,7 +130,8 @@ def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_s
 def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
     """`PynqBoard` over the RTL, with the images of the source tree and modules of the simulated board."""
     from eddy.board.remote.factory import open_device
-    from eddy_sim import bitstreams, faults
+    from eddy_sim.boards import faults
+    from eddy_sim.design import bitstreams
     from eddy_sim.device import SimClock, SimDevice
 
     profile = load_profile("tiny")
@@ -165,7 +166,7 @@ class KernelRig:
     """
 
     def __init__(self, folder: Path, profile: str = "tiny_pcap") -> None:
-        from eddy_sim import bitstreams
+        from eddy_sim.design import bitstreams
         from eddy_sim.kernel.board import FakeBoard
 
         self.images = folder / "images"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eddy.board.port.profile import Profile
 from eddy.core.slots import Control, Image
-from eddy_sim import bitfile
+from eddy_sim.design import bitfile
 
 SCRUBBED = ("alpha",)
 """Modules that a reset makes clean for another tenant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from eddy.board.port.port import Access, Buffer, Cause, Grant, KernelLaunch, Launch
-from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.programs.layout import REGION_BASE
 from eddy_sim.gpu.assemble import program
 
 MODULE = "gpu_2c2w2tx"

@@ -14,8 +14,8 @@ from typing import Any
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking
 from eddy.board.port.port import Access, BoardEvent, Buffer
-from eddy_sim import build
-from eddy_sim.faults import LIE, Liar, LoadFault, Said
+from eddy_sim.boards.faults import LIE, Liar, LoadFault, Said
+from eddy_sim.design import build
 
 SECRET = (0x5EC2_E75E_C2E7_5EC2).to_bytes(8, "little")
 BYTES = 8192

@@ -9,7 +9,7 @@ import pytest
 from contract.harness import Harness, marking, opened
 from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes, Harm, attack, begin, hand_on
 from eddy.board.port.port import Access, Cause, EventKind, SlotPhase
-from eddy_sim.faults import Liar, LoadFault, Said
+from eddy_sim.boards.faults import Liar, LoadFault, Said
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 

@@ -11,7 +11,7 @@ from contract.kernels import CORES, MODULE, kernel
 from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes
 from eddy.board.port.port import BoardEvent, Buffer, Cause, EventKind, SlotPhase
 from eddy.board.remote.socket import SocketBoard
-from eddy_sim.faults import LIE, Liar, LoadFault, Said
+from eddy_sim.boards.faults import LIE, Liar, LoadFault, Said
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 

@@ -19,7 +19,7 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy_sim.faults import LIE, LoadFault
+from eddy_sim.boards.faults import LIE, LoadFault
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 CATALOGUE = load_catalogue(Path(__file__).parents[2] / "bitstreams")

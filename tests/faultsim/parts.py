@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.api.app import create_app
-from eddy.api.keys import KeyHasher
+from eddy.api.access.keys import KeyHasher
+from eddy.api.service.app import create_app
 from eddy.board.model.model import ModelBoard, ModelFaults
 from eddy.board.model.model_images import model_images
 from eddy.core.tenants import Quota, TenantRecord

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from eddy.api.context import Context
+from eddy.api.service.app import compose
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.board_events import BoardRestarted
@@ -158,7 +158,7 @@ class World:
         )
         self.engine = self._hypervisor._engine
         self.engine.keeping._spawn = self._late.append
-        context = Context(self._hypervisor, self.store, self._made.catalogue, self._made.hasher)
+        context = compose(self._hypervisor, self.store, self._made.catalogue, self._made.hasher)
         context.running = True
         self._made.app.state.context = context
 

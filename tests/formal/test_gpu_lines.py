@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.prove import ROOT, Mutation, Proof
+from eddy_sim.tools.prove import ROOT, Mutation, Proof
 
 pytestmark = pytest.mark.formal
 

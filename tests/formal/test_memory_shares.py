@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.prove import ROOT, Z3, Mutation, Proof, ProofFailed
+from eddy_sim.tools.prove import ROOT, Z3, Mutation, Proof, ProofFailed
 
 pytestmark = pytest.mark.formal
 

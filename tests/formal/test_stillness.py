@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.prove import ROOT, Mutation, ProofFailed
-from eddy_sim.stillness import Stillness
+from eddy_sim.tools.prove import ROOT, Mutation, ProofFailed
+from eddy_sim.tools.stillness import Stillness
 
 pytestmark = pytest.mark.formal
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from eddy.board.port.profile import Profile, load_profile
 from eddy_drivers.regs import window
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour, LoadFault, rogue
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour, LoadFault, rogue
+from eddy_sim.design import build
 
 CONTROL, CAUSE, CONTROL_TIMEOUT, MEMORY_TIMEOUT, WINDOWS = 0x004, 0x020, 0x010, 0x014, 0x100
 OPEN_ALL = 0b1111

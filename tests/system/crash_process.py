@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from eddy.api import server as api_server
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service import server as api_server
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.port.events import EventLog
 from eddy.board.port.port import Cause, EventKind
 from eddy.board.remote.boardd_server import Boardd

@@ -14,14 +14,14 @@ import numpy as np
 from eddy.board.model.model import LoadTime, ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.board.port.port import BoardPort
-from eddy.cli.demo_plan import Order
+from eddy.cli.demo.demo_plan import Order
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake.preparing import LOOK_S
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.packages.catalogue import load_catalogue
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
 
 ROOT = Path(__file__).parents[2]

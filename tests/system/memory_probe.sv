@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A module that reads words one after the other, each when the last one is here, and adds them up.
 ///
 /// Registers: 0x00 start (write 1) and done (bit 1), 0x10 address, 0x14 bytes from one word to the next, 0x18 how many,

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.client import Client
 
 SCRIPT = Path(__file__).with_name("stop_process.py")

@@ -18,13 +18,13 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import AnswerTimeout, Client
-from eddy.client.calls import SUBMIT_TIMEOUT_S
-from eddy.gpu import abandon, sandbox, toolchain
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.program import Program
-from eddy.gpu.sandbox import Limits
+from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S
+from eddy.gpu.compilation import abandon, sandbox, toolchain
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.compilation.sandbox import Limits
+from eddy.gpu.programs.program import Program
 from eddy.hypervisor.intake.waiting import run_abandonable
 from kernel_kit import STEP, kernel_board, step_arrays
 from unit.gpu_kit import CACHE
@@ -44,7 +44,7 @@ UNHURRIED = Limits(cpu_s=600, wall_s=600.0)
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compilers here end because they are ended, never by their limit: on a busy machine that comes any time."""
-    monkeypatch.setattr("eddy.gpu.compiler.Limits", lambda: UNHURRIED)
+    monkeypatch.setattr("eddy.gpu.compilation.compiler.Limits", lambda: UNHURRIED)
 
 
 def compilers() -> set[int]:
@@ -171,7 +171,8 @@ def test_a_submission_may_take_longer_than_other_requests(server: Server) -> Non
 def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     script = """
         import sys
-        from eddy.gpu import sandbox, toolchain
+        from eddy.gpu.compilation import sandbox
+        from eddy.gpu.compilation import toolchain
         print("ready", flush=True)
         sandbox._feed = lambda process, left, selector: (selector.unregister(process.stdin), left)[1]
         sandbox.run((toolchain.executable(), "clang", "-x", "c", "-E", "-"), b"x")

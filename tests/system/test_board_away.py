@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from contract.boardd_process import Start, processes
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.remote.socket import SocketBoard
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from eddy_drivers.regs import shell, slot_ctrl, window
 from eddy_drivers.regs.slot_ctrl import Cause
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour
 from system.board_rig import CAUSE, bank, load_rogue, module, page, run_for, start, tiny
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.board.port.profile import Profile
-from eddy_sim import build
-from eddy_sim.board import SimBoard
-from eddy_sim.filelist import read_filelist
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.design import build
+from eddy_sim.tools.filelist import read_filelist
 from system.board_rig import load, module, open_slot, run_for, tiny
 
 pytestmark = pytest.mark.rtl

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from eddy_drivers.regs import window
-from eddy_sim.board import SimBoard
-from eddy_sim.faults import Behaviour
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.boards.faults import Behaviour
 from system.board_rig import MS, load_rogue, module, page, run_for, start, tiny
 
 pytestmark = pytest.mark.rtl

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy_sim import build
-from eddy_sim.board import SimBoard
-from eddy_sim.faults import Behaviour
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.boards.faults import Behaviour
+from eddy_sim.design import build
 from system.board_rig import load, load_rogue, module, open_slot, page, run_for, start, tiny
 
 pytestmark = pytest.mark.rtl

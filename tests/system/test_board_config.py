@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from eddy.core.errors import Conflict
-from eddy_sim import build, faults
-from eddy_sim.board import SimBoard, StopReason
+from eddy_sim.boards import faults
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.design import build
 from system.board_rig import BUILD, CONTROL, MS, OPEN_ALL, PAYLOAD, bank, load, module, open_slot, page, tiny
 
 pytestmark = pytest.mark.rtl

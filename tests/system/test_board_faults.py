@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour, BoundaryFault
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour, BoundaryFault
 from system.board_rig import CAUSE, MS, bank, load_rogue, module, page, run_for, start, tiny
 
 pytestmark = pytest.mark.rtl

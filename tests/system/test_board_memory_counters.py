@@ -16,10 +16,10 @@ from eddy.board.port.dram_map import hash_masks, place, units
 from eddy.board.port.profile import Profile
 from eddy_drivers.memory_counters import COUNTERS
 from eddy_drivers.regs import memory_counters, slot_ctrl, window
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.dram import USERS
-from eddy_sim.faults import Liar, LoadFault, Said
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.dram import USERS
+from eddy_sim.boards.faults import Liar, LoadFault, Said
+from eddy_sim.design import build
 from system.board_rig import CONTROL, OPEN_ALL, WINDOWS, bank, load, page, run_for, start, tiny
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -11,7 +11,7 @@ from math import ceil
 import pytest
 from eddy.board.overlay import memory_bytes_per_cycle
 from eddy.board.port.profile import Profile, load_profile
-from eddy_sim.board import SimBoard
+from eddy_sim.boards.board import SimBoard
 from system.board_rig import run_for, tiny
 from system.traffic import (
     BOTH,

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.core.errors import BoardFault
-from eddy_sim import build, faults
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour
+from eddy_sim.boards import faults
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour
+from eddy_sim.design import build
 from system.board_rig import (
     CAUSE,
     CONTROL,

@@ -25,8 +25,9 @@ from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, 
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure
 from eddy.board.selftest.known_answers import KnownAnswer, known_answers, wrong
 from eddy.core.slots import Image
-from eddy_sim import bitfile, bitstreams, faults
-from eddy_sim.board import SimBoard
+from eddy_sim.boards import faults
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.design import bitfile, bitstreams
 from eddy_sim.device import SimClock, SimDevice
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

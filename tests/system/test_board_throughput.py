@@ -10,8 +10,8 @@ from functools import cache
 
 import pytest
 from eddy_drivers.regs import slot_ctrl
-from eddy_sim.board import SimBoard
-from eddy_sim.faults import Behaviour
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.boards.faults import Behaviour
 from system.board_rig import bank, load_rogue, module, page, run_for, start, tiny
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.pool.nats_server import free_port
+from eddy.pool.servers.nats_server import free_port
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.factory import open_device
 from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.shell import CacheCounts, Shell
-from eddy_sim import bitstreams
+from eddy_sim.design import bitstreams
 from eddy_sim.device import SimClock, SimDevice
 
 pytestmark = pytest.mark.rtl

@@ -15,7 +15,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import DispatchView
+from eddy.policy.dispatch.views.view import DispatchView
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 

@@ -17,9 +17,9 @@ from eddy.core.errors import ConfigurationFailed
 from eddy_drivers.icap_engine import IcapEngine
 from eddy_drivers.regs import icap_engine as regs
 from eddy_drivers.regs import window
-from eddy_sim.bitstreams import BitstreamSet, list_or_build
+from eddy_sim.boards.faults import ENGINE_CAUSES, LoadFault
+from eddy_sim.design.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.device import SimDevice
-from eddy_sim.faults import ENGINE_CAUSES, LoadFault
 from pynq.pl_server.device import Device
 
 pytestmark = pytest.mark.rtl

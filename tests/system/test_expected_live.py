@@ -18,7 +18,7 @@ from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.hypervisor.forecast.keeper import KEPT
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.port.port import BoardPort
 from eddy.board.remote.factory import open_board
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.client import Client
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES

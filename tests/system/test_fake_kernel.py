@@ -19,7 +19,7 @@ from contract.images import write_manifest
 from eddy.board.port.port import Cause, EventKind, SlotPhase
 from eddy.board.remote.socket import SocketBoard
 from eddy.board.selftest.board_test import ITEM_MODULE
-from eddy_sim import bitfile
+from eddy_sim.design import bitfile
 from eddy_sim.kernel.board import unavailable
 from eddy_sim.kernel.overlays import MAGIC
 

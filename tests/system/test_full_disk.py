@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError, StorageFull, StorageReadOnly
 from eddy.store.disk import files

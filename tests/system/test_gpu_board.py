@@ -17,16 +17,16 @@ from eddy.board.remote.factory import open_device
 from eddy.board.selftest.known_answers import KnownKernel, known_answers, wrong
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.core.slots import Pool
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import Workload, run
 from eddy.gpu.workloads.basic import divergent, reduction, saxpy, sgemm, vecadd
 from eddy.packages.manifests import load_module_manifest
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
+from unit.gpu.compilation.test_gpu_fibers import ONE_WAITS
+from unit.gpu.compilation.test_gpu_opencl_atomics import HISTOGRAM
 from unit.gpu_kit import compiled, compiler
-from unit.test_gpu_fibers import ONE_WAITS
-from unit.test_gpu_opencl_atomics import HISTOGRAM
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
 

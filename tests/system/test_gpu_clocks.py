@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.design import build
 from eddy_sim.gpu.assemble import program
 from system.board_rig import CAUSE, bank, load, module, open_slot, page, run_for, tiny
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import pytest
 from eddy_drivers.regs import window
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.design import build
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.elf import ElfProgram
 from system.board_rig import CAUSE, bank, load, module, open_slot, page, run_for, tiny

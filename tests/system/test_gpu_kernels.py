@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from eddy.core.errors import ModuleFault, QuotaExceeded
-from eddy.gpu.launch import Local, launch
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import Local, launch
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import WORKLOADS, Workload, run
 from eddy.gpu.workloads.basic import reduction, sgemm, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import yolo
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
 from unit.fiber_programs import random_program
+from unit.gpu.launches.test_foreign_rodinia import program
 from unit.gpu_kit import compiled, compiler
 from unit.many_arguments import arrays, functions
-from unit.test_foreign_rodinia import program
 
 pytestmark = pytest.mark.rtl
 

@@ -13,11 +13,11 @@ import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import THREADS
 from eddy.board.port.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
-from eddy.gpu.launch import extent
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.ndrange import Local, arrange
-from eddy.gpu.packing import Packing
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.launch import extent
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.ndrange import Local, arrange
+from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import compiled
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -16,7 +16,7 @@ from eddy.core.counters import CoreCounters
 from eddy.core.slots import Pool
 from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.gpu_cluster import REGION_AT, GpuCluster, Kernel, TrapCause
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimDevice
 from pynq.pl_server.device import Device
 

@@ -10,7 +10,7 @@ import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import END, LEAVE, REGION_BYTES, RESULT, kernel
 from eddy.board.port.port import Buffer, EventKind, SlotPhase
-from eddy.gpu.layout import LOCAL_BASE, REGION_BASE
+from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE
 from eddy_sim.gpu.assemble import program
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

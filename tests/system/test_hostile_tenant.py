@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.core.errors import Conflict, EddyError
 from eddy.hypervisor.cores.market_loop import PriceSettings

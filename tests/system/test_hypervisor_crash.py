@@ -21,7 +21,7 @@ from eddy.core.tenants import Quota
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.keeping import Spawn, at_once
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
 from eddy.store.db.rows import Commit
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request

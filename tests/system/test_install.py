@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from eddy.board.images.package import seal
-from eddy.cli.install_files import GATEWAY, OTHER_LOADERS, UNITS
+from eddy.cli.boards.install_files import GATEWAY, OTHER_LOADERS, UNITS
 from eddy.notify import Notifier
 
 SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9, GATEWAY: 1.9}

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 from bitstreams_kit import package
-from eddy.api.kinds import ONLY_APPLICATIONS, KindView, ServedKind, views_with
-from eddy.api.server import Server, ServerSettings
+from eddy.api.request_bodies.kinds import ONLY_APPLICATIONS, KindView, ServedKind, views_with
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.port.port import BoardEvent, Launch
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest

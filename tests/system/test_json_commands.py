@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from bitstreams_kit import package
 from command_tree import Commands, commands, root_command, takes_json
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from hypervisor_kit import BYTES, KEY, model_board
 from pool_kit import Pool

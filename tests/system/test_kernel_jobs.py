@@ -14,16 +14,16 @@ from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFou
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.program import Program
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.request import KernelRequest
+from eddy.gpu.programs.program import Program
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake.kernels import MAX_LOG_BYTES, KernelLimits, KernelPlanner, slice_groups
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
-from eddy.studies.replay import read_trace
+from eddy_studies.replay import read_trace
 from hypervisor_kit import CHAIN, TENANT, expected, request
 from kernel_kit import (
     ALL_MODULES,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.api.server import Server, ServerSettings
-from eddy.cli.demo_plan import photograph
-from eddy.cli.demo_run import matches
+from eddy.api.service.server import Server, ServerSettings
+from eddy.cli.demo.demo_plan import photograph
+from eddy.cli.demo.demo_run import matches
 from eddy.client import Client, JobFailed
-from eddy.client.kernel import KernelJob, Local
+from eddy.client.calls.kernel import KernelJob, Local
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import STEP, step_arrays, stepped
 from unit.gpu_kit import CACHE

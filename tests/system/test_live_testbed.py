@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from eddy.model.placement.instance import Instance
 from eddy.policy.place import METHODS
-from eddy.studies.makespan.workload import BatchShape, batch
+from eddy_studies.makespan.workload import BatchShape, batch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 

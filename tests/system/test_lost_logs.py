@@ -20,7 +20,7 @@ import pytest
 from contract.test_gateway import certificate
 from eddy.trust import generate
 
-nats = pytest.importorskip("eddy.pool.nats_server")
+nats = pytest.importorskip("eddy.pool.servers.nats_server")
 
 WAIT_S = 180.0
 SINKS = ("full", "pipe", "closed", "unread", "disk")

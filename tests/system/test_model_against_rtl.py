@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 from eddy.board.port.port import BoardPort
 from eddy.board.remote.factory import open_board
-from eddy.cli.demo_plan import Order, digits, photograph
+from eddy.cli.demo.demo_plan import Order, digits, photograph
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import lenet, optical_flow

@@ -23,10 +23,10 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.manifests import CHECK_RECORD, load_module_manifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.modcheck.records import record_check
-from eddy_sim.products import ROOT, build_folder
+from eddy_sim.tools.products import ROOT, build_folder
 from system.live_rig import run_out
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]

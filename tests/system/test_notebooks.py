@@ -8,7 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from nbclient import NotebookClient
 from unit.gpu_kit import CACHE

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from eddy.board.pynq.fpga_manager import FpgaManager
 from eddy.board.remote.boardd import _alone_in
-from eddy.cli.output import STORAGE
+from eddy.cli.support.output import STORAGE
 from eddy.core.errors import BoardNotReady, StorageInUse
 from eddy.files import Hold, holder_of
 

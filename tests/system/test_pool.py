@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.cli.main import app
 from eddy.client import Client, Job
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
-from eddy.pool.boards import change_board
-from eddy.pool.link import opened
-from eddy.pool.record_json import board_from_json
-from eddy.pool.records import PoolBoard
-from eddy.pool.replanning import ReplanSettings
-from eddy.pool.serving import Head
+from eddy.pool.head.serving import Head
+from eddy.pool.jetstream.boards import change_board
+from eddy.pool.jetstream.link import opened
+from eddy.pool.placement.replanning import ReplanSettings
+from eddy.pool.records.record_json import board_from_json
+from eddy.pool.records.records import PoolBoard
 from kernel_kit import STEP, step_arrays
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until

@@ -18,24 +18,25 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
-from eddy.pool import output_collector
-from eddy.pool.asking import AskingBoard
-from eddy.pool.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, found
-from eddy.pool.blobs import DamagedBlob, Incoming, PoolBlobs
-from eddy.pool.byte_accounts import OWNER, REFERENCE_BYTES
-from eddy.pool.gate import Gate
-from eddy.pool.head_parts import HeadParts
-from eddy.pool.link import Link, opened
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.output_collector import OutputCollector
-from eddy.pool.records import JobPart, PoolJob
-from eddy.pool.rounds import WeightRounds
-from eddy.pool.serving import Head
-from eddy.pool.streams import STORE, WRITTEN
-from eddy.pool.table import PoolJobs
+from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.connection.streams import STORE, WRITTEN
+from eddy.pool.connection.transfer import DamagedBlob
+from eddy.pool.head import output_collector
+from eddy.pool.head.gate import Gate
+from eddy.pool.head.output_collector import OutputCollector
+from eddy.pool.head.serving import Head
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, found
+from eddy.pool.jetstream.blobs import Incoming, PoolBlobs
+from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.records.records import JobPart, PoolJob
+from eddy.pool.routes.context import HeadParts
+from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import SHA, Boards, on_two_links, pieces_in, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner

@@ -21,19 +21,20 @@ from typing import Any
 import numpy as np
 import pytest
 from eddy.cli.main import app
-from eddy.pool.admission import board_account, pool_account
-from eddy.pool.asking import AskingBoard
-from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey, _written
-from eddy.pool.ending import ended
-from eddy.pool.gate import Gate
-from eddy.pool.lead import Lead
-from eddy.pool.link import Link, connected, opened, steadily
-from eddy.pool.naming import numbers_of
-from eddy.pool.nats_server import binary, free_port
-from eddy.pool.records import PoolBoard
-from eddy.pool.rounds import WeightRounds
-from eddy.pool.streams import WORK
-from eddy.pool.table import PoolJobs
+from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.connection.connection import connected, steadily
+from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey, _written
+from eddy.pool.connection.streams import WORK
+from eddy.pool.connection.tasks import ended
+from eddy.pool.head.gate import Gate
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.naming import numbers_of
+from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.records.records import PoolBoard
+from eddy.pool.servers.admission import board_account, pool_account
+from eddy.pool.servers.nats_server import binary, free_port
 from PIL import Image
 from pool_boards import unhurried
 from pool_kit import WAIT_S, until

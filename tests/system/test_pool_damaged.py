@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
-from eddy.cli.demo_plan import photograph
-from eddy.pool.blob_writer import meta_of
-from eddy.pool.link import Link, opened
-from eddy.pool.tenant_keys import PoolKeys
+from eddy.cli.demo.demo_plan import photograph
+from eddy.pool.jetstream.blob_writer import meta_of
+from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.tenant_keys import PoolKeys
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from eddy.core.errors import NotFound, StorageFull
-from eddy.pool.asking import AskingBoard
-from eddy.pool.drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
-from eddy.pool.link import RENEW_S
-from eddy.pool.patience import Patience
-from eddy.pool.records import SUCCEEDED, Fenced, PoolBoard, PoolJob
-from eddy.pool.table import PoolJobs
+from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.connection.streams import RENEW_S
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.mirror.drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
+from eddy.pool.placement.patience import Patience
+from eddy.pool.records.records import SUCCEEDED, Fenced, PoolBoard, PoolJob
 from pool_boards import SHA, Boards, with_boards
 from pool_kit import WAIT_S
 
@@ -137,7 +137,7 @@ def test_jobs_leave_boards_that_do_not_work_on_them(tmp_path: Path) -> None:
             assert NOT_WORKED_ON in [move["because"] for move in moves if move["from"] == "b1"]
             assert {job.parts[-1].board for job in jobs} == {"b2"}
 
-    with patch("eddy.pool.drops.NAMED_WITHIN_S", 1.5):
+    with patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 1.5):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -163,7 +163,7 @@ def test_jobs_leave_boards_that_only_say_that_they_work(tmp_path: Path) -> None:
             assert all(because.startswith(NOT_COMMITTED) for because in reasons)
             assert boards.lead.mirror.drops.held_back_s("b1") > 0
 
-    with patch("eddy.pool.drops.SILENT_S", 600.0), patch("eddy.pool.drops.NAMED_WITHIN_S", 600.0):
+    with patch("eddy.pool.mirror.drops.SILENT_S", 600.0), patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 600.0):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -189,7 +189,7 @@ def test_a_board_that_leaves_with_what_it_takes_is_held_back(tmp_path: Path) -> 
                     (job,) = await done(boards, number)
             assert (job.state, job.parts[-1].board) == (SUCCEEDED, "b2")
 
-    with patch("eddy.pool.drops.FIRST_S", 600.0), patch("eddy.pool.drops.NAMED_WITHIN_S", 600.0):
+    with patch("eddy.pool.mirror.drops.FIRST_S", 600.0), patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 600.0):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -208,5 +208,5 @@ def test_a_board_whose_disk_is_full_fails_nobodys_jobs(tmp_path: Path) -> None:
             reasons = {move["because"] for move in jobs[0].moves}
             assert f"{UNABLE}: storage-full" in reasons
 
-    with patch("eddy.pool.drops.FIRST_S", 600.0):
+    with patch("eddy.pool.mirror.drops.FIRST_S", 600.0):
         with_boards(tmp_path, check, take_back_s=0.0)

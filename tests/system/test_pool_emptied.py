@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.cli.demo_plan import photograph
-from eddy.pool.credentials import PoolReplaced
-from eddy.pool.link import opened
+from eddy.cli.demo.demo_plan import photograph
+from eddy.pool.connection.credentials import PoolReplaced
+from eddy.pool.jetstream.link import opened
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, until
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.sessions import COOKIE, HEADER
-from eddy.cli.demo_plan import photograph
+from eddy.api.access.sessions import COOKIE, HEADER
+from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client
 from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized, UnknownCursor
-from eddy.pool.records import PoolJob
-from eddy.pool.table import PoolJobs, _digest
+from eddy.pool.jetstream.jobs import PoolJobs, _digest
+from eddy.pool.records.records import PoolJob
 from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner
 

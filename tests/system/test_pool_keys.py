@@ -14,17 +14,19 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageDamaged, StorageInUse
-from eddy.pool.admission import PoolAdmission
-from eddy.pool.blobs import Fetched, PoolBlobs, WaitingBlob, received
-from eddy.pool.boards import forget_board
-from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.fetches import MOST_AT_ONCE
-from eddy.pool.link import connected, opened
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.record_json import to_json
-from eddy.pool.records import Fenced, PoolBoard
-from eddy.pool.streams import STORE, WORK
-from eddy.pool.table import PoolJobs
+from eddy.pool.connection.connection import connected
+from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
+from eddy.pool.connection.streams import STORE, WORK
+from eddy.pool.connection.transfer import Fetched, WaitingBlob, received
+from eddy.pool.head.fetches import MOST_AT_ONCE
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.boards import forget_board
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import opened
+from eddy.pool.records.record_json import to_json
+from eddy.pool.records.records import Fenced, PoolBoard
+from eddy.pool.servers.admission import PoolAdmission
+from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
 from pool_kit import WAIT_S
 
@@ -225,7 +227,10 @@ def test_a_server_that_does_not_read_who_is_let_in_is_said_and_the_next_reading_
         admission, process = boards.server.admission, boards.server.process
         process.send_signal(signal.SIGSTOP)
         try:
-            with patch("eddy.pool.admission.READ_AGAIN_S", 0.2), pytest.raises(PoolUnreachable, match="not read"):
+            with (
+                patch("eddy.pool.servers.admission.READ_AGAIN_S", 0.2),
+                pytest.raises(PoolUnreachable, match="not read"),
+            ):
                 admission.admit("b3")
         finally:
             process.send_signal(signal.SIGCONT)
@@ -306,7 +311,7 @@ def test_the_date_of_a_board_matters_to_no_connection(tmp_path: Path) -> None:
         async with connected(PoolAccess.named(str(file)), "head", WAIT_S):
             pass
 
-    with patch("eddy.pool.credentials.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
+    with patch("eddy.pool.connection.credentials.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
         asyncio.run(check(server.admission.head_file))
 
 

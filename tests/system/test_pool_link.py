@@ -15,17 +15,18 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import KeyScope
-from eddy.pool.blobs import DamagedBlob, PoolBlobs, received, sent
-from eddy.pool.ending import ended
-from eddy.pool.lease import LeaderLease
-from eddy.pool.link import Link, _made, opened
-from eddy.pool.mirror import Mirror
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.records import Fenced, JobPart, PoolJob
-from eddy.pool.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
-from eddy.pool.table import PoolJobs
-from eddy.pool.tenant_keys import PoolKeys
-from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
+from eddy.pool.connection.tasks import ended
+from eddy.pool.connection.transfer import DamagedBlob, received, sent
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.lease import LeaderLease
+from eddy.pool.jetstream.link import Link, _made, opened
+from eddy.pool.jetstream.tenant_keys import PoolKeys
+from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
+from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.records.records import Fenced, JobPart, PoolJob
+from eddy.pool.servers.nats_server import NatsServer
 from eddy.store.tables.keys import revoked
 from nats.js.kv import KeyValue
 from pool_boards import unhurried
@@ -97,7 +98,7 @@ def test_a_bucket_that_was_read_or_followed_has_no_reader_left(tmp_path: Path) -
         assert [await link.js.consumers_info(f"KV_{bucket}") for bucket in followed] == [[]] * 4
         assert len(link.nats._subs) <= 1, "but for the inbox that answers come to"
 
-    with patch("eddy.pool.reading.FORGET_S", WAIT_S):
+    with patch("eddy.pool.jetstream.reading.FORGET_S", WAIT_S):
         on_a_server(tmp_path, check)
 
 
@@ -204,7 +205,7 @@ def test_a_key_that_was_revoked_stays_so_and_one_head_at_a_time_changes_keys(tmp
         await asyncio.gather(*(changes(each) for each in (keys, others, keys, others)))
         assert inside == ["in", "out"] * 4
 
-    with patch("eddy.pool.tenant_keys.TURN_S", WAIT_S), patch("eddy.pool.streams.LEASE_S", 600.0):
+    with patch("eddy.pool.jetstream.tenant_keys.TURN_S", WAIT_S), patch("eddy.pool.connection.streams.LEASE_S", 600.0):
         on_a_server(tmp_path, check)
 
 
@@ -246,7 +247,7 @@ def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
         assert await second.renew()
         assert not await first.renew()
 
-    with patch("eddy.pool.streams.LEASE_S", 600.0), patch("eddy.pool.lease.LEASE_S", 600.0):
+    with patch("eddy.pool.connection.streams.LEASE_S", 600.0), patch("eddy.pool.jetstream.lease.LEASE_S", 600.0):
         on_a_server(tmp_path, check)
 
 

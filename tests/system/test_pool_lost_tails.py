@@ -15,10 +15,11 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from eddy.pool.link import opened, steadily
-from eddy.pool.records import PoolBoard
-from eddy.pool.streams import EVENTS, STORE, WORK, WRITTEN
-from eddy.pool.table import PoolJobs
+from eddy.pool.connection.connection import steadily
+from eddy.pool.connection.streams import EVENTS, STORE, WORK, WRITTEN
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import opened
+from eddy.pool.records.records import PoolBoard
 from pool_boards import Boards, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
 
@@ -197,7 +198,7 @@ def test_a_board_is_told_of_jobs_though_its_queue_lost_its_last(tmp_path: Path) 
 def test_a_head_that_runs_while_servers_lose_changes_ends_and_does_not_go_on_with_what_is_gone(tmp_path: Path) -> None:
     """It would take no change for one, until there were as many as it had heard."""
     pool = Pool(tmp_path)
-    with pool.running(), patch("eddy.pool.mirror.MOST_AGAIN_S", 0.5):
+    with pool.running(), patch("eddy.pool.mirror.mirror.MOST_AGAIN_S", 0.5):
         head = pool.head("a")
         pool.tenant(head)
         with asking(head.url, pool.keys["ada"]) as ada:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.client import Client, Job
 from pool_kit import WAIT_S, Pool, until
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
-from eddy.pool.blobs import PoolBlobs
-from eddy.pool.head import routers
-from eddy.pool.link import opened
-from eddy.pool.records import JobPart, PoolJob
-from eddy.pool.table import PoolJobs
+from eddy.cli.demo.demo_plan import photograph
+from eddy.pool.head.app import routers
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import opened
+from eddy.pool.records.records import JobPart, PoolJob
 from pool_kit import WAIT_S, Pool, asking
 
 APP = "image_compression"

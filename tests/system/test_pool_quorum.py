@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
-from eddy.pool.credentials import PoolAccess
-from eddy.pool.link import opened
-from eddy.pool.naming import numbers_of
-from eddy.pool.refusals import UNDONE
-from eddy.pool.stream_keeper import KEPT
+from eddy.pool.connection.credentials import PoolAccess
+from eddy.pool.connection.refusals import UNDONE
+from eddy.pool.head.stream_keeper import KEPT
+from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.naming import numbers_of
 from nats.js import JetStreamContext
 from pool_kit import WAIT_S, Pool, asking, until
 

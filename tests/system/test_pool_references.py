@@ -15,13 +15,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from eddy.pool import byte_accounts, output_collector, unreferenced
-from eddy.pool.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, found, removed
-from eddy.pool.blobs import Incoming, PoolBlobs
-from eddy.pool.byte_accounts import OWNER, REFERENCE_BYTES, Reservation
-from eddy.pool.link import Link
-from eddy.pool.output_collector import OutputCollector, last_of_each
-from eddy.pool.streams import STORE
+from eddy.pool.connection.streams import STORE
+from eddy.pool.head import output_collector
+from eddy.pool.head.output_collector import OutputCollector, last_of_each
+from eddy.pool.jetstream import byte_accounts, unreferenced
+from eddy.pool.jetstream.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, found, removed
+from eddy.pool.jetstream.blobs import Incoming, PoolBlobs
+from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES, Reservation
+from eddy.pool.jetstream.link import Link
 from pool_boards import on_two_links, pieces_in
 
 
@@ -156,7 +157,7 @@ def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> N
             return await found(link, stored)
 
         seen: list[str] = []
-        with patch("eddy.pool.unreferenced.found", meanwhile):
+        with patch("eddy.pool.jetstream.unreferenced.found", meanwhile):
             assert await heads[0].release("ada", name, OWNER)
         assert seen
         assert (await heads[0].fetch("ada", name)).data == data

@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
-from eddy.pool.blob_writer import PIECE_BYTES, PIECES_OF, found, meta_of
-from eddy.pool.link import Link, opened
-from eddy.pool.nats_server import NatsServer
-from eddy.pool.stream_keeper import KEPT, PASSING_ON
-from eddy.pool.streams import STORE
+from eddy.pool.connection.streams import STORE
+from eddy.pool.head.stream_keeper import KEPT, PASSING_ON
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, found, meta_of
+from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eddy.pool.head_parts import HeadParts
-from eddy.pool.streams import EVENTS, STORE
+from eddy.pool.connection.streams import EVENTS, STORE
+from eddy.pool.routes.context import HeadParts
 from pool_kit import Pool, asking, until
 from system.test_pool_bytes import APP, in_its_loop, put
 

@@ -22,12 +22,12 @@ from unittest.mock import patch
 import pytest
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound, StorageDamaged
-from eddy.pool import admission as module
-from eddy.pool.admission import HEADS, Place, PoolAdmission
-from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.handshake import admits
-from eddy.pool.link import connected
-from eddy.pool.nats_server import NatsServer, free_port
+from eddy.pool.connection.connection import connected
+from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
+from eddy.pool.servers import admission as module
+from eddy.pool.servers.admission import HEADS, Place, PoolAdmission
+from eddy.pool.servers.handshake import admits
+from eddy.pool.servers.nats_server import NatsServer, free_port
 from pool_kit import WAIT_S
 from typer.testing import CliRunner, Result
 
@@ -159,7 +159,7 @@ def test_a_server_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
 def test_an_orphan_is_named_and_its_configuration_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_port: bool
 ) -> None:
-    monkeypatch.setattr("eddy.pool.nats_server.ENDS_S", 0.1)
+    monkeypatch.setattr("eddy.pool.servers.nats_server.ENDS_S", 0.1)
     with NatsServer(tmp_path).running() as server:
         number = server.process.pid
         assert server._hold is not None

@@ -12,17 +12,18 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.pool.admission import MOST_BUFFERED
-from eddy.pool.asking import AskingBoard
-from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
-from eddy.pool.ending import ended
-from eddy.pool.floods import LEASES, MOST, REQUESTS
-from eddy.pool.link import steadily
-from eddy.pool.record_json import to_json
-from eddy.pool.records import PoolBoard, PoolJob
-from eddy.pool.shown import job_shown
-from eddy.pool.streams import EVENTS, WORK, WRITTEN
-from eddy.pool.table import PoolJobs
+from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.connection.connection import steadily
+from eddy.pool.connection.streams import EVENTS, WORK, WRITTEN
+from eddy.pool.connection.tasks import ended
+from eddy.pool.connection.transfer import DamagedBlob, sent
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.mirror.floods import LEASES, MOST, REQUESTS
+from eddy.pool.records.record_json import to_json
+from eddy.pool.records.records import PoolBoard, PoolJob
+from eddy.pool.routes.shown import job_shown
+from eddy.pool.servers.admission import MOST_BUFFERED
 from nats.aio.client import Client as Nats
 from pool_boards import DATA, SHA, Boards, with_boards
 from pool_kit import WAIT_S
@@ -93,7 +94,7 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
             assert await boards.link.leases.get("b2")
         assert (await PoolBlobs(boards.link).fetch("ada", SHA)).data == DATA
 
-    with patch("eddy.pool.streams.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
+    with patch("eddy.pool.connection.streams.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
         with_boards(tmp_path, check)
 
 
@@ -148,7 +149,7 @@ def test_outputs_that_a_board_never_wrote_keep_no_others_from_being_checked(tmp_
             assert (await PoolBlobs(boards.link).fetch("ada", name)).data == output
             await ended(asks)
 
-    with patch("eddy.pool.blobs.PIECE_S", 1.0):
+    with patch("eddy.pool.connection.transfer.PIECE_S", 1.0):
         with_boards(tmp_path, check)
 
 
@@ -242,7 +243,7 @@ def test_a_board_that_lies_of_itself_keeps_no_head_from_placing(tmp_path: Path) 
 
 async def answered(board: AskingBoard) -> list[int]:
     """What a board has. What comes in a flood may be left unanswered; a board asks again."""
-    with patch("eddy.pool.asking.ANSWER_S", 5.0):
+    with patch("eddy.pool.agent.asking.ANSWER_S", 5.0):
         return await asyncio.wait_for(steadily(board.mine), WAIT_S)
 
 
@@ -262,7 +263,7 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
             await asyncio.sleep(3.0)
             assert await answered(mine) == [boards.job.id], "once it sends no more"
 
-    with patch("eddy.pool.floods.WINDOW_S", 3.0), patch.dict(MOST, {REQUESTS: 100}):
+    with patch("eddy.pool.mirror.floods.WINDOW_S", 3.0), patch.dict(MOST, {REQUESTS: 100}):
         with_boards(tmp_path, check)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.connections import ConnectionLimits
-from eddy.pool.head_parts import HeadParts
-from eddy.pool.serving import Head
-from eddy.pool.streams import EVENTS
+from eddy.api.http.connections import ConnectionLimits
+from eddy.pool.connection.streams import EVENTS
+from eddy.pool.head.serving import Head
+from eddy.pool.routes.context import HeadParts
 from pool_kit import WAIT_S, Pool, until
 
 APP = "image_compression"

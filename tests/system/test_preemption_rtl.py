@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from eddy.board.port.port import BoardPort
 from eddy.board.remote.factory import open_board
-from eddy.cli.demo_plan import digits, photograph
+from eddy.cli.demo.demo_plan import digits, photograph
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.policy.dispatch import POLICIES

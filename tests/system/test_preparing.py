@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model import ModelBoard
 from eddy.board.port.port import READY, Preparation
 from eddy.client import Client, Job, JobFailed

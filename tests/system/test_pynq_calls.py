@@ -15,9 +15,9 @@ import pynq.pl_server.embedded_device as embedded
 import pynq.pl_server.xrt_device as xrt
 import pytest
 from eddy.core.errors import EddyError
-from eddy_sim.bitstreams import BitstreamSet, list_or_build
-from eddy_sim.buffers import SimMemory
+from eddy_sim.design.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.device import SimDevice
+from eddy_sim.processor.buffers import SimMemory
 from pynq import MMIO, PL, Bitstream, Device, Overlay, allocate
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pynq
 import pytest
-from eddy_sim.bitstreams import BitstreamSet, list_or_build
+from eddy_sim.boards.faults import FAILED_LOAD, Behaviour, rogue, slow_port
+from eddy_sim.design.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
-from eddy_sim.faults import FAILED_LOAD, Behaviour, rogue, slow_port
 from pynq.pl_server.device import Device
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]

@@ -13,7 +13,7 @@ from typing import Any
 import pynq.pl_server
 import pytest
 from eddy.board.port.profile import load_profile
-from eddy_sim.bitstreams import list_or_build
+from eddy_sim.design.bitstreams import list_or_build
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]
 SCRIPT = Path(__file__).parent / "stock_script.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.board.port.port import BoardPort
-from eddy.cli.demo_plan import Order
+from eddy.cli.demo.demo_plan import Order
 from eddy.core.jobs import JobState
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import rendering

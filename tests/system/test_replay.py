@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.cli import replay as command
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.studies.replay import read_trace, replay
+from eddy_studies.commands import replay as command
+from eddy_studies.replay import read_trace, replay
 from hypervisor_kit import CHAIN, MODULES, model_board, request
 from typer.testing import CliRunner
 

@@ -13,7 +13,7 @@ from contract.harness import OPEN
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.factory import open_device
-from eddy.cli.module import create
+from eddy.cli.boards.module import create
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
@@ -22,12 +22,12 @@ from eddy.packages.manifests import SCRUB_RECORD, load_module_manifest, recorded
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.records import record_check
 from eddy_sim.modcheck.scrubbing import check_scrubbing
-from eddy_sim.products import ROOT, build_folder
+from eddy_sim.tools.products import ROOT, build_folder
 from system.live_rig import run_out
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]

@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from eddy.api.server import Server, ServerSettings
-from eddy.cli.kernel import only_kernel, read_source
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app
-from eddy.cli.output import shown
+from eddy.cli.support.output import shown
+from eddy.cli.tenant.kernel import only_kernel, read_source
 from eddy.client import Client, JobFailed
-from eddy.client.kernel import Local
+from eddy.client.calls.kernel import Local
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import STEP, kernel_board, step_arrays, stepped

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app
 from eddy.client import Client
 from eddy.core.errors import InvalidRequest

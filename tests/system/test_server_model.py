@@ -26,11 +26,11 @@ import httpx
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model import ModelFaults
 from eddy.board.port.port import Cause
-from eddy.cli import demo_run
-from eddy.cli.demo_plan import Order
+from eddy.cli.demo import demo_run
+from eddy.cli.demo.demo_plan import Order
 from eddy.cli.main import app
 from eddy.client import Client, JobFailed, ServerUnreachable
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, Unauthorized

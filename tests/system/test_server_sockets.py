@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from eddy.api.listening import listen
-from eddy.api.server import Server, ServerSettings
+from eddy.api.service.listening import listen
+from eddy.api.service.server import Server, ServerSettings
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
 

@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from eddy import signals
-from eddy.api.reload import LIVE, Reloader
-from eddy.api.server import Server, ServerSettings
-from eddy.api.tls import TlsFiles, in_the_clear
-from eddy.cli import configuration
+from eddy.api.service.reload import LIVE, Reloader
+from eddy.api.service.server import Server, ServerSettings
+from eddy.api.service.tls import TlsFiles, in_the_clear
 from eddy.cli.main import app
+from eddy.cli.support import configuration
 from eddy.core.errors import InvalidRequest, StorageFull
 from eddy.settings import SETTINGS, Value
 from typer.testing import CliRunner

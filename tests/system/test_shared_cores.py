@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ from eddy.board.model.model import ModelFaults
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake import kernels
 from eddy.policy.price import POLICIES
-from eddy.policy.price.view import PriceDecision, PriceView
+from eddy.policy.price.view import PriceDecision, PriceView, Traits
 from eddy.store import Store
 from kernel_kit import buffer, step_arrays, stepped
 
@@ -200,6 +201,7 @@ class Moving:
 
     at_s: float
     name: str = "moving"
+    traits: ClassVar[Traits] = Traits()
 
     def initial(self) -> None:
         return None

@@ -12,7 +12,7 @@ from eddy.board.port.port import Cause, Launch
 from eddy.core.errors import Conflict, ImageRefused
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.store import Store
 from hypervisor_kit import request

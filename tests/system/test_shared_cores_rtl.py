@@ -11,8 +11,8 @@ from contract.gpu_harness import CLUSTER, MODULES, GpuHarness, opened
 from cores_kit import SOURCE, engine_over, tenants
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
-from eddy.gpu.ndrange import Local as LocalBytes
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
+from eddy.gpu.programs.ndrange import Local as LocalBytes
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.manifests import load_module_manifest

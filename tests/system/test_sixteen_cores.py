@@ -20,11 +20,11 @@ from eddy.board.port.profile import load_profile
 from eddy.board.remote.factory import open_device
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
-from eddy_sim import bitstreams, build
+from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from kernel_kit import buffer, step_arrays, stepped
 from pynq.ps import Clocks, _ClocksUltrascale

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from eddy.cli.demo_plan import photograph
+from eddy.cli.demo.demo_plan import photograph
 from system import stop_rig
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -168,3 +168,18 @@ def test_the_simulated_board_is_refused_in_a_sentence(installed: Path, tmp_path:
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 2
     assert "a clone of Eddy" in done.stderr.splitlines()[-1]
+
+
+def test_the_studies_are_a_wheel_of_their_own(checkout: Path, installed: Path, tmp_path: Path) -> None:
+    (wheel,) = build(checkout / "studies", tmp_path / "dist", "--wheel")
+    assert wheel.name == "eddy_fpga_studies-0.1.0-py3-none-any.whl"
+    assert names(wheel) == {name.removeprefix("studies/") for name in tracked("studies/eddy_studies")}
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    command = [f"{installed}/bin/eddy", "simulate", "--help"]
+    without = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert without.returncode == 2
+    assert "pip install eddy-fpga-studies" in without.stderr
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    there = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
+    assert (there.returncode, "virtual" in there.stdout) == (0, True), there.stderr

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from eddy.board.overlay import memory_bytes_per_cycle
 from eddy.board.port.profile import Profile
 from eddy_drivers.regs import slot_ctrl
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.faults import Behaviour, rogue
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.faults import Behaviour, rogue
+from eddy_sim.design import build
 from system.board_rig import bank, load, module, open_slot, page, run_for, start
 
 FIXED, INCR, WRAP = 0, 1, 2

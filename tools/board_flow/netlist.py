@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import read_filelist, sources_of
-from eddy_sim.prove import stage
-from eddy_sim.yosys import run_script
+from eddy_sim.tools.filelist import read_filelist, sources_of
+from eddy_sim.tools.prove import stage
+from eddy_sim.tools.yosys import run_script
 
 from board_flow.floorplan import ROOT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddy_sim.addressmap import PL_BASE, PL_BYTES
+from eddy_sim.design.addressmap import PL_BASE, PL_BYTES
 
 SPI = 89
 """pl_ps_irq0 among the shared peripheral interrupts of the processor (UG1085, "System Interrupts": 121, less 32)."""

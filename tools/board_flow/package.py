@@ -28,11 +28,11 @@ from eddy.board.port.profile import Profile
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Image, SlotDescription
 from eddy.packages.modules import ModuleManifest
-from eddy_sim.addressmap import Ip, static_ips
-from eddy_sim.bitfile import BitHeader, split
-from eddy_sim.bitstreams import OVERLAY, fits, module_ip, modules
-from eddy_sim.build import module_build_hash
-from eddy_sim.hwh import overlay_hwh, partial_hwh
+from eddy_sim.design.addressmap import Ip, static_ips
+from eddy_sim.design.bitfile import BitHeader, split
+from eddy_sim.design.bitstreams import OVERLAY, fits, module_ip, modules
+from eddy_sim.design.build import module_build_hash
+from eddy_sim.design.hwh import overlay_hwh, partial_hwh
 
 from board_flow.floorplan import ROOT, Board
 from board_flow.runs import static_hash

@@ -6,8 +6,8 @@ import hashlib
 
 from eddy.board.port.profile import Profile
 from eddy.packages.modules import ModuleManifest
-from eddy_sim.bitstreams import fits, modules
-from eddy_sim.filelist import read_filelist
+from eddy_sim.design.bitstreams import fits, modules
+from eddy_sim.tools.filelist import read_filelist
 
 from board_flow.constraints import HEAD, slot_cell
 from board_flow.floorplan import ROOT, Board

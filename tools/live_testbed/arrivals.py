@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from eddy.pool.pace import TokenBucket
+from eddy.pool.connection.pace import TokenBucket
 
 from live_testbed.scales import BURST_S, HEADER_BYTES, PIECE_BYTES, SPARE, Scales, content
 

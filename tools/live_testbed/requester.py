@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from eddy.pool.pace import TokenBucket
+from eddy.pool.connection.pace import TokenBucket
 
 from live_testbed.scales import BEHIND_S, BURST_S, HEADER_BYTES, PIECE_BYTES, SPARE, Scales, content
 

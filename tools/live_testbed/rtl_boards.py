@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 from eddy.model.placement.instance import Instance
-from eddy.pool.estimates import Estimates
-from eddy.pool.records import JobPart, PoolJob
+from eddy.pool.mirror.estimates import Estimates
+from eddy.pool.records.records import JobPart, PoolJob
 
 from live_testbed.rtl_responder import KIND, MODULE
 from live_testbed.scales import Scales
@@ -20,7 +20,7 @@ INGRESS_BPS = 5e9
 
 
 class Learned:
-    """What an item takes on `rtl` boards; see `eddy.pool.estimates`."""
+    """What an item takes on `rtl` boards; see `eddy.pool.mirror.estimates`."""
 
     def __init__(self) -> None:
         self._estimates, self._jobs = Estimates(), 0

@@ -9,6 +9,9 @@ from systemrdl import RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, RegfileNode, RegNode
 from systemrdl.rdltypes import AccessType, OnWriteType
 
+LICENCE = "Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0"
+"""What the first line of every source says, as a comment of its language."""
+
 
 class RegisterMapError(ValueError):
     """A map the writers cannot express; the message says which register and what to change."""

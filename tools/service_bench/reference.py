@@ -10,9 +10,9 @@ import json
 import socket
 
 import uvicorn
-from eddy.api.rendering import job_answer
-from eddy.api.schemas import Job
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers.rendering import job_answer
+from eddy.api.answers.schemas import Job
+from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.jobs import JobState
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobRecord

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.pool.agent import Agent, AgentSettings
-from eddy.pool.local_board import Facts, LocalBoard, SlotsNow
-from eddy.pool.records import PoolJob
+from eddy.pool.agent.agent import Agent, AgentSettings
+from eddy.pool.agent.local_board import Facts, LocalBoard, SlotsNow
+from eddy.pool.records.records import PoolJob
 
 APPLICATION = "image_compression"
 

@@ -3,7 +3,7 @@
 ../../regs/generated/identity_regs_pkg.sv
 rtl/hls_pkg.sv
 rtl/hls_fifo.sv
-rtl/hls_burst_length.sv
+rtl/hls_bursts.sv
 rtl/hls_reader.sv
 rtl/hls_writer.sv
 rtl/hls_ctrl.sv

@@ -1,6 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ports of a primitive, for checks without the vendor's tools, which have their own; outputs are 0.
-// verilator lint_off UNUSEDSIGNAL
-// verilator lint_off DECLFILENAME
 /// The fabric's configuration port (UG974).
 module ICAPE3 (
   output wire AVAIL,

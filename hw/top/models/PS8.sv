@@ -1,6 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ports of a primitive, for checks without the vendor's tools, which have their own; outputs are 0.
-// verilator lint_off UNUSEDSIGNAL
-// verilator lint_off DECLFILENAME
 /// The processing system of a Zynq UltraScale+: the ports that are used (UG1085).
 module PS8 (
 `include "ps8_ports.svh"

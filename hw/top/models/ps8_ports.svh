@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ports of the processing system of a Zynq UltraScale+ that are used (UG1085).
   output wire [95:0] EMIOGPIOO,
   output wire [39:0] MAXIGP0ARADDR,

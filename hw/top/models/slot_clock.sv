@@ -1,5 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ports of the clocking wizard that `hw/vivado/tcl/synthesis.tcl` makes (PG065, AXI4-Lite, one output); outputs are 0.
-// verilator lint_off UNUSEDSIGNAL
 /// The clock of a slot.
 module slot_clock (
 `include "slot_clock_ports.svh"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ports of the clocking wizard that the build makes for a slot (PG065, AXI4-Lite, one output).
   input  wire s_axi_aclk,
   input  wire s_axi_aresetn,

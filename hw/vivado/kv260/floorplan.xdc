@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Written by tools/board.py from hw/vivado/boards.yaml; edit that.
 set_property HD.RECONFIGURABLE true [get_cells {u_zynqmp/gen_slots[0].u_slot}]
 create_pblock slot0

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Written by tools/board.py from hw/vivado/boards.yaml; edit that.
 set board kv260
 set part xck26-sfvc784-2LV-c

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Written by tools/board.py from hw/vivado/boards.yaml; edit that.
 create_clock -name clk_pl_0 -period 10.000 [get_pins {u_zynqmp/u_ps/u_ps8/PLCLK[0]}]
 # Clocks of slots and of the configuration port follow from the wizards. One line for each crossing.

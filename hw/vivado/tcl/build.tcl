@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Builds a board, from its generated folder: tclsh or vivado -source build.tcl -tclargs ROOT BOARD IDENTITIES [MODULE ...]
 # IDENTITIES is a file of `identity PART HASH`: what the static part's registers and each module's identity block read.
 # With modules named, only those are built, against the abstract shells of an earlier build of the whole.

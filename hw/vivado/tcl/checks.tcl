@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # What a routed design must pass before anything is written of it.
 proc check_timing_met {what} {
   report_timing_summary -file $what.timing.rpt

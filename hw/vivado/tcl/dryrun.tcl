@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Runs the flow with every command of the vendor's tools replaced by one that writes what it was asked, one list a line.
 proc record {args} { puts $args }
 foreach name {

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Reads `.f` lists, as sim/eddy_sim/filelist.py does: a source, a header or a data file a line, +incdir+FOLDER for all
 # headers below a folder, or -f and another list; paths from the list that names them; // and # begin a comment; a file
 # that is reached twice is given once.

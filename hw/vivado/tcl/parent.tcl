@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # The parent run: the static part is placed and routed with the first module of each slot, then locked. From it come an
 # abstract shell for each slot, and the full image, whose slots are grey boxes.
 proc implement {what} {

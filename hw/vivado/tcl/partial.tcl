@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # One run for each slot and module, against the slot's abstract shell: nothing else is placed or routed again.
 proc run_partial {index cell name} {
   set what ${name}__slot$index

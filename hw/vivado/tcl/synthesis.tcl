@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # Each part is synthesized once: the static part with slots as black boxes, every module out of context.
 proc make_slot_clock {part mhz} {
   create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name slot_clock

@@ -7,46 +7,20 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from eddy import distribution, logs
-from eddy.cli import (
-    app_packages,
-    audit,
-    backup,
-    blobs,
-    board,
-    board_test,
-    calibrate,
-    demo,
-    doctor,
-    events,
-    explain,
-    gateway,
-    gpu,
-    imports,
-    install,
-    job_arrays,
-    jobs,
-    kernel,
-    login,
-    market,
-    module,
-    operate,
-    output,
-    place,
-    pool,
-    replay,
-    reproduce,
-    resources,
-    saturate,
-    serve,
-    simulate,
-    tenants,
-    usage,
-)
+from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
+from eddy.cli.demo import command as demo_command
+from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
+from eddy.cli.pools import pool
+from eddy.cli.support import output
+from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, usage
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -101,7 +75,42 @@ class _Command(typer.Typer):
             sys.exit(output.USAGE)
 
 
-app = _Command(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+class _Tree(TyperGroup):
+    """Eddy's commands, and those that other distributions register below `eddy.commands`: functions, or Typer's trees.
+
+    They are imported for the help of all commands, and for a command that is not Eddy's.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all."""
+        for each in metadata.entry_points(group="eddy.commands"):
+            with suppress(ModuleNotFoundError):  # of a distribution that is there in part
+                if each.name not in self.commands:
+                    self.commands[each.name] = _registered(each.name, each.load())
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name."""
+        if cmd_name not in self.commands and cmd_name not in self.list_commands(ctx):
+            with output.errors_in_one_line("--json" in sys.argv[1:]):
+                if cmd_name in distribution.STUDIES_COMMANDS:
+                    hint = f"pip install {distribution.STUDIES}"
+                    raise InvalidRequest(f"eddy {cmd_name} is not installed here; install it with `{hint}`.")
+        return super().get_command(ctx, cmd_name)
+
+
+def _registered(name: str, made: Any) -> Any:
+    """The command of that name, as the tree has it."""
+    alone = typer.Typer()
+    panel = "Policies without a board"
+    if isinstance(made, typer.Typer):
+        alone.add_typer(made, name=name, rich_help_panel=panel)
+    else:
+        alone.command(name, rich_help_panel=panel)(made)
+    return typer.main.get_group(alone).commands[name]
+
+
+app = _Command(cls=_Tree, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _after_the_command(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
@@ -149,12 +158,11 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         *(backup.backup, backup.restore),
     ),
     "Who you are": (login.login, login.logout, login.context),
-    "Try": (demo.demo,),
-    "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
+    "Try": (demo_command.demo,),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
+        app.command(rich_help_panel=_panel, cls=serve.Serve if _command is serve.serve else None)(_command)
 app.command("import", rich_help_panel="For hardware authors")(imports.import_package)
 app.command("export", rich_help_panel="For hardware authors")(imports.export_package)
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
@@ -167,7 +175,6 @@ app.add_typer(pool.app, name="pool", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
-app.add_typer(reproduce.app, name="reproduce", rich_help_panel="Policies without a board")
 
 if __name__ == "__main__":
     app()

@@ -1,10 +1,10 @@
 """Python client of the hypervisor's HTTP API."""
 
 from eddy.client.async_client import AsyncClient
+from eddy.client.calls.job import Job
 from eddy.client.client import Client
-from eddy.client.errors import AnswerTimeout, ApiError, JobFailed, ServerUnreachable, WaitTimeout
-from eddy.client.job import Job
-from eddy.client.stream import Event
+from eddy.client.transport.errors import AnswerTimeout, ApiError, JobFailed, ServerUnreachable, WaitTimeout
+from eddy.client.transport.stream import Event
 
 __all__ = [
     "AnswerTimeout",

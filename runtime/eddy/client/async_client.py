@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from eddy.client import answers
-from eddy.client.async_transport import AsyncTransport
-from eddy.client.calling import Awaiting
-from eddy.client.calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
-from eddy.client.errors import JobFailed
-from eddy.client.job import FINAL, MOST_WAIT_S, said_of
-from eddy.client.job_calls import found_jobs
-from eddy.client.stream import Event, follow_awaiting
+from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
+from eddy.client.calls.job import FINAL, MOST_WAIT_S, said_of
+from eddy.client.calls.job_calls import found_jobs
+from eddy.client.transport.async_transport import AsyncTransport
+from eddy.client.transport.calling import Awaiting
+from eddy.client.transport.errors import JobFailed
+from eddy.client.transport.stream import Event, follow_awaiting
 
 if TYPE_CHECKING:
-    from eddy.client.async_kernel import AsyncKernel
+    from eddy.client.calls.async_kernel import AsyncKernel
 
 
 class AsyncClient(Awaiting, ClientCalls):
@@ -78,7 +78,7 @@ class AsyncClient(Awaiting, ClientCalls):
         options: str = "",
     ) -> AsyncKernel:
         """A kernel of an OpenCL C source, to be launched with numpy arrays; see `Client.kernel`."""
-        from eddy.client.async_kernel import AsyncKernel
+        from eddy.client.calls.async_kernel import AsyncKernel
 
         return AsyncKernel(self, source, name, defines, includes, options)
 

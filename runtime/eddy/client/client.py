@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from eddy.client.calling import Blocking
-from eddy.client.calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
-from eddy.client.job import Job
-from eddy.client.job_array import JobArray
-from eddy.client.job_calls import found_jobs
-from eddy.client.transport import Transport
-from eddy.client.views import JobList
+from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
+from eddy.client.calls.job import Job
+from eddy.client.calls.job_array import JobArray
+from eddy.client.calls.job_calls import found_jobs
+from eddy.client.calls.views import JobList
+from eddy.client.transport.calling import Blocking
+from eddy.client.transport.transport import Transport
 
 if TYPE_CHECKING:
-    from eddy.client.kernel import Kernel
-    from eddy.client.stream import Event
+    from eddy.client.calls.kernel import Kernel
+    from eddy.client.transport.stream import Event
 
 
 class Client(Blocking, ClientCalls):
@@ -82,7 +82,7 @@ class Client(Blocking, ClientCalls):
             includes: Headers by the names the source includes them by.
             options: Build options as `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.
         """
-        from eddy.client.kernel import Kernel
+        from eddy.client.calls.kernel import Kernel
 
         return Kernel(self, source, name, defines, includes, options)
 
@@ -145,6 +145,6 @@ class Client(Blocking, ClientCalls):
             last: Begin with so many past ones.
             follow: Go on as they happen; else end with the newest.
         """
-        from eddy.client.stream import follow as follow_stream
+        from eddy.client.transport.stream import follow as follow_stream
 
         return follow_stream(self.transport, f"/v1/events?last={last}&follow={str(follow).lower()}")

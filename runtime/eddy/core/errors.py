@@ -29,7 +29,7 @@
         │   └── RecordDamaged   one record is not; all others can be read
         └── StorageInUse        another process has it
 
-Each class carries a stable `code`, an HTTP-free summary of what went wrong. `eddy.api.problems` maps codes to
+Each class carries a stable `code`, an HTTP-free summary of what went wrong. `eddy.api.http.problems` maps codes to
 RFC 9457 problem documents; nothing else may.
 """
 

@@ -51,7 +51,7 @@ class JobRequest:
         time_limit_s: For a kernel job: board seconds one slice may take; None for what the hypervisor allows at most.
         kind: Name of the kind of the job: `APPLICATION`, `KERNEL` or another one.
         body: What a job is asked to do that is no application, as its kind reads it; of a kernel: source, ND-range and
-            arguments as `eddy.gpu.request.KernelRequest.to_json` has them.
+            arguments as `eddy.gpu.launches.request.KernelRequest.to_json` has them.
         asked: What holds for jobs of every kind.
     """
 

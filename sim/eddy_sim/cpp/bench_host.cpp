@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Verilator's runtime for benches: a module reads its data files and no others.
 #include <cstdio>
 #include <string>

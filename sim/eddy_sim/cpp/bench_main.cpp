@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Entry of a bench that is loaded into a Python process (`eddy_sim.bench_process`).
 //
 // cocotb's own main is compiled into a shared object: its interpreter is the process's, so no shared libpython is needed.

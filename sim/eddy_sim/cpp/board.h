@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The simulated board: clocks, CPU port, memory, configuration port, shell and modules, stepped edge by edge.
 #pragma once
 #include <memory>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The board's C interface, as `eddy_sim.board` calls it. All functions are for one thread at a time.
 #include <dlfcn.h>
 

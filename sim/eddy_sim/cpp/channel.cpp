@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A module that sends to its neighbours, or listens to them, by nothing but when its own reads are answered.
 ///
 /// Registers 0x18 to 0x28 are those of `traffic.hpp`; what is asked for are reads. Word 11 (0x2C): cycles of a symbol, 0:

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The clocking wizard of one slot, as far as its driver can tell it from Xilinx' `clk_wiz` (Ref: PG065, register space).
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The register half of a GPU cluster that is none (hw/regs/gpu_cluster.rdl): it says that cores run and have stopped, and
 /// executes nothing. The first core that is started tells of the liar behind it; the others run until they are halted.
 /// Plain data, so that two states can be compared.

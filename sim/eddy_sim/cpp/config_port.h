@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The configuration port: takes an image's bytes at its rate, and makes the slot's boundary garbage meanwhile.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The CPU's AXI4-Lite manager port into the shell: one access at a time, every output registered.
 #pragma once
 #include "eddy_boundary.h"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The memory behind the shell: an AXI4 subordinate with channels, banks, rows and one data bus a channel.
 ///
 /// A burst is served as one unit: it never crosses 4 KiB, and a row is at least that long. Timing is kept in exact

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Banks and data buses of a memory: when a burst's commands and data can be, and what serving it changes.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Where an address lies: which unit (a bank of a channel) and which row of it.
 ///
 /// Rows follow each other over the units, channels first. A hashed map adds to every bit of the unit the parity of some

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the memory model is told and what it tells; mirrored by structures in `eddy_sim.dram`.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Drives the memory model alone, for tests: a manager that asks as fast as it may and always takes its answers.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the memory served to whom. A user is the upper part of AxUSER: a slot and a memory context of it.
 ///
 /// Counters are what software reads. The log is every burst in the order of service, for those who want to count

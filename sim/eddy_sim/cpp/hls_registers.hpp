@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The register half of a module written in C++: AP_CTRL at 0x00, GIE, IER and ISR, arguments from 0x10, the identity at
 /// 0xF000; done clears on read, interrupt status toggles on write. Plain data, so that two states can be compared.
 #pragma once

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The fabric's configuration port as the engine's pins see it (UG570, UG974): words in, status lines out.
 ///
 /// It follows packets as far as the status lines go: the synchronisation word makes PRDONE fall, a DESYNC command ends

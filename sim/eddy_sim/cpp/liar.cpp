@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A module that lies about being done, behind `ModuleAbi`: it says so when it likes, and reads and writes on.
 ///
 /// Everything it asks for lies in the `span` bytes from its pointer, which its item was granted: what it breaks is not

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The AXI4-Lite handshake in front of a register bank written in C++: one access at a time, answered in the next cycle.
 /// Plain data, so that two states can be compared. `Bank` has `read(offset)` and `write(offset, word)`.
 #pragma once

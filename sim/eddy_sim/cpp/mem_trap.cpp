@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Loads and stores to a faked `/dev/mem`, one 32-bit word at a time, handed to the machine that simulates the board.
 //
 // The faked file has no bytes, so an access to a mapping of it raises SIGBUS. The handler asks `/proc/self/maps` which

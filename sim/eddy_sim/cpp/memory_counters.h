@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The memory controller's counters as software reads them (hw/regs/memory_counters.rdl).
 #pragma once
 #include "dram_users.h"

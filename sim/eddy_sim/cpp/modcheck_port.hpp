@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Everything around one instance of a module that is checked: registers from one side, a memory on the other, every
 /// output recorded. What is done is said by `eddy_sim.modcheck.port`; here are the cycles of it.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A reconfigurable module for checks: nothing is assumed of how it is written, and its state can be set back.
 ///
 /// Both halves of every clock cycle are evaluated. An instance may begin with random values wherever the source gives

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What a model may read of the machine it runs on: the data files of its list, whose contents are in its shared object.
 ///
 /// A memory that is filled from a file that is missing, short or malformed computes wrong results without a word. Here

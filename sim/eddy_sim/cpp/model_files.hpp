@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The definitions behind `model_files.h`, in the same unit as Verilator's runtime, which was compiled with its own
 /// function for `$readmem` renamed to `verilated_readmem`.
 ///

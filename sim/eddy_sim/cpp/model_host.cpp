@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Verilator's runtime for models that run in somebody else's process: a model that stops does not end the process, and
 /// what it prints, as HLS output does at every interrupt, does not go where that process prints its answers or logs.
 #include <cstdarg>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The table of `slot_abi.h` for a module that is a C++ class: made from its options, with `step` and `step_check`.
 #pragma once
 

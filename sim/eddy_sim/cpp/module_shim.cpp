@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A reconfigurable module behind `ModuleAbi`.
 #include <cstdio>
 #include <string>

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A module that misbehaves on request, behind `ModuleAbi`.
 ///
 /// It answers registers like any module: AP_CTRL at 0x00, GIE, IER and ISR, an address at 0x10 and 0x14, the identity

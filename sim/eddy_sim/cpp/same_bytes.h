@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Comparison of memory. Not `memcmp`: where only equality matters clang calls `bcmp`, and the one it brings along goes
 /// byte by byte.
 #pragma once

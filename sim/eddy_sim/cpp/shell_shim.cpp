@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The shell behind `ShellAbi`.
 #include "eddy_copies.h"
 #include "rests.h"

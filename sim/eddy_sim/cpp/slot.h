@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One slot of the board: the module in it, whether the module has anything to do, and faults at its boundary.
 #pragma once
 #include <dlfcn.h>

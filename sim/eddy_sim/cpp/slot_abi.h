@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What a shared object offers the board: a reconfigurable module, or the shell.
 ///
 /// All functions are called from one thread at a time. Structures are generated (`eddy_boundary.h`).

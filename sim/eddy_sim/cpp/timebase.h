@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Board time: femtoseconds since the board started, exact.
 ///
 /// 64 bits of femtoseconds are five hours; a board that waits through nights needs more.

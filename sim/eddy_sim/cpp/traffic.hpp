@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What a module of type `traffic` asks of memory: bursts of one shape, as its registers say.
 ///
 /// Word 6 (0x18): AxLEN in bits 7:0, AxSIZE in 10:8, AxBURST in 13:12, bit 16 reads, bit 17 writes. Word 7: bursts in each

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A Verilated model and the ways to step it without evaluating falling edges.
 ///
 /// Needs Verilator's output for prefix `Vmodel` and the generated `eddy_normalise.h`. The state of all module instances

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eddy_sim.gpu.elf import ElfProgram, read_elf
-from eddy_sim.products import product, silent
-from eddy_sim.toolchain import BuildFailed, versions
+from eddy_sim.tools.products import product, silent
+from eddy_sim.tools.toolchain import BuildFailed, versions
 
 TARGET = ("--target=riscv32-unknown-none-elf", "-march=rv32imf_zicsr_zifencei", "-mabi=ilp32f")
 C_FLAGS = ("-O2", "-ffreestanding", "-nostdinc", "-ffp-contract=off", "-Wall", "-Werror")

@@ -31,7 +31,7 @@ from eddy_sim.gpu.registers import (
     LAUNCH,
     SNAPSHOT,
 )
-from eddy_sim.products import Progress, silent
+from eddy_sim.tools.products import Progress, silent
 
 LATENCY = 20
 """Cycles between a request at the memory port and its answer, unless said otherwise."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
 
-from eddy_sim import build, shims
-from eddy_sim.cxx import compile_shared, key, verilated_headers
-from eddy_sim.filelist import read_filelist, tool_arguments
-from eddy_sim.model_unit import write_unit
-from eddy_sim.products import ROOT, Progress, product, silent
-from eddy_sim.toolchain import (
+from eddy_sim.design import build, shims
+from eddy_sim.design.model_unit import write_unit
+from eddy_sim.tools.cxx import compile_shared, key, verilated_headers
+from eddy_sim.tools.filelist import read_filelist, tool_arguments
+from eddy_sim.tools.products import ROOT, Progress, product, silent
+from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     run,
     verilate,

@@ -1,7 +1,7 @@
 """A simulated GPU cluster in front of the board's memory model: tenants' kernels side by side, every burst counted.
 
-As `eddy_sim.gpu.cluster`, but memory has banks, rows and a bus (`eddy_sim.dram`), cores have contexts, and what the
-memory controller served is told apart by context. There is no shell between: no firewall, no clock crossing.
+As `eddy_sim.gpu.cluster`, but memory has banks, rows and a bus (`eddy_sim.boards.dram`), cores have contexts, and what
+the memory controller served is told apart by context. There is no shell between: no firewall, no clock crossing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.programs.layout import REGION_BASE
 
-from eddy_sim import build, shims
-from eddy_sim.cxx import compile_shared, key, verilated_headers
-from eddy_sim.dram import DramParameters, UserCounters
-from eddy_sim.filelist import read_filelist
+from eddy_sim.boards.dram import DramParameters, UserCounters
+from eddy_sim.design import build, shims
+from eddy_sim.design.model_unit import write_unit
 from eddy_sim.gpu.cluster import COUNTERS, Fault
 from eddy_sim.gpu.cluster_build import CPP, FILELIST, TOP, Shape
 from eddy_sim.gpu.registers import (
@@ -42,9 +41,10 @@ from eddy_sim.gpu.registers import (
     SNAPSHOT,
     STATUS,
 )
-from eddy_sim.model_unit import write_unit
-from eddy_sim.products import Progress, product, silent
-from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
+from eddy_sim.tools.cxx import compile_shared, key, verilated_headers
+from eddy_sim.tools.filelist import read_filelist
+from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.toolchain import VERILATOR_FLAGS, verilate
 
 SOURCE = CPP / "gpu_dram_harness.cpp"
 PAGE_BYTES = 4096

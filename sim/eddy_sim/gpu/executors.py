@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from eddy.gpu.executor import CAUSES, CoreCounters, Execution, Fault
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.executor import CAUSES, CoreCounters, Execution, Fault
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.shape import ClusterShape
 
 from eddy_sim.gpu import cluster, isa_model
 from eddy_sim.gpu.cluster_build import Shape
@@ -28,7 +28,7 @@ class IsaExecutor:
         )
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
-        """See `eddy.gpu.executor.Executor`; `limit` counts instructions."""
+        """See `eddy.gpu.launches.executor.Executor`; `limit` counts instructions."""
         model = isa_model.IsaModel(self._config)
         model.write(REGION_BASE, bytes(region))
         model.start(entry, argument, range(self.shape.cores))
@@ -61,7 +61,7 @@ class RtlExecutor:
         self._latency = latency
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
-        """See `eddy.gpu.executor.Executor`; `limit` counts clock cycles."""
+        """See `eddy.gpu.launches.executor.Executor`; `limit` counts clock cycles."""
         rtl = cluster.SimulatedCluster(self._rtl, latency=self._latency)
         rtl.window(REGION_BASE, REGION_BASE + len(region) - 1)
         rtl.write(REGION_BASE, bytes(region))

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from eddy.core.errors import EddyError
 
-from eddy_sim.build import verilator_runtime
-from eddy_sim.cxx import compile_shared, verilated_headers
-from eddy_sim.filelist import read_filelist, tool_arguments
+from eddy_sim.design.build import verilator_runtime
+from eddy_sim.design.model_unit import write_unit
 from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Words
-from eddy_sim.model_unit import write_unit
-from eddy_sim.products import ROOT, product, silent
-from eddy_sim.toolchain import run, verilator_root, versions
+from eddy_sim.tools.cxx import compile_shared, verilated_headers
+from eddy_sim.tools.filelist import read_filelist, tool_arguments
+from eddy_sim.tools.products import ROOT, product, silent
+from eddy_sim.tools.toolchain import run, verilator_root, versions
 
 CPP = Path(__file__).resolve().parent / "cpp"
 FILELIST = ROOT / "hw" / "ip" / "gpu_fpu" / "gpu_fpu.f"

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from eddy_sim.cxx import compile_shared, key
 from eddy_sim.gpu.elf import ElfProgram, read_elf
-from eddy_sim.products import Progress, product, silent
+from eddy_sim.tools.cxx import compile_shared, key
+from eddy_sim.tools.products import Progress, product, silent
 
 CPP = Path(__file__).resolve().parent / "cpp"
 SOURCES = ("isa_core.cpp", "isa_execute.cpp", "isa_special.cpp", "isa_api.cpp")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eddy_sim.gpu.cluster import LATENCY, Fault, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.elf import ElfProgram
-from eddy_sim.products import Progress, silent
+from eddy_sim.tools.products import Progress, silent
 
 TIMED_OUT = 124
 """Exit code of a program that did not end within its cycles, as of the command `timeout`."""

@@ -16,8 +16,8 @@ from typing import Any
 
 from eddy.core.errors import BoardFault
 
-from eddy_sim.cxx import compile_shared, key
-from eddy_sim.products import product
+from eddy_sim.tools.cxx import compile_shared, key
+from eddy_sim.tools.products import product
 
 _SOURCE = Path(__file__).resolve().parents[1] / "cpp" / "mem_trap.cpp"
 _INSIDE = Path(__file__).resolve().parent / "inside"

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from eddy.board.port.profile import Profile
 from eddy.core.errors import InvalidRequest
 
-from eddy_sim import bitfile, faults
-from eddy_sim.addressmap import PL_BASE, PL_BYTES
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.clocks import CRF_APB, CRL_APB, PAGE_BYTES, ProcessorClocks
-from eddy_sim.loader import EngineImages, LoadRefused, find_program
+from eddy_sim.boards import faults
+from eddy_sim.boards.board import SimBoard, StopReason
+from eddy_sim.boards.loader import EngineImages, LoadRefused, find_program
+from eddy_sim.design import bitfile
+from eddy_sim.design.addressmap import PL_BASE, PL_BYTES
+from eddy_sim.processor.clocks import CRF_APB, CRL_APB, PAGE_BYTES, ProcessorClocks
 
 PCAP_CTRL = 0xFFCA3008
 """Register of the processing system that says which configuration port has the device."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from eddy.board.port.profile import load_profile
 
-from eddy_sim.board import StopReason
+from eddy_sim.boards.board import StopReason
 from eddy_sim.kernel import scenery
 from eddy_sim.kernel.fabric import OURS, KernelFabric, Unanswered
 from eddy_sim.kernel.filesystem import File, FileSystem

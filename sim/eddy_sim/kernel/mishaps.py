@@ -7,7 +7,7 @@ import socket
 import uuid
 from pathlib import Path
 
-from eddy_sim import faults
+from eddy_sim.boards import faults
 from eddy_sim.kernel import scenery
 from eddy_sim.kernel.fabric import KernelFabric
 from eddy_sim.kernel.interrupt_file import InterruptFile

@@ -6,7 +6,7 @@ import functools
 import random
 from collections.abc import Callable, Iterable
 
-from eddy.gpu.layout import LOCAL_BASE, REGION_BASE
+from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE
 from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.gpu.assemble import program

@@ -21,7 +21,7 @@ from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest, RegisterKind
 
-from eddy_sim.boundary import SLOT_DOWN, SLOT_UP
+from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP
 from eddy_sim.modcheck.harness import (
     AP_CTRL,
     CONTINUE,

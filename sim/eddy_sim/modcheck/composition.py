@@ -25,7 +25,7 @@ from eddy_sim.modcheck.literals import Literal, literals
 from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, OutputTrace, build_checked, payload_valid, sources
 from eddy_sim.modcheck.port import Deaf, Memory, Port
 from eddy_sim.modcheck.work import TenantWork
-from eddy_sim.products import Progress, silent
+from eddy_sim.tools.products import Progress, silent
 
 RESET_CYCLES = 8
 """Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.pynq.swap.HOLD_CYCLES`)."""

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eddy_sim import build, shims
-from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
-from eddy_sim.cxx import compile_shared, verilated_headers
-from eddy_sim.filelist import sources_of
-from eddy_sim.model_unit import write_unit
-from eddy_sim.products import Progress, product, silent
-from eddy_sim.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
+from eddy_sim.design import build, shims
+from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP, Signal
+from eddy_sim.design.model_unit import write_unit
+from eddy_sim.tools.cxx import compile_shared, verilated_headers
+from eddy_sim.tools.filelist import sources_of
+from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
 SHIM, SHIM_PARTS = "modcheck_shim.cpp", ("modcheck_port.hpp",)
 FLAGS = (*VERILATOR_FLAGS, "--x-initial", "unique")

@@ -20,14 +20,14 @@ from eddy.core.slots import Control
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
-from eddy_sim import bench_process
-from eddy_sim.filelist import read_filelist, sources_of
+from eddy_sim.design import bench_process
 from eddy_sim.modcheck.composition import check_runs
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.model import build_checked
 from eddy_sim.modcheck.records import record_check
 from eddy_sim.modcheck.scrubbing import check_scrubbing
-from eddy_sim.products import Progress, silent
+from eddy_sim.tools.filelist import read_filelist, sources_of
+from eddy_sim.tools.products import Progress, silent
 
 _BLOCK = re.compile(r"^\s*module\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 WITHOUT_RUNS = ("ports", "identity", "registers", "control")
@@ -92,7 +92,7 @@ def _check_runs(path: Path) -> Finding:
 
 
 def _bench_checks(path: Path, manifest: ModuleManifest, checks: Sequence[str]) -> list[Finding]:
-    from eddy_sim.bench import Bench, BenchFailed
+    from eddy_sim.design.bench import Bench, BenchFailed
 
     build = hashlib.sha256(manifest.module.encode()).hexdigest()[:16]
     bench = Bench(manifest.top, manifest.files, parameters={"BuildHash": f"64'h{build}"})

@@ -10,7 +10,7 @@ from eddy.packages.modules import ModuleManifest, Scrub
 from eddy_sim.modcheck.composition import Verdict, check_scrub
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.records import record_scrub
-from eddy_sim.products import Progress, silent
+from eddy_sim.tools.products import Progress, silent
 
 
 def check_scrubbing(path: Path, record: bool = False, progress: Progress = silent) -> Finding:

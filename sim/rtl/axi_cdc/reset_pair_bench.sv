@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The pair of resets with the ports that do not serve the simulator.
 module reset_pair_bench (
   input  logic clk_i,
@@ -8,7 +9,6 @@ module reset_pair_bench (
   output logic far_rst_no
 );
 
-  // verilator lint_off PINMISSING
   reset_pair u_pair (
     .clk_i,
     .rst_ni,
@@ -17,6 +17,5 @@ module reset_pair_bench (
     .far_clk_i,
     .far_rst_no
   );
-  // verilator lint_on PINMISSING
 
 endmodule

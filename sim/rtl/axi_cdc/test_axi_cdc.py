@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.design.bench import ROOT, Bench
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boundary_builds import FOLDER, bench

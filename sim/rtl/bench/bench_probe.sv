@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A counter, and a claim that does not hold: what the benches' runner is tested on.
 module bench_probe #(
   parameter bit Broken = 1'b0

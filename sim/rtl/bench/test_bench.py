@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from eddy_sim import bench_process
-from eddy_sim.bench import Bench, BenchFailed
-from eddy_sim.filelist import FilelistInvalid
-from eddy_sim.prove import Mutation, ProofFailed
+from eddy_sim.design import bench_process
+from eddy_sim.design.bench import Bench, BenchFailed
+from eddy_sim.tools.filelist import FilelistInvalid
+from eddy_sim.tools.prove import Mutation, ProofFailed
 
 HERE = Path(__file__).parent
 PROBE = "cocotb_bench_probe"

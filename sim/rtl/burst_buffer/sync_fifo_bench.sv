@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The FIFO with the ports its neighbours use.
 module sync_fifo_bench #(
   parameter int unsigned Width = 16,

@@ -14,7 +14,7 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, Timer
-from eddy_sim.axi_fields import AX
+from eddy_sim.design.axi_fields import AX
 
 FIXED, INCR, WRAP = 0, 1, 2
 LONGEST_PART = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import Bench
+from eddy_sim.design.bench import Bench
 
 HERE = Path(__file__).parent
 

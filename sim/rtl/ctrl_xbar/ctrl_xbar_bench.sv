@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The CPU's crossbar with a bridge behind every module window, as the shell has them; the banks are the bench's.
 module ctrl_xbar_bench
   import eddy_pkg::*;

@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boundary_builds import FOLDER, bench
-from eddy_sim.bench import BenchFailed
-from eddy_sim.prove import Mutation
+from eddy_sim.design.bench import BenchFailed
+from eddy_sim.tools.prove import Mutation
 
 GATES = ("ctrl", "mem", "irq")
 

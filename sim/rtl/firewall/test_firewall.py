@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boundary_builds import FOLDER, bench
-from eddy_sim.bench import ROOT, Bench, BenchFailed
-from eddy_sim.prove import Mutation
+from eddy_sim.design.bench import ROOT, Bench, BenchFailed
+from eddy_sim.tools.prove import Mutation
 
 HEAD = "blamed = '{addr: head.addr, context_id: head.context_id};"
 MISTAKES = [

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.design.bench import ROOT, Bench
 
 
 @pytest.mark.rtl

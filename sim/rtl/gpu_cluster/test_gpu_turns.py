@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import Bench, BenchFailed
+from eddy_sim.design.bench import Bench, BenchFailed
 
 FOLDER = Path(__file__).parent
 RTL = Path(__file__).resolve().parents[3] / "hw" / "ip" / "gpu_cluster" / "rtl" / "gpu_turns.sv"

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import read_filelist
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import FILELIST, Shape, build_cluster
@@ -18,6 +17,7 @@ from eddy_sim.gpu.conformance import families
 from eddy_sim.gpu.random_programs import DATA, SHARED, Options, random_program
 from eddy_sim.gpu.run import run_program
 from eddy_sim.gpu.stack_model import RESULT, expected, structured_program
+from eddy_sim.tools.filelist import read_filelist
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
 

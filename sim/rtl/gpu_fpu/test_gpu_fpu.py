@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.core.errors import EddyError
-from eddy_sim.filelist import read_filelist
 from eddy_sim.gpu import softfloat
 from eddy_sim.gpu.fpu_build import FILELIST, Fpu, Host, Pace, build_fpu, build_host
 from eddy_sim.gpu.fpu_cases import random_cases
 from eddy_sim.gpu.fpu_check import check_operation
 from eddy_sim.gpu.softfloat import FloatAnswer, Op, Rm
+from eddy_sim.tools.filelist import read_filelist
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_fpu")]
 

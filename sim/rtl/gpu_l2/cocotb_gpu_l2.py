@@ -24,7 +24,7 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly
-from eddy_sim.axi_fields import AX
+from eddy_sim.design.axi_fields import AX
 
 READERS, LINES, WORDS = 4, 24, 8
 EACH = 4

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from eddy.cli.module import create
+from eddy.cli.boards.module import create
 from eddy.core.errors import InvalidRequest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.design.bench import ROOT, Bench
 from eddy_sim.modcheck import runner
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, check_module
@@ -18,14 +18,14 @@ STUCK_DONE = ("hls_ctrl.sv", "        done_q  <= 1'b0;\n        ready_q <= 1'b0;
 STUCK_ISR = ("hls_ctrl.sv", "isr_q ^ wdata_q[1:0]", "isr_q | wdata_q[1:0]")
 LATE_WRITES = ("hls_wrapper.sv", ".addr_i(write_addr_i)", ".addr_i(write_addr_i + 40'd8)")
 WRONG_MAP = ("hls_wrapper.sv", "RegMap = 16'h0100", "RegMap = 16'h0203")
-EARLY_DONE = ("hls_writer.sv", "left_q == '0 && open_q == '0;", "left_q == '0;")
+EARLY_DONE = ("hls_writer.sv", "done && open_q == '0;", "done;")
 NO_STROBES = ("hls_ctrl.sv", "wmask = {{8{wstrb_q[3]}}", "wmask = 32'hFFFF_FFFF | {{8{wstrb_q[3]}}")
 WRONG_STROBES = (
     "hls_ctrl.sv",
     "wmask = {{8{wstrb_q[3]}}, {8{wstrb_q[2]}}",
     "wmask = {{8{wstrb_q[3]}}, {8{wstrb_q[1]}}",
 )
-PAGE_CROSSING = ("hls_burst_length.sv", "10'd512 -", "10'd900 -")
+PAGE_CROSSING = ("hls_bursts.sv", "10'd512 -", "10'd900 -")
 
 
 def failing(tmp_path: Path, *defects: tuple[str, str, str]) -> set[str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from eddy.packages.manifests import CHECK_RECORD, SCRUB_RECORD, load_module_manifest
-from eddy_sim.bench import ROOT
+from eddy_sim.design.bench import ROOT
 from eddy_sim.modcheck import composition, runner
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, WITHOUT_RUNS, check_module
-from eddy_sim.toolchain import BuildFailed
+from eddy_sim.tools.toolchain import BuildFailed
 
 pytestmark = pytest.mark.rtl
 
@@ -41,7 +41,8 @@ def saying(control: str, instead_of: str) -> Edit:
 
 @pytest.fixture
 def bench_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves out the checks that compare whole runs: they take most of the time."""
+    """Leaves out the checks that compare whole runs, and their model: they take most of the time."""
+    monkeypatch.setattr(runner, "build_checked", lambda path, progress: (path, 0))
     monkeypatch.setattr(runner, "_check_runs", lambda path: Finding("runs", "left out", True, ""))
     found = Finding("scrub", "left out", True, "")
     monkeypatch.setattr(runner, "check_scrubbing", lambda path, record, progress: found)
@@ -119,7 +120,6 @@ def test_what_the_driver_needs_of_the_registers_is_checked(edit: tuple[str, str]
     assert reason in failed["control"]
 
 
-@pytest.mark.usefixtures("bench_only")
 def test_the_shapes_that_cannot_be_simulated_are_refused_with_their_lines(tmp_path: Path) -> None:
     """Errors come first, though HLS output has lint by the hundred."""
     waits = ("rtl/hls_words.v", "#0 i_fu_70 = 32'd0;", "@(posedge ap_clk) i_fu_70 = 32'd0;")

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.cli.module import SKELETON, create
+from eddy.cli.boards.module import SKELETON, create
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.packages.fuse import fuse, read_stage
-from eddy_sim.bench import ROOT, Bench
-from eddy_sim.filelist import read_filelist
+from eddy_sim.design.bench import ROOT, Bench
+from eddy_sim.tools.filelist import read_filelist
 
 BIN = Path(sys.executable).parent
 CONFIG = ROOT / "pyproject.toml"

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from eddy.cli.module import create
+from eddy.cli.boards.module import create
 from eddy.packages.manifests import SCRUB_RECORD, load_module_manifest
-from eddy_sim.bench import ROOT
+from eddy_sim.design.bench import ROOT
 from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.composition import Leak, check_runs, check_scrub
 from eddy_sim.modcheck.scrubbing import check_scrubbing

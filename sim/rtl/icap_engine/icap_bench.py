@@ -14,8 +14,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, Timer
 from eddy_drivers.regs import icap_engine as regs
 from eddy_drivers.regs.base import Register
-from eddy_sim.axi_fields import AX
-from eddy_sim.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
+from eddy_sim.boards.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
+from eddy_sim.design.axi_fields import AX
 
 BASE = 0x4000_0000
 NOOP = 0x20000000

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The crossbar with its slots' channels flat, in packed arrays; a request is told by its address, id and user.
 module mem_xbar_bench
   import eddy_pkg::*;

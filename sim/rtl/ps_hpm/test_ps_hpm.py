@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.design.bench import ROOT, Bench
 
 HERE = Path(__file__).parent
 

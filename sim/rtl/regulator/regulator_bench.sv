@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The regulator with its two request channels flat; data and answers are wires and left out.
 module regulator_bench
   import eddy_pkg::*;

@@ -13,7 +13,7 @@ from cocotbext.axi import AxiResp
 from eddy_drivers.regs import axi_intc, icap_engine, shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register
 from eddy_drivers.regs.slot_ctrl import Cause
-from eddy_sim.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
+from eddy_sim.boards.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
 from shell_system import SHELL_PS, System, started
 
 MODULE = (window.MODULE.at(0), window.MODULE.at(1))

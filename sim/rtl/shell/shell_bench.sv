@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A shell of two slots and a configuration engine whose boundaries have names of their own, so that bus drivers attach by prefix.
 module shell_bench (
   input  logic clk_i,
@@ -208,11 +209,9 @@ module shell_bench (
     .bus_clk_i(clk_i),
     .path_clk_i({2{clk_i}}),
     // Only for a simulator that leaves out edges.
-    // verilator lint_off PINCONNECTEMPTY
     .bus_wake_o(),
     .path_wake_o(),
     .engine_busy_o(),
-    // verilator lint_on PINCONNECTEMPTY
     .slot_clk_i({slot1_clk_i, slot0_clk_i}),
     .slot_rst_no({slot1_rst_no, slot0_rst_no}),
     .irq_o,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The watch with the ports that do not serve the simulator.
 module clock_watch_bench (
   input  logic        clk_i,
@@ -11,7 +12,6 @@ module clock_watch_bench (
   output logic        lost_o
 );
 
-  // verilator lint_off PINMISSING
   clock_watch u_watch (
     .clk_i,
     .rst_ni,
@@ -23,6 +23,5 @@ module clock_watch_bench (
     .alive_o,
     .lost_o
   );
-  // verilator lint_on PINMISSING
 
 endmodule

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The cache with its requests and answers flat (eddy_pkg::ax_t, eddy_pkg::r_t), and slots in the upper bits of ids.
 module system_cache_bench
   import eddy_pkg::*;

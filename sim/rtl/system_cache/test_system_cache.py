@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import ROOT, Bench, BenchFailed
-from eddy_sim.prove import Mutation
+from eddy_sim.design.bench import ROOT, Bench, BenchFailed
+from eddy_sim.tools.prove import Mutation
 
 HERE = Path(__file__).parent
 SIZES = {

@@ -23,11 +23,11 @@ from eddy.board.remote.factory import open_device
 from eddy.core.slots import Image
 from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.regs import shell, slot_ctrl, window
-from eddy_sim import bitfile, bitstreams, build, hwh
-from eddy_sim.board import SimBoard
+from eddy_sim.boards.board import SimBoard
+from eddy_sim.design import bitfile, bitstreams, build, hwh
 from eddy_sim.device import SimDevice
+from eddy_sim.processor.simclock import SimClock
 from eddy_sim.reference import image_compression
-from eddy_sim.simclock import SimClock
 from fabric_bench import NOISE, SOUND, FabricBoard, WholeFabric
 
 MODULE = os.environ["EDDY_BENCH_MODULE"]

@@ -1,8 +1,8 @@
 """A board's whole fabric as a simulated board: registers through the processing system's port, memory behind another.
 
 `WholeFabric` runs cocotb's side: clocks, wizards, what arrives at the configuration port. `FabricBoard` is the other
-side, where the code for a real board runs in a thread: it has the calls of `eddy_sim.board.SimBoard`, so a `SimDevice`
-takes it for one. Time passes only while that thread waits for a call to be answered.
+side, where the code for a real board runs in a thread: it has the calls of `eddy_sim.boards.board.SimBoard`, so a
+`SimDevice` takes it for one. Time passes only while that thread waits for a call to be answered.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, FallingEdge, First, ReadOnly, Timer, ValueChange
 from eddy.board.port.profile import Profile
 from eddy_drivers.regs import window
-from eddy_sim import bitfile
-from eddy_sim.board import StopReason
-from eddy_sim.memory import CacheView
+from eddy_sim.boards.board import StopReason
+from eddy_sim.boards.memory import CacheView
+from eddy_sim.design import bitfile
 
 SHELL_PS, PORT_PS = 10_000, 5_000
 LOCK_NS = 300

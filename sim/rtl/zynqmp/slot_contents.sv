@@ -1,7 +1,7 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 // For simulation alone.
-// verilator lint_off UNUSEDSIGNAL
 /// What partial reconfiguration puts into a slot: bound into the black box that the board's fabric has there.
 ///
 /// Nothing at first: noise comes out until an image is in, as from fabric that is being written. Then the module; or a tenant's that

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from eddy.board.port.profile import load_profile
-from eddy_sim.bench import ROOT, Bench
-from eddy_sim.bitstreams import shell_identity
-from eddy_sim.build import module_build_hash
-from eddy_sim.filelist import headers_of, read_filelist
+from eddy_sim.design.bench import ROOT, Bench
+from eddy_sim.design.bitstreams import shell_identity
+from eddy_sim.design.build import module_build_hash
+from eddy_sim.tools.filelist import headers_of, read_filelist
 
 HERE = Path(__file__).parent
 MODULE = "level_shift"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define SIDE 16
 #define AT(y, x) ((y) * SIDE + (x))
 __kernel void forward(__global float *input, __global float *partial, __global float *weights, __local float *nodes,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* Breadth first search, a level at a time. */
 #pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
 typedef struct { int first; int degree; } vertex;

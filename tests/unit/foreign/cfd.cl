@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define NDIM 3
 #define NNB 4
 #define VAR_DENSITY 0

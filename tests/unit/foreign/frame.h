@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #ifndef FRAME_H
 #define FRAME_H
 #ifdef RD_WG_SIZE_0

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 typedef struct latLong { float lat; float lng; } LatLong;
 __kernel void Fan1(__global float *m_dev, __global float *a_dev, __global float *b_dev, const int size, const int t)
 {

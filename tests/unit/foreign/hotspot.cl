@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define IN_RANGE(x, low, high) ((x) >= (low) && (x) <= (high))
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 16

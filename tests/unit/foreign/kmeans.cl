@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #ifndef FLT_MAX
 #define FLT_MAX 3.40282347e+38
 #endif

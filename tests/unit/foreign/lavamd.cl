@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #include "main.h"
 #define DOT(A, B) ((A.x) * (B.x) + (A.y) * (B.y) + (A.z) * (B.z))
 __kernel void forces(par_str d_par, dim_str d_dim, __global box_str *d_box, __global FOUR_VECTOR *d_rv, __global fp *d_qv, __global FOUR_VECTOR *d_fv)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 __kernel void diagonal(__global float *m, __local float *shadow, int dim, int offset)
 {
     int i, j, tx = get_local_id(0), at = offset * dim + offset;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define fp float
 #define PER_BOX 100
 #define NUMBER_THREADS 128

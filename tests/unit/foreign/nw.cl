@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define SCORE(i, j) input_l[j + i * (BLOCK_SIZE + 1)]
 #define REF(i, j) reference_l[j + i * BLOCK_SIZE]
 int maximum(int a, int b, int c) { int k = a <= b ? b : a; return k <= c ? c : k; }

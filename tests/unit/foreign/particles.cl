@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define REAL(x) x##f
 #pragma OPENCL EXTENSION cl_khr_local_int32_base_atomics : enable
 enum { CENTRE = 0, NORTH, SOUTH, FLOWS };

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define MIN(a, b) ((a) <= (b) ? (a) : (b))
 #define IN_RANGE(x, low, high) ((x) >= (low) && (x) <= (high))
 __kernel void walk(int rounds, __global int *wall, __global int *from, __global int *to, int cols, int rows, int start,

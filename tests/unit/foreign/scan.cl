@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define LOG_BANKS 4
 #define CONFLICT_FREE(n) ((n) >> LOG_BANKS)
 __kernel void scan(__global int *out, __global const int *in, __local int *temp, const int n)

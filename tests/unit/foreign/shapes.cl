@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Ways through a kernel that programs take, and what they keep over barriers: one of each.
 
 typedef struct node {

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 #define fp float
 #define NUMBER_THREADS 256
 __kernel void extract(long d_Ne, __global fp *d_I)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 typedef struct { float weight; long assign; float cost; } Point_Struct;
 __kernel void pgain(__global Point_Struct *p, __global float *coord_d, __global float *work, __global int *center_table,
                     __global char *switched, __local float *coord_s, int num, int dim, long x, int K)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* Wavelets, a merge of sorted runs, digits of keys, squares of a volume. */
 #ifndef THREADS
 # define THREADS 128

@@ -10,7 +10,7 @@ Views in which images are read into memory beside loads are not modelled.
 
 from collections.abc import Callable, Mapping
 
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from unit.plain_dispatch.eddy import PlainEddy
 from unit.plain_dispatch.fcfs import PlainFcfs
 from unit.plain_dispatch.round_robin import PlainRoundRobin

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from eddy.model.latency.learned import Item, Latencies
-from eddy.policy.dispatch.rank import Constants
-from eddy.policy.dispatch.view import (
+from eddy.policy.dispatch.choosing.rank import Constants
+from eddy.policy.dispatch.views.view import (
     Configure,
     Decision,
     Dispatch,

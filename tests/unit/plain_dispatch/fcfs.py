@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView
 from unit.plain_dispatch.questions import grant, is_there, may_begin, preferred, unheld, unless_stuck
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
-from eddy.policy.dispatch.view import JobView, TaskView
+from eddy.policy.dispatch.views.view import JobView, TaskView
 from unit.plain_dispatch.questions import delivered, items_left, may_begin, placeable, sources
 
 

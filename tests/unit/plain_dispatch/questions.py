@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eddy.policy.dispatch.view import Configure, Decision, DispatchView, JobView, Preempt, SlotView, TaskView
+from eddy.policy.dispatch.views.view import Configure, Decision, DispatchView, JobView, Preempt, SlotView, TaskView
 
 
 def items_left(job: JobView, task: TaskView) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.view import Decision, Dispatch, DispatchView, JobView
+from eddy.policy.dispatch.views.view import Decision, Dispatch, DispatchView, JobView
 from unit.plain_dispatch.questions import grant, has_image, items_left, placeable, unheld, unless_stuck
 
 Card = tuple[int, int]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eddy.core.jobs import PRIORITIES
-from eddy.policy.dispatch.view import Decision, Dispatch, DispatchView, JobView, Preempt
+from eddy.policy.dispatch.views.view import Decision, Dispatch, DispatchView, JobView, Preempt
 from unit.plain_dispatch.questions import grant, items_left, placeable, preferred, slots_of, unheld, unless_stuck
 
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A FIFO between two unrelated clocks, by Gray-coded pointers.
 ///
 /// Both sides are reset together: there must be a time at which both resets are asserted, and neither side may be reset

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Brings one level from another clock over: two flops, so two to three cycles of `clk_i` late.
 ///
 /// Not reset: it follows its input from the third cycle of its clock on, reset or not.

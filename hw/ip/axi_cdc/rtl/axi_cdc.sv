@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "cdc_channels.svh"
 
 /// The five channels of the memory path between two clocks, each over an `async_fifo`.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // One channel between two clocks over an `async_fifo`, for `axi_cdc` and `axil_cdc`, whose ports have the same names. Requests go
 // from the source to the destination; answers come back, in the field `payload` of the answers.
 `ifndef CDC_CHANNELS_SVH

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Resets the two sides of a clock crossing together, whatever the clocks do.
 ///
 /// A pulse or level on `clear_i` holds this side's reset at once, then the other side's; this side's is released last,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Interrupt controller with the registers of the Xilinx AXI INTC, level inputs, so that stock drivers work it.
 ///
 /// Once hardware interrupts are enabled (MER.hie), ISR follows the inputs. Xilinx' core keeps a level that has gone low

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // AXI4-Lite and AXI4 as flat signals of ARM's names, written once: as ports, as signals between instances, and as
 // connections of the one with the other. `prefix`, `port` and `net` are what names begin with. Each list ends without a comma.
 //

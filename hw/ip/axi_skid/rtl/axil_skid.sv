@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The five channels of the control path, each through a `skid`: cuts every path in both directions.
 module axil_skid
   import eddy_pkg::*;

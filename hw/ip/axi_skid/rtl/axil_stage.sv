@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The five channels of the control path, each through a `stage`: cuts every path in both directions.
 ///
 /// A register access is one word a channel, so that half the rate of a `skid` costs nothing.

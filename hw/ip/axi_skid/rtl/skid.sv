@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One channel through a pair of registers: every output is a flop, ready included, at full throughput.
 ///
 /// Latency one cycle. In reset both handshakes are low, the payload out is zero, and what was inside is gone.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One channel through one register: every output is a flop, ready included; a word every other cycle at most.
 ///
 /// Latency one cycle. In reset both handshakes are low, the payload out is zero, and what was inside is gone.

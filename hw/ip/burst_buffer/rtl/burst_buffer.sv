@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Keeps a slow slot from holding up the memory it shares: nothing goes toward memory that the slot could still stall.
 ///
 /// A write request goes on only when all its data is here; a read request only when there is room for all its data; an

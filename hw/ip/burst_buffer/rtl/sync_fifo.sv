@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A FIFO on one clock with a registered output, so that its memory can be a block RAM. Latency two cycles.
 module sync_fifo #(
   parameter int unsigned Width = 8,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Turns a burst into parts of 16 beats at most, which end where 16 beats are aligned; each without a delay.
 ///
 /// The burst is taken with its last part, and stays at the input until then. FIXED and WRAP bursts have 16 beats at most

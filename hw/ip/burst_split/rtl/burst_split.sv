@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Lets slots take turns at memory every 16 beats: long bursts go in parts, and their answers come back as one.
 ///
 /// A part is at most 16 beats, which AXI4 allows for every kind of burst (A4.3.2). All parts go with id 0, so memory

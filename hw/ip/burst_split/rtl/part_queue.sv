@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A short FIFO whose oldest word can be seen at once.
 module part_queue #(
   parameter int unsigned Width = 5,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A convolution layer of 8-bit integers, or a slice of its output channels: convolve, add a bias, shift, ReLU, pool 2x2.
 ///
 /// Arguments: `map` (activations), `weights` (biases and weights of all the layer's groups), `out` (all the layer's

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One convolution layer: a map of activations is kept, then eight output channels at a time are computed from it.
 ///
 /// In: the map's words; then for each group of eight output channels four words of biases and one word of eight weights

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Turns one selected access into one AXI4-Lite access toward a slot's firewall, which bounds it.
 ///
 /// Fenced, nothing is forwarded: the answer is 0xDEAD and the offset, two cycles later, and no cause is raised.

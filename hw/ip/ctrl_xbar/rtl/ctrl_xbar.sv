@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// Takes the CPU's register accesses and brings each to the one bank it is for.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Two-dimensional 8x8 DCT or inverse DCT over a stream of blocks: rows, transpose, columns, transpose.
 ///
 /// Blocks are 16 beats of four 16-bit samples, row by row, in and out. A block leaves while the next

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One-dimensional 8-point DCT (or its inverse) over a stream of rows, one row every two cycles.
 ///
 /// A row is two beats of four 16-bit samples, in natural order. The transform splits into an even and

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Coefficients and number formats of the 8-point DCT-II and its inverse.
 ///
 /// Orthonormal: C[k][n] = a_k cos((2n + 1) k pi / 16), a_0 = sqrt(1/8), a_k = 1/2, scaled by 2^13 and

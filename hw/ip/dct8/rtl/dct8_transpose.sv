@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Transposes a stream of 8x8 blocks, 16 beats of four samples each; two banks, so that one block
 /// fills while the other drains. Throughput one beat a cycle, latency one block.
 ///

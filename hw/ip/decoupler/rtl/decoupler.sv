@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The last thing between the static region and a slot: three gates on the slot's clock, closed out of reset.
 ///
 /// A gate (control path, memory path, interrupt) follows its `_open_i` after the synchroniser, two to three cycles late.

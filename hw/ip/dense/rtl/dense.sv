@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One fully connected layer of 8-bit integers, or a slice of its outputs, or two such layers one after the other.
 ///
 /// Arguments: `in` (activations, in the order of the weights), `weights` (for every eight outputs of the layer four words

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Fully connected layers: the activations are kept, weights go past them, eight outputs at a time.
 ///
 /// In: the activations' words; then for each group of eight outputs four words of biases and one word of eight weights

@@ -1,8 +1,6 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Widths and types that both sides of the slot boundary agree on.
 package eddy_pkg;
-
-  // No block needs every name.
-  // verilator lint_off UNUSEDPARAM
 
   /// Physical address, in bits: the reach of the Zynq UltraScale+ memory map.
   parameter int unsigned AddrWidth = 40;
@@ -120,7 +118,5 @@ package eddy_pkg;
 
   /// First word of every module's identity block: "EDDY".
   parameter logic [31:0] IdentityMagic = 32'h4544_4459;
-
-  // verilator lint_on UNUSEDPARAM
 
 endpackage

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Guards one slot, on the shell's clock: the CPU against a module that does not answer, memory against a module that
 /// reaches where it may not, breaks the protocol, or stops halfway.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Admits the bursts of one direction: checks each request, passes it to memory or holds it for a local refusal.
 ///
 /// A request waits until the windows' answer to it is known; one that AXI forbids, or that comes while all is revoked, does not.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The CPU's way to a slot's registers: every request is answered within a bound, whatever the slot does.
 ///
 /// An answer that fails - too late, path closed, or an error the module answered itself - reads 0xDEAD and the offset,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Decides how one register access of the CPU ends: by the slot's answer, or without it.
 ///
 /// Of each direction one access is under way at a time. When the slot is too late the CPU is answered without it and the

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Keeps the first fault until it is cleared; of two in one cycle, `first_i`.
 module firewall_fault
   import firewall_pkg::*;

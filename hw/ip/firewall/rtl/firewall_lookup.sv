@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Finds out whether a window of the table lets one direction's request through, one window a cycle.
 ///
 /// One window is kept beside the request, and compared with it: the one that the last request was found in, so that what

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The slot's way to memory: only legal bursts within windows, each finished within a bound, whatever the slot does.
 ///
 /// - A burst AXI forbids, or outside the windows of its context, is refused here: its write data is sunk, the answer is

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the firewall and the slot's registers agree on.
 package firewall_pkg;
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The read half of the memory path: a burst given to memory has its data taken.
 ///
 /// The slot may hold up a burst's data for `timeout_i` cycles in all. With `cut_i` the slot is out of the game: data that

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The windows of a slot: a table that software writes word by word, and that both directions look requests up in.
 ///
 /// The table is distributed RAM with one reading port: software's access goes first, then the directions in turns. The

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The write half of the memory path: a burst given to memory gets exactly its beats and its answer is taken.
 ///
 /// Write data goes on only for the oldest admitted burst; `last` is the firewall's own count. The slot's `last` must

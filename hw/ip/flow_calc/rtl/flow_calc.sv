@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Solves for the motion of every pixel: the ninth task of optical flow.
 ///
 /// Arguments: `tensor` (six 32-bit values a pixel: xx, yy, zz, xy, xz, yz) and `flow` (two 16-bit values a

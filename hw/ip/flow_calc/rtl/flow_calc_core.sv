@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Solves two equations for each pixel: three words in, half a word out.
 ///
 /// All stages move together, a pixel every three steps; after the last pixel the rest is drained.

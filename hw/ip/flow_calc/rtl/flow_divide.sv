@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Two quotients of one divisor for every three steps: 18 bits each, rounded to a signed 16-bit value.
 ///
 /// Six stages hold a pixel for three steps each, and each step gives every stage's pixel one more bit.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One bit of a quotient of magnitudes, by adding or subtracting the divisor (non-restoring division).
 ///
 /// The remainder is doubled, then moved towards zero by the divisor, which stands `Shift` bits to the

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The three minors that a pixel's motion is a ratio of, each a difference of two products, one a step.
 ///
 /// With a tensor of xx, yy, xy, xz and yz: xx yy - xy xy, then yz xy - xz yy, then xz xy - yz xx.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Smooths the derivatives with seven taps along y or along x: the fourth and fifth task of optical flow.
 ///
 /// Arguments: `in` and `out` (four 16-bit values a pixel: x, y, z, reserved), 8-byte aligned; `width` and

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Derivatives of the middle frame along x and along y: the second task of optical flow.
 ///
 /// Arguments: `frames` (from `flow_read_input`) and `gradient_xy` (two 16-bit values a pixel, with 3 fraction

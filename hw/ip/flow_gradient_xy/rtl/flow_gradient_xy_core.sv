@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Derivatives of the middle frame along x and y, two pixels a word; zero within two pixels of an edge.
 ///
 /// Five words in for eight pixels, of which the third is used; four words out. Four rows are kept; a

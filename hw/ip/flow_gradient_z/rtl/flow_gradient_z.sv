@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Derivative along time, joined to those along x and y: the third task of optical flow.
 ///
 /// Arguments: `frames` (from `flow_read_input`), `gradient_xy` (from `flow_gradient_xy`) and `gradient` (four

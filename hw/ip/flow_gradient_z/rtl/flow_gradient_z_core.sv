@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Derivatives of five frames along time, kept until the derivatives along x and y come, then joined to them.
 ///
 /// First five words for every eight pixels, then one word for every two; one word out for each pixel.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Products of the derivatives, two by two: the sixth task of optical flow.
 ///
 /// Arguments: `gradient` (four 16-bit values a pixel: x, y, z, reserved) and `tensor` (six 32-bit values a

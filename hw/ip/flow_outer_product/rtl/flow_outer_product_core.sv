@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The six different products of a pixel's three derivatives: one word in, three words out.
 module flow_outer_product_core (
   input  logic clk_i,

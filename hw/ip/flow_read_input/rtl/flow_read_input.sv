@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Takes five frames apart: the first task of optical flow.
 ///
 /// Arguments: `pixels` (8 bytes each: one of each frame, three reserved) and `frames` (for every eight pixels

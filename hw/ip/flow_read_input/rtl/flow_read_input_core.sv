@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Turns eight pixels of five frames into five words of eight pixels.
 ///
 /// Eight words in, five words out; a word a cycle comes in unless the last five are still waiting.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Smooths the products with three taps along y or along x: the seventh and eighth task of optical flow.
 ///
 /// Arguments: `in` and `out` (six 32-bit values a pixel), 8-byte aligned; `width` and `height` of the frame,

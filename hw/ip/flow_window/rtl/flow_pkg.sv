@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Sizes of the frames that the modules of optical flow take.
 package flow_pkg;
 

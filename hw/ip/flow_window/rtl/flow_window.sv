@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Weighs each value of a frame with its neighbours along x or along y; zero where one lies outside.
 ///
 /// A pixel is `PixelWords` words, so the taps of a window lie as many words apart along x and a whole

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// Memory accesses of a core: coalesces the lanes of a warp, first-level data cache, local memory.
@@ -165,11 +166,9 @@ module gpu_dcache
   logic [1:0] touched_q;
   line_t ahead_line_q;
 
-  // verilator lint_off UNUSEDSIGNAL
   function automatic logic [SetWidth-1:0] set_of(line_t line);
     return (Sets > 1) ? line[SetWidth-1:0] : '0;
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
 
   function automatic logic is_local(line_t line);
     return ({line, {LineOffset{1'b0}}} & ~32'(LocalBytes - 1)) == LocalBase;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// Atomic read-modify-write of a data cache: what happens to the lanes of an AMO, one after the other.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// The answer of a data cache, until it is taken: data of the lanes of the access under way, as they are served.

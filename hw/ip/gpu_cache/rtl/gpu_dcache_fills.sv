@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// The lines that a data cache has asked memory for: a ring, answered in the order in which they were asked for.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The lanes of a store, merged into one row: its bytes, and which of them are stored. Purely combinational.
 module gpu_dcache_merge #(
   parameter int unsigned Threads = 4,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// Loads that missed and wait beside the cache: for a line on its way, or for room to ask for one.

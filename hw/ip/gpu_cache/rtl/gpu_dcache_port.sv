@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// The port of a data cache: the request that is there, and one that waits, so that whether one is accepted comes from a register.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// What a data cache keeps, and local memory: two ways of rows, and the rows of local memory by their place in a line.
@@ -64,7 +65,6 @@ module gpu_dcache_rows
   logic unused;
   assign unused = ^{row_i, next_i, fill_row};
 
-  // verilator lint_off UNUSEDSIGNAL
   function automatic index_t index_of(logic [RowWidth-1:0] number);
     return (Rows > 1) ? number[IndexWidth-1:0] : '0;
   endfunction
@@ -72,7 +72,6 @@ module gpu_dcache_rows
   function automatic logic [LocalWidth-1:0] local_of(logic [RowWidth-1:0] number);
     return (LocalLines > 1) ? LocalWidth'(number >> $clog2(LineRows)) : '0;
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
 
   assign index = index_of(row_i);
   assign next_index = index_of(next_i);

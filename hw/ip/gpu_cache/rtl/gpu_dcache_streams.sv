@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
 /// Which line comes next: looks at the lines that are loaded from for the first time, page by page.

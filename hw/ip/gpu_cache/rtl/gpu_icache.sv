@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Direct-mapped instruction cache of one core, refilled a line at a time.
 ///
 /// The index is registered with `read_i`; `hit_o` and `instr_o` answer combinationally in the following cycle. A miss is
@@ -51,12 +52,10 @@ module gpu_icache
   logic [LineAddrWidth-1:0] line_q;
   logic [BeatWidth-1:0] beat_q;
 
-  // The low bits of a line's address are its index, or nothing where there is but one line.
-  // verilator lint_off UNUSEDSIGNAL
+  // The low bits of a line's address are its index.
   function automatic logic [IndexWidth-1:0] index_of(logic [LineAddrWidth-1:0] line);
     return (Lines > 1) ? line[IndexWidth-1:0] : '0;
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
 
   logic [LineAddrWidth-1:0] line;
   logic [63:0] word;

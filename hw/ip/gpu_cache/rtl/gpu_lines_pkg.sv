@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whether two addresses of words, or of what is larger, are the same, in two levels of logic: groups of three bits, and a carry over those.
 package gpu_lines_pkg;
   typedef logic [29:0] place_t;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Registers of a cluster: Table 4.2 of [000] at 0x00, a set a core, the counter window, the identity block.
 ///
 /// hw/regs/gpu_cluster.rdl is the map. One access at a time; every access is answered OKAY, what is not there reads zero.

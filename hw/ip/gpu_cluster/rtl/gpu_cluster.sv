@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A GPU cluster with the slot's boundary: cores, their registers, their way to memory. Every output is a flop.
 ///
 /// Docs: docs/explanations/gpu-cluster.md; registers: hw/regs/gpu_cluster.rdl; instructions: docs/reference/gpu-isa.md.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Barriers across the cores of one memory context: which open, and which never will.
 ///
 /// A core has arrived when all its active warps have (`bar_i`). A barrier opens when as many cores as it counts have

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Registers of a cluster's second-level cache: what to flush, and how often a line was there.
 module gpu_l2_bank
   import eddy_pkg::*;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Which core may change a line of memory by an atomic access: one at a time, in the order in which they asked.
 ///
 /// A core wants a line until it has done; it then lets go for a cycle at least. It is granted from the cycle on that follows

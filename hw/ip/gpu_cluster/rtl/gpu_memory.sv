@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The cores' line reads and writes onto one AXI4 manager.
 ///
 /// A line is one INCR burst, eight beats for a read, the written part of the line for a write. Read ids are {core,

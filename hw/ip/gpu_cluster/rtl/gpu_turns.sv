@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whose turn it is among those that want something: the next behind the last one, in a ring.
 ///
 /// Of more than two the choice is a register: made when somebody wants something and nobody is chosen, or with `done_i`

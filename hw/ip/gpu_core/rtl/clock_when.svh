@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The rising edges of a clock that a block's registers look at: `always_ff @(`EDDY_RISES(clk_i, awake)) ...`.
 ///
 /// In gates all of them. A simulation goes without those at which the condition does not hold, and without all that only

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Barriers: which warps of a core have arrived at which, and when they go on.
 ///
 /// A barrier within the core opens when as many warps have arrived at it as it counts; one across cores when all active

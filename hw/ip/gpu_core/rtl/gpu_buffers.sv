@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Instructions that are decoded and wait for their turn: two places a warp, first in, first out.
 ///
 /// The first one of a warp stays until it has taken effect (`pop_i`), so one that has to come again need not be fetched again.

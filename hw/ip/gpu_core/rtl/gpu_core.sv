@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One GPU core: a barrel of warps over Threads lanes, single issue, in order, with its caches and local memory.
 ///
 /// Stages: issue (`gpu_warps`: choose a warp, address the instruction cache), decode (`gpu_front`: instruction arrives,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The counters of one core, 64 bits each, with a shadow that holds all of them as they were in one cycle.
 ///
 /// CYCLE_THREAD_X counts the cycles in which an instruction was executed by X lanes, TOTAL_ACTIVE_CYCLES those in which

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Control and status registers: one set a warp, what a trap leaves in every lane, the constants, and the window on the
 /// counters.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One instruction word into what the execute stage needs. Purely combinational.
 ///
 /// Ref: RISC-V Unprivileged ISA, RV32I, M, F, Zicsr, Zifencei, Zaamo, Zacas (words); thread control: docs/reference/gpu-isa.md.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What a core counts in a cycle, said a cycle later, for `gpu_counters` to add up; what is asked of the counters is said later too.
 module gpu_events
   import gpu_pkg::*;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The execute stage: integer work, CSRs, traps, and where the lanes go; memory, multiplication, division and floating point
 /// leave for their units from here.
 ///

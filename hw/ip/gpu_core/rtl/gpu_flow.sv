@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Where the lanes of a warp go from an instruction, and how their conditions change. Purely combinational.
 ///
 /// docs/reference/gpu-isa.md defines what tmc, pred, join and bar do to the lanes.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Fetch and decode: instructions of each warp ahead of its turn, and the register of the execute stage.
 ///
 /// A warp's instructions are fetched one after the other, up to two ahead, until the one that goes elsewhere has been
@@ -178,14 +179,16 @@ module gpu_front
 
   decoded_t op;
   needs_t needs;
-  ready_t first;
+  ready_t decoded, first;
 
   gpu_decode #(.Fpu(Fpu)) u_decode (.valid_i(push), .instr_i(instr), .op_o(op), .needs_o(needs));
+
+  assign decoded = '{op: op, instr: instr, pc: {decode_pc_q, 2'b00}};
 
   gpu_buffers #(.Warps(Warps)) u_buffers (
     .clk_i, .rst_ni(buffers_rst_ni),
     .push_i(push), .push_warp_i(decode_warp_q), .push_needs_i(needs),
-    .push_ready_i('{op: op, instr: instr, pc: {decode_pc_q, 2'b00}}),
+    .push_ready_i(decoded),
     .pop_i, .flush_i(flushed),
     .valid_o, .full_o(full), .look_warp_i, .look_behind_i, .look_needs_o,
     .read_warp_i(issue_warp), .first_o(first), .reads_o(issue_reads_o), .needs_o(issue_needs_o)

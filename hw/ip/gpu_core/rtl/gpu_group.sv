@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The group of lanes of a warp that runs next: the runnable lanes at the program counter and depth that come first,
 /// deepest depth before lowest program counter, of the lanes in favour. Purely combinational.
 ///

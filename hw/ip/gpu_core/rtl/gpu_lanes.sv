@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Integer work of the execute stage that is done lane by lane, plus vote and shuffle. Purely combinational.
 module gpu_lanes
   import gpu_pkg::*;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The life of a kernel on a core, and why it ended early.
 ///
 /// `start_i` -> Clear, for `ClearCycles` -> Run, until no work is left and nothing is under way -> Drain, until every store

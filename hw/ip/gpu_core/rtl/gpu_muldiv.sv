@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Integer multiplication and division of one warp.
 ///
 /// One operation at a time. All lanes multiply at once, and a product is ready in the cycle after next. They divide one after

@@ -1,8 +1,6 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the blocks of a GPU core agree on: instruction classes, operations, CSR numbers, causes.
 package gpu_pkg;
-
-  // No block needs every name.
-  // verilator lint_off UNUSEDPARAM
 
   /// Bytes of a cache line; also the reach of one memory access of a warp.
   parameter int unsigned LineBytes = 64;
@@ -235,7 +233,5 @@ package gpu_pkg;
     logic unit;
     logic barrier;
   } waits_t;
-
-  // verilator lint_on UNUSEDPARAM
 
 endpackage

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Registers of all warps: three reads of one warp and one write a cycle, every lane its own memory.
 ///
 /// What is read is there in the cycle after (`read_i`), and then only. Blocks of RAM do not show what is written in the cycle in
@@ -32,8 +33,6 @@ module gpu_regfile
   logic [Threads-1:0] write, new_q;
   row_t a_row, b_row, c_row;
 
-  // Without an FPU bit 5 of a register number is never set.
-  // verilator lint_off UNUSEDSIGNAL
   function automatic row_t row(reg_t number);
     return (RowWidth'(warp_i) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
   endfunction
@@ -43,7 +42,6 @@ module gpu_regfile
     apart = number[RegWidth-1:0] ^ row_i[RegWidth-1:0];
     return {apart[RegWidth-1:3] == '0, apart[2:0] == '0};
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
 
   assign write = write_i ? mask_i : '0;
   assign a_row = row(reads_i.rs1);

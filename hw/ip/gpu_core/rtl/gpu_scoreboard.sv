@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the warps of a core have under way in memory and in units, and whose next instruction has to wait for it.
 ///
 /// Up to `Entries` operations of a warp are under way at once. An instruction waits for those that write a register it reads
@@ -41,12 +42,9 @@ module gpu_scoreboard
   /// Answers of memory, floating point, and multiplication or division: whose operation each names, whatever it is, and which of
   /// them ends it now; one a cycle at most.
   input  logic [2:0]       ends_i,
-  // Registers are not looked at.
-  // verilator lint_off UNUSEDSIGNAL
   input  tag_t             memory_tag_i,
   input  tag_t             fpu_tag_i,
   input  tag_t             muldiv_tag_i,
-  // verilator lint_on UNUSEDSIGNAL
 
   // Of each warp: something is under way, and in memory.
   output logic [Warps-1:0] busy_o,

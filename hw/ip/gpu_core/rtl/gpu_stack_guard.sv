@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Looks at what is written to the stack pointer (x2): a core whose stack pointer leaves its lane's stack ends at once.
 ///
 /// Each lane has a lowest address, the core one size; with a size of 0, as at the start, nothing is looked at. A written value v is

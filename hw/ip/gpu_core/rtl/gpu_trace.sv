@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `ifdef EDDY_GPU_TRACE
 /// Tells the simulation what every instruction does, for comparison with the model of the instruction set
 /// (sim/eddy_sim/gpu). Not for synthesis.

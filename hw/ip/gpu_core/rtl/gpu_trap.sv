@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Which lanes trap, but for those of branches. Purely combinational, from the low bits of what the lanes add up: nothing here
 /// waits for a sum.
 module gpu_trap

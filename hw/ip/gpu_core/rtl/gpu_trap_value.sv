@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Why lanes have trapped, and with which value. Purely combinational, from what the execute stage has left.
 module gpu_trap_value
   import gpu_pkg::*;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The units beside memory that take their time: multiplication and division, and floating point where there is some.
 ///
 /// A request is taken where its `ready` is up; which instruction asks does not change that. Answers carry the request's tag and

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Which warp issues: the next ready one after the last that did, so that each ready warp issues within `Warps` issues.
 module gpu_warp_select #(
   parameter int unsigned Warps = 4,

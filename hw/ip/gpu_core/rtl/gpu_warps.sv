@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The warps of a core: which lanes of each live, where they are, and what each warp waits for.
 ///
 /// Every lane has a program counter and a call depth. The lanes of a warp that run together are its *group*

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Write back: who writes the registers this cycle. What the execute stage made goes first; then memory, floating point, and
 /// multiplication or division, each of which waits with its answer until it is taken.
 module gpu_writeback
@@ -23,8 +24,6 @@ module gpu_writeback
   input  reg_t                execute_rd_i,
   input  logic [31:0]         execute_data_i [Threads],
 
-  // Entries are the scoreboard's.
-  // verilator lint_off UNUSEDSIGNAL
   input  logic                memory_i,
   input  logic                memory_last_i,
   input  tag_t                memory_tag_i,
@@ -43,7 +42,6 @@ module gpu_writeback
   input  logic [Threads-1:0]  muldiv_mask_i,
   input  logic [31:0]         muldiv_data_i [Threads],
   output logic                muldiv_take_o,
-  // verilator lint_on UNUSEDSIGNAL
 
   /// The operation of a unit that has ended, if one has.
   output warp_t               done_warp_o,
@@ -71,14 +69,9 @@ module gpu_writeback
   reg_t rd_q;
   logic [31:0] data_q [Threads];
 
-  // Without an FPU bit 5 of a register number is never set. The core around this block has a function of the same name.
-  // verilator lint_off VARHIDDEN
-  // verilator lint_off UNUSEDSIGNAL
   function automatic logic [RowWidth-1:0] row(warp_t warp, reg_t number);
     return (RowWidth'(warp) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
-  // verilator lint_on VARHIDDEN
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !write_q) waited_q <= '0;

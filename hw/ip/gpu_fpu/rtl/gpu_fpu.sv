@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// IEEE-754 binary32 for one warp: one operation on all lanes at a time, bit for bit as RISC-V's F extension wants it.
 ///
 /// Every operation but division and square root goes down one pipeline of five stages (product, sum, magnitude,

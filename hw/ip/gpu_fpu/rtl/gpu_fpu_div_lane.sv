@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One lane of the divider: quotient or square root, two binary digits a cycle, restoring.
 ///
 /// Both recurrences are one: take T from the remainder if it fits, then double the remainder. T is the divisor, or

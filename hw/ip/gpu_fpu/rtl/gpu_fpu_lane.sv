@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One lane of the pipeline: product and addend, sum, magnitude, normalised magnitude, rounding. Each stage does nothing
 /// unless told.
 ///

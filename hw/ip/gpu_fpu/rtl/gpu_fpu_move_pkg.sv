@@ -1,12 +1,10 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Moves within the frame of a sum: to the right, where what falls off stays visible, and to the left, until its top is at the
 /// top, but by no more than its exponent.
 ///
 /// Two of them have a form for gates, by digits of the distance, and one for simulation, as a processor does it. They are the
 /// same for every input: hw/formal/gpu_fpu_moves_proof.sv.
 package gpu_fpu_move_pkg;
-
-  // Functions take whole words, whichever bits of them they look at.
-  /* verilator lint_off UNUSEDSIGNAL */
 
   /// The frame: bit 50 is the top of what has the larger exponent, bit 51 the carry, bit 0 whether anything is below.
   localparam int unsigned FrameWidth = 52;
@@ -145,7 +143,5 @@ package gpu_fpu_move_pkg;
     return move_near_at_once(m);
 `endif
   endfunction
-
-  /* verilator lint_on UNUSEDSIGNAL */
 
 endpackage

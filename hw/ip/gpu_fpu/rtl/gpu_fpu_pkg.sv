@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Types of the floating-point unit: operations, rounding modes, flags.
 package gpu_fpu_pkg;
 

@@ -1,10 +1,8 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// First-stage functions: what an operation's operands become before product and addend meet, and every answer that
 /// needs no arithmetic.
 package gpu_fpu_prepare_pkg;
   import gpu_fpu_pkg::*;
-
-  // Functions take whole words, whichever bits of them they look at.
-  /* verilator lint_off UNUSEDSIGNAL */
 
   localparam logic [31:0] One = 32'h3f80_0000;
   /// Biased exponent of 2**31, the top bit of an integer.
@@ -283,7 +281,5 @@ package gpu_fpu_prepare_pkg;
     s.flags.nv = nan && (!ca.nan || ca.signalling);
     return s;
   endfunction
-
-  /* verilator lint_on UNUSEDSIGNAL */
 
 endpackage

@@ -1,10 +1,8 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Functions of the stages behind the first: the sum in its frame, its magnitude, its rounding.
 package gpu_fpu_round_pkg;
   import gpu_fpu_pkg::*;
   import gpu_fpu_move_pkg::*;
-
-  // Functions take whole words, whichever bits of them they look at.
-  /* verilator lint_off UNUSEDSIGNAL */
 
   typedef struct packed {
     flags_t      flags;
@@ -150,7 +148,5 @@ package gpu_fpu_round_pkg;
     endcase
     return r;
   endfunction
-
-  /* verilator lint_on UNUSEDSIGNAL */
 
 endpackage

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Second-level cache of a cluster, between its cores' line traffic and the slot's port.
 ///
 /// Two ways of lines of 64 bytes, physical addresses. A line belongs to the memory context that read it and answers that

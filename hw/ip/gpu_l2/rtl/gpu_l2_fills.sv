@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The lines that readers wait for: on their way from memory, or here and parked behind an older one of the same reader.
 ///
 /// A reader's lines are answered in the order in which they were asked for, several of them being under way. Memory

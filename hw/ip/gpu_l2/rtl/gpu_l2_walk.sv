@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the second-level cache has to drop, and how far it has come: everything after reset, a context's lines when a core
 /// begins a kernel, lines of a range on request. One pass over the sets serves all that was asked for before it began.
 module gpu_l2_walk

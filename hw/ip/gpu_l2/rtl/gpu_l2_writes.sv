@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The writes that memory has not answered, oldest first.
 ///
 /// Answers to one id come in order, so an answer belongs to the oldest write of its id.

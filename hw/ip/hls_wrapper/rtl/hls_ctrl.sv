@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// AXI4-Lite register block with the semantics of Xilinx HLS (`s_axilite`), and the identity block.
 ///
 /// | offset | register |

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A small FIFO with a fall-through read side: `pop_data_o` is valid in the cycle `pop_valid_o` is.
 ///
 /// Latency from push to pop is one cycle; a full FIFO takes no word, even in a cycle that pops one.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Register offsets and identity of accelerators with Xilinx HLS semantics.
 ///
 /// Ref: UG902, "S_AXILITE Control Register Map"; UG1399, "AXI4-Lite Interface".

@@ -1,8 +1,9 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Reads lists of memory ranges in bursts and delivers them as one stream of 64-bit words.
 ///
 /// A burst is asked for only when the FIFO has room for all of it, so read data is always taken at
-/// once (`m_axi_rready` stays high) and a slow consumer never holds up the memory system. Bursts are
-/// INCR, at most `MaxBurst` beats, and never cross 4 KiB. All use one id, so responses come in order.
+/// once (`m_axi_rready` stays high) and a slow consumer never holds up the memory system. `hls_bursts`
+/// says what bursts are. All use one id, so responses come in order.
 /// A read error sets `error_o`; the stream goes on to its full length, so that the run ends.
 module hls_reader #(
   /// Ranges of one run, read in order.
@@ -39,70 +40,34 @@ module hls_reader #(
 );
 
   localparam int unsigned CreditWidth = $clog2(FifoDepth + 1);
-  localparam int unsigned IndexWidth = $clog2(NumRanges + 1);
 
-  logic [IndexWidth-1:0] index_q;
-  logic [39:0] addr_q;
-  logic [BeatsWidth-1:0] left_q;
   logic [CreditWidth-1:0] credit_q;
   logic [8:0] burst;
-  logic load, issue, pop, ready_q, error_q;
+  logic done, issue, pop, ready_q, error_q;
   logic fifo_ready;
 
-  hls_burst_length #(.BeatsWidth(BeatsWidth), .MaxBurst(MaxBurst)) u_length (
-    .page_offset_i(addr_q[11:3]), .left_i(left_q), .beats_o(burst)
+  hls_bursts #(.NumRanges(NumRanges), .BeatsWidth(BeatsWidth), .MaxBurst(MaxBurst)) u_bursts (
+    .clk_i, .rst_ni, .start_i, .addr_i, .beats_i, .done_o(done),
+    .burst_o(burst), .allow_i(32'(credit_q) >= 32'(burst)), .issue_o(issue),
+    .ax_addr_o(m_axi_araddr), .ax_len_o(m_axi_arlen), .ax_valid_o(m_axi_arvalid), .ax_ready_i(m_axi_arready)
   );
 
-  assign load  = left_q == '0 && index_q != IndexWidth'(NumRanges);
-  assign issue = left_q != '0 && (!m_axi_arvalid || m_axi_arready) && 32'(credit_q) >= 32'(burst);
-  assign pop   = out_valid_o && out_ready_i;
+  assign pop = out_valid_o && out_ready_i;
 
-  assign idle_o = index_q == IndexWidth'(NumRanges) && left_q == '0 && !m_axi_arvalid &&
-                  credit_q == CreditWidth'(FifoDepth);
+  assign idle_o = done && !m_axi_arvalid && credit_q == CreditWidth'(FifoDepth);
   assign error_o = error_q;
   assign m_axi_rready = ready_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      index_q  <= IndexWidth'(NumRanges);
-      left_q   <= '0;
-      addr_q   <= '0;
       credit_q <= CreditWidth'(FifoDepth);
       ready_q  <= 1'b0;
       error_q  <= 1'b0;
     end else begin
       ready_q  <= 1'b1;
       credit_q <= credit_q - (issue ? CreditWidth'(burst) : '0) + CreditWidth'(pop);
-      if (start_i) begin
-        index_q <= '0;
-        error_q <= 1'b0;
-      end else if (load) begin
-        index_q <= index_q + 1'b1;
-        for (int unsigned i = 0; i < NumRanges; i++) begin
-          if (index_q == IndexWidth'(i)) begin
-            addr_q <= addr_i[i];
-            left_q <= beats_i[i];
-          end
-        end
-      end else if (issue) begin
-        addr_q <= addr_q + {28'd0, burst, 3'd0};
-        left_q <= left_q - BeatsWidth'(burst);
-      end
+      if (start_i) error_q <= 1'b0;
       if (m_axi_rvalid && m_axi_rready && m_axi_rresp[1]) error_q <= 1'b1;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      m_axi_arvalid <= 1'b0;
-      m_axi_araddr  <= '0;
-      m_axi_arlen   <= '0;
-    end else if (issue) begin
-      m_axi_arvalid <= 1'b1;
-      m_axi_araddr  <= addr_q;
-      m_axi_arlen   <= 8'(burst - 9'd1);
-    end else if (m_axi_arready) begin
-      m_axi_arvalid <= 1'b0;
     end
   end
 

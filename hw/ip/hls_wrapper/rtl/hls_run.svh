@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The signals of a run, and the wrapper that makes runs of them. A module's top declares the numbers of pointers, scalars
 // and ranges, includes this, and drives `legal`, the ranges, and the stream of its core: `in_ready` and `out_*`.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Everything of an accelerator but its arithmetic: HLS registers, identity, burst DMA, run control.
 ///
 /// A module's top includes `hls_run.svh`, which connects its ports to this wrapper, and puts a stream core between

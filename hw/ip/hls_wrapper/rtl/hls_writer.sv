@@ -1,8 +1,9 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Writes a stream of 64-bit words into lists of memory ranges, in bursts.
 ///
 /// A burst is announced only when all its words are in the FIFO, so write data follows its address
 /// without a pause of the module's making and a slow producer never holds up the memory system.
-/// Bursts are INCR, at most `MaxBurst` beats, and never cross 4 KiB. Write responses are always taken.
+/// `hls_bursts` says what bursts are. Write responses are always taken.
 /// A write error sets `error_o`; the run goes on to its end.
 module hls_writer #(
   /// Ranges of one run, written in order.
@@ -47,39 +48,31 @@ module hls_writer #(
   end
 
   localparam int unsigned FillWidth = $clog2(FifoDepth + 1);
-  localparam int unsigned IndexWidth = $clog2(NumRanges + 1);
   /// Bursts announced and not yet acknowledged, at most.
   localparam int unsigned MaxOpen = 8;
 
-  logic [IndexWidth-1:0] index_q;
-  logic [39:0] addr_q;
-  logic [BeatsWidth-1:0] left_q;
   /// Words in the FIFO that belong to no announced burst yet.
   logic [FillWidth-1:0] fill_q;
   /// Bursts announced and not acknowledged.
   logic [3:0] open_q;
   logic [8:0] burst;
-  logic load, issue, push, ready_q, error_q;
+  logic done, issue, push, ready_q, error_q;
 
-  hls_burst_length #(.BeatsWidth(BeatsWidth), .MaxBurst(MaxBurst)) u_length (
-    .page_offset_i(addr_q[11:3]), .left_i(left_q), .beats_o(burst)
+  hls_bursts #(.NumRanges(NumRanges), .BeatsWidth(BeatsWidth), .MaxBurst(MaxBurst)) u_bursts (
+    .clk_i, .rst_ni, .start_i, .addr_i, .beats_i, .done_o(done),
+    .burst_o(burst), .allow_i(32'(fill_q) >= 32'(burst) && open_q != 4'(MaxOpen)), .issue_o(issue),
+    .ax_addr_o(m_axi_awaddr), .ax_len_o(m_axi_awlen), .ax_valid_o(m_axi_awvalid), .ax_ready_i(m_axi_awready)
   );
 
-  assign load  = left_q == '0 && index_q != IndexWidth'(NumRanges);
-  assign issue = left_q != '0 && (!m_axi_awvalid || m_axi_awready) && 32'(fill_q) >= 32'(burst) &&
-                 open_q != 4'(MaxOpen);
-  assign push  = in_valid_i && in_ready_o;
+  assign push = in_valid_i && in_ready_o;
 
-  assign idle_o = index_q == IndexWidth'(NumRanges) && left_q == '0 && open_q == '0;
+  assign idle_o = done && open_q == '0;
   assign error_o = error_q;
   assign m_axi_bready = ready_q;
   assign m_axi_wstrb = 8'hFF;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      index_q <= IndexWidth'(NumRanges);
-      left_q  <= '0;
-      addr_q  <= '0;
       fill_q  <= '0;
       open_q  <= '0;
       ready_q <= 1'b0;
@@ -88,36 +81,8 @@ module hls_writer #(
       ready_q <= 1'b1;
       fill_q  <= start_i ? '0 : fill_q - (issue ? FillWidth'(burst) : '0) + FillWidth'(push);
       open_q  <= open_q + 4'(issue) - 4'(m_axi_bvalid && m_axi_bready);
-      if (start_i) begin
-        index_q <= '0;
-        error_q <= 1'b0;
-      end else if (load) begin
-        index_q <= index_q + 1'b1;
-        for (int unsigned i = 0; i < NumRanges; i++) begin
-          if (index_q == IndexWidth'(i)) begin
-            addr_q <= addr_i[i];
-            left_q <= beats_i[i];
-          end
-        end
-      end else if (issue) begin
-        addr_q <= addr_q + {28'd0, burst, 3'd0};
-        left_q <= left_q - BeatsWidth'(burst);
-      end
+      if (start_i) error_q <= 1'b0;
       if (m_axi_bvalid && m_axi_bready && m_axi_bresp[1]) error_q <= 1'b1;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      m_axi_awvalid <= 1'b0;
-      m_axi_awaddr  <= '0;
-      m_axi_awlen   <= '0;
-    end else if (issue) begin
-      m_axi_awvalid <= 1'b1;
-      m_axi_awaddr  <= addr_q;
-      m_axi_awlen   <= 8'(burst - 9'd1);
-    end else if (m_axi_awready) begin
-      m_axi_awvalid <= 1'b0;
     end
   end
 

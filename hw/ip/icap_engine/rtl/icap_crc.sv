@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// CRC-32 (IEEE 802.3, as zlib's) of words, low byte first; `crc_o` is that of all words since `clear_i`.
 ///
 /// Each bit of the next remainder is a parity of bits of the word and of this one, which the polynomial says: three levels

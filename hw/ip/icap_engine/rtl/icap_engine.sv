@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The configuration engine: takes an image from memory to the fabric's configuration port, and watches both.
 ///
 /// One load at a time. It reads within a window of pages that software sets, no faster than a regulator allows, expands the
@@ -257,6 +258,10 @@ module icap_engine
     .data_o(report)
   );
 
+  icape_out_t icape_answer;
+  assign icape_answer.lines = '{avail: avail_i, prdone: prdone_i, prerror: prerror_i};
+  assign icape_answer.o = o_i;
+
   icap_writer u_writer (
     .clk_i(port_clk_i),
     .rst_ni(far_rst_n),
@@ -270,7 +275,7 @@ module icap_engine
     .report_valid_o(far_report_valid),
     .report_ready_i(far_report_ready),
     .icape_o(icape),
-    .icape_i('{lines: '{avail: avail_i, prdone: prdone_i, prerror: prerror_i}, o: o_i}),
+    .icape_i(icape_answer),
     .lines_o(far_lines)
   );
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Expands a compressed image, a word a cycle at most; an image that is not compressed passes.
 ///
 /// A compressed source is a sequence of pieces, each a head and what belongs to it. The head's bits 23 to 0 are the

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What crosses between the engine's two sides: the shell's clock, and the configuration port's.
 package icap_pkg;
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Writes words to the fabric's configuration port (ICAPE3), and says how it went.
 ///
 /// A load opens the port when AVAIL is high, writes exactly the words it was told of, a word a cycle at most, and has ended

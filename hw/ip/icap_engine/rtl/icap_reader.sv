@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Reads so many words from memory, in order, two in a beat: bursts of up to 128 bytes, four of them under way at most.
 ///
 /// A burst is asked for where there is room for all of it, so memory's answers are always taken. None is asked for that

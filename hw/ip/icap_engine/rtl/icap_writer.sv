@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The engine's side on the configuration port's clock: takes beats, writes words, and finds out how the load went.
 ///
 /// One load at a time, from an order to the report that nothing is left of it. Whatever comes in the way from memory to the

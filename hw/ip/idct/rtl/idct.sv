@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// 8x8 inverse DCT of 16-bit blocks: the fifth task of image compression.
 ///
 /// Arguments: `in` and `out` (8-byte aligned), `blocks` (1 to 65536). 16 cycles a block and about 80

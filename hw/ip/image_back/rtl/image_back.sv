@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// dequantize, idct, reconstruct in one module.
 ///
 /// Words stream from stage to stage, and what lies between never is in memory.

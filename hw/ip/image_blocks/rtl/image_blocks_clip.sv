@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Narrows samples to pixels: two words of four 16-bit samples become one word of eight 8-bit pixels,
 /// value plus 128, clipped to 0..255.
 module image_blocks_clip (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Widens pixels to level-shifted samples: a word of eight 8-bit pixels becomes two words of four
 /// 16-bit samples, value less 128. One output word a cycle; the input word is held for both.
 module image_blocks_level (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Reorders pixels between raster and block order, eight to a word.
 ///
 /// A stripe is eight image rows, `columns_i` words each, i.e. `columns_i` blocks. Raster order goes

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// level_shift, dct, quantize in one module.
 ///
 /// Words stream from stage to stage, and what lies between never is in memory.

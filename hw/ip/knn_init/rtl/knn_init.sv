@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Binarises a training set and a group of digits: the first task of digit recognition.
 ///
 /// Arguments: `train` and `digits` (64 pixels of 8 bits a digit), `train_bits` and `digit_bits` (64 bits

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Binarises 8x8 digits: eight words of eight 8-bit pixels become one word, bit i set where pixel i
 /// reaches the threshold. A word of pixels a cycle.
 module knn_init_core (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Votes over nearest neighbours' labels: the last task of digit recognition.
 ///
 /// Arguments: `labels` (8 bits a training digit), `neighbours` (as `knn_search` writes them) and `out`

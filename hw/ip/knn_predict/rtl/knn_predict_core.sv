@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Votes: of the `k_i` nearest neighbours' labels the most frequent wins, of equally frequent ones the
 /// one whose nearest neighbour is nearer.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Finds the four nearest training digits of every digit: the second task of digit recognition.
 ///
 /// Arguments: `train_bits`, `digit_bits` and `neighbours` (four records of 16-bit index and 16-bit

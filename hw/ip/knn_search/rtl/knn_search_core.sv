@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Finds the four nearest training digits of every digit, `Lanes` digits at a time.
 ///
 /// The stream brings the training set, which is kept in block RAM, then the digits. A group of

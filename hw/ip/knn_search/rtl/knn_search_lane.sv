@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Keeps the four training digits nearest to one digit, by Hamming distance, nearest first; of equal
 /// distances the one that came first stays in front. Latency 3 cycles, one training digit a cycle.
 module knn_search_lane (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Digit recognition in one module: binarises, searches and votes, streaming from one to the next.
 ///
 /// Arguments: `labels` (8 bits a training digit), `train` and `digits` (64 pixels of 8 bits a digit) and `out` (8 bits a

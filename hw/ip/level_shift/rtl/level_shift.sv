@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Splits an 8-bit image into 8x8 blocks of 16-bit samples less 128: the first task of image compression.
 ///
 /// Arguments: `in` and `out` (8-byte aligned), `width` (8 to 512) and `height` (8 to 2048), multiples

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whose request goes next: everyone may spend as much in a round, and goes on while it asks and has something left.
 ///
 /// What a request costs is told in beats. A round gives every slot `Quantum`; it ends when nobody who asks has anything

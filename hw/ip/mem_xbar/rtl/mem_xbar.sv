@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Brings the slots' bursts to one memory port, in fair turns, and the answers back to whose they are.
 ///
 /// Requests: `fair_turns` over the slots that ask, reads and writes apart, one a cycle. A request counts its beats, and

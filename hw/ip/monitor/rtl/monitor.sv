@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Counts what one slot does to memory, per context and in all; 64-bit counters that a snapshot takes at one instant.
 ///
 /// Requests, bytes and rows are counted when a request is admitted; stalls in every cycle a request waits, for the

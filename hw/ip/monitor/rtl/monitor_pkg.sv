@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the parts of the monitor say to each other.
 package monitor_pkg;
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Recent counts of each context, narrow, in distributed RAM of two halves: one counts, the other stands still.
 ///
 /// Each cycle's events are added to the half that counts. A pulse on `swap_i` changes the halves: from the next cycle on

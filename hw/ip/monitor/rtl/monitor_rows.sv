@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Tells whether a request is to the row that its bank saw last from this slot.
 ///
 /// The address a bank saw last is kept whole, in distributed RAM, and compared from the row's lowest bit up. While

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Eight multiply-accumulate lanes of 8-bit inference, one per output channel, and their requantisation.
 ///
 /// A step multiplies one signed activation by eight signed weights and adds to eight 32-bit sums, which begin at the

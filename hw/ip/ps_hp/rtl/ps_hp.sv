@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// From the shell's memory port to one of the processing system's (S_AXI_HP, non-coherent, 64 bits wide).

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Lends ids of 6 bits to requests with ids of 8, and gives the ids back with the answers.
 ///
 /// Four ids of 8 bits share each one of 6: a request waits while another of the four is under way, so that an answer's id

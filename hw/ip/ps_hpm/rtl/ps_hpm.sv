@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// From a manager port of the processing system (M_AXI_HPM, AXI4, 32 bits wide) to the shell's register window (AXI4-Lite).

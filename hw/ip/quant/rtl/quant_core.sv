@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Quantizes or restores a stream of 8x8 blocks of 16-bit coefficients, four a cycle.
 ///
 /// Quantizing divides by the step, rounding half away from zero, exactly: with n = |x| + step/2 below

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Quantization tables: ITU-T T.81 (JPEG), table K.1 (luminance), scaled for three qualities as the
 /// Independent JPEG Group's coder scales it, and their reciprocals.
 package quant_pkg;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Quantizes 16-bit DCT coefficients: the third task of image compression.
 ///
 /// Arguments: `in` and `out` (8-byte aligned), `blocks` (1 to 65536), `quality` (50, 75 or 90). 16

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Puts 8x8 blocks of 16-bit samples back into an 8-bit image, plus 128 and clipped: the last task of image
 /// compression.
 ///

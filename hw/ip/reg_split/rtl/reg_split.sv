@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// Parts the processor's register accesses between the shell and the slots' clocking wizards, which lie beside it.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Lets a slot's bursts go to memory no faster than its tokens allow.
 ///
 /// What a burst uses of the memory port is its beats of 8 bytes, however few bytes of each it moves (AxSIZE, strobes) and

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Keeps the nearest triangle of every pixel and colours it: the third task of 3D rendering.
 ///
 /// Arguments: `flat` (from `render_project`), `spans` (from `render_rasterise`) and `out` (8-bit

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A frame of depths and shades in block RAM: cleared, drawn into span by span, then given out.
 ///
 /// The stream brings the triangles, of which depth and shade are kept, then their spans, four rows to a

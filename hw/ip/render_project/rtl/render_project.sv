@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Projects triangles onto a plane of coordinates: the first task of 3D rendering.
 ///
 /// Arguments: `triangles` (16 bytes each: x, y and z of three corners, shade, six reserved) and `flat`

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Drops one coordinate of every triangle and keeps the mean of it as the depth.
 ///
 /// Two words in, one word out, as `render_project` lays them out.

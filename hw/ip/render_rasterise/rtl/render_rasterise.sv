@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Finds the pixels that triangles cover, row by row: the second task of 3D rendering.
 ///
 /// Arguments: `flat` (from `render_project`) and `spans` (first and last pixel of every row for every

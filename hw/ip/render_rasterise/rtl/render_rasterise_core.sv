@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Scans each triangle's bounding box with edge functions, eight pixels a cycle.
 ///
 /// A pixel is covered where no edge function is negative, corners in positive order: edges belong to
@@ -74,8 +75,8 @@ module render_rasterise_core (
       edge_t there;
       assign there = here_q[e] + edge_t'(right_step_q[e]) * edge_t'(k);
       assign outside[e] = there[EdgeWidth-1];
-      logic unused;
-      assign unused = ^there[EdgeWidth-2:0];
+      logic unused_there;
+      assign unused_there = ^there[EdgeWidth-2:0];
     end
     assign hit[k] = outside == '0 && x_at_q + 8'(k) <= right_q;
   end

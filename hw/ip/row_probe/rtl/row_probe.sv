@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Reads two addresses in turn, each read after the answer to the one before: how long a run takes says whether the two lie
 /// in different rows of one bank of memory, where every read closes the other's row.
 ///
@@ -80,6 +81,9 @@ module row_probe #(
     end
   end
 
+  hls_pkg::status_t status;
+  assign status = '{illegal: illegal_q, write_error: 1'b0, read_error: error_q && !illegal_q};
+
   hls_ctrl #(.NumPointers(NumPointers), .NumScalars(NumScalars), .BuildHash(BuildHash)) u_ctrl (
     .clk_i, .rst_ni,
     .s_axil_awaddr, .s_axil_awvalid, .s_axil_awready,
@@ -89,7 +93,7 @@ module row_probe #(
     .s_axil_rdata, .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
     .irq_o,
     .ap_start_o(ap_start), .ap_idle_i(state_q == StIdle), .ap_done_i(state_q == StDone),
-    .status_i('{illegal: illegal_q, write_error: 1'b0, read_error: error_q && !illegal_q}),
+    .status_i(status),
     .pointers_o(pointers), .scalars_o(scalars)
   );
 

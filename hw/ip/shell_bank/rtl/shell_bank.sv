@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The shell's own bank: identity, the board's time, bad accesses, the state of the configuration port, the shared cache.
 ///
 /// `cycles_q` is the one register of the shell that changes in an idle cycle; a simulator that skips idle cycles adds

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Asks a clock that may have stopped whether it still runs, by a level that goes over and comes back.
 ///
 /// A check starts on `start_i`, and again and again while `busy_i`; it ends `timeout_i` cycles later with `alive_o`

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One slot's control bank: what software decides about the slot, and what the shell knows about it.
 ///
 /// Out of reset everything is closed and the path is held in reset. The cause register keeps the first fault of the
@@ -112,12 +113,10 @@ module slot_ctrl
     .ack_o,
     .err_o,
     .rdata_o,
-    // What follows is told without what the other holds back.
-    // verilator lint_off PINCONNECTEMPTY
+    // `window_rdata_i` and `counter_rdata_i` follow the address alone, so the selects are not needed.
     .window_sel_o(),
     .window_rdata_i(window_rdata_i),
     .counter_sel_o(),
-    // verilator lint_on PINCONNECTEMPTY
     .counter_rdata_i,
     .control_open_control_o(open_control_o),
     .control_open_memory_o(open_memory_o),

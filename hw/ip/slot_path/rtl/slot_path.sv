@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Everything between one slot and the shared parts of the shell: its control bank and its two paths.
 ///
 /// From the slot outwards: decoupler and clock crossing on the slot's clock, reset together with their shell's side;
@@ -256,9 +257,7 @@ module slot_path
     .ctrl_open_o(far_control_open),
     .mem_open_o(far_memory_open),
     // Software cannot act on it: the interrupt is gated on this side as well.
-    // verilator lint_off PINCONNECTEMPTY
     .irq_open_o(),
-    // verilator lint_on PINCONNECTEMPTY
     .ctrl_req_i(crossed_req),
     .ctrl_rsp_o(crossed_rsp),
     .slot_ctrl_req_o,

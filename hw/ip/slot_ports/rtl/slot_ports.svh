@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The slot's boundary, as every reconfigurable module has it: clock and reset, AXI4-Lite subordinate for control, AXI4
 // manager for memory, one interrupt. Included as the last of a module's ports.
   input  logic clk_i,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Lines that reads found in the cache, and lines that were asked of memory, by slot.
 ///
 /// Cleared in the 16 cycles after reset, during which nothing is counted.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The lines that answers are taken from, in the order of the answers, and the fetches that bring them.
 ///
 /// A *visit* is a run of an answer's beats out of one line. It finds its line in the cache, joins a fetch under way, or

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Makes the cache forget a range of pages, and waits for the writes memory had not answered when it was told to.
 ///
 /// Takes one cycle a set, two where a write has the turn in between, and what memory takes to answer.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// What the cache holds: tags and valid bits, looked up by a read and dropped by a write or a flush in the same cycle.
 ///
 /// A way that is taken for a line holds nothing until that line is complete (`fill_i`).

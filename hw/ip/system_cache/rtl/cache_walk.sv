@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Walks through the beats of a read burst, one a step: where each lies, and when the burst moves on to another line.
 ///
 /// Ref: IHI 0022, A3.4.1.
@@ -9,9 +10,7 @@ module cache_walk
   /// Synchronous reset, active low.
   input  logic  rst_ni,
   /// The burst; stays until its last step.
-  // verilator lint_off UNUSEDSIGNAL
   input  ax_t   ax_i,
-  // verilator lint_on UNUSEDSIGNAL
   input  logic  valid_i,
   /// Go on to the next beat.
   input  logic  step_i,

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Write requests on their way to memory, and what reads must know of them.
 ///
 /// A request goes on only when every line it touches was dropped, and is remembered until memory has answered it. So
@@ -62,7 +63,6 @@ module cache_writes
   logic begun_q;
 
   /// Ref: IHI 0022, A3.4.1. A burst that leaves its page, which AXI forbids, counts to the page's end.
-  // verilator lint_off UNUSEDSIGNAL
   function automatic extent_t extent_of(ax_t ax);
     logic [PageShift:0] low, high, total;
     extent_t result;
@@ -75,7 +75,6 @@ module cache_writes
     result.last = high[PageShift] ? '1 : high[PageShift-1:LineShift];
     return result;
   endfunction
-  // verilator lint_on UNUSEDSIGNAL
 
   always_comb begin
     extent = '0;

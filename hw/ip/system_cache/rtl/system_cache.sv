@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A cache that all slots share, between the crossbar and memory: reads are kept, writes go past and drop what they change.
 ///
 /// Lines of 64 bytes, physical addresses, behind the firewalls: a slot only meets lines of pages it may read. Answers come

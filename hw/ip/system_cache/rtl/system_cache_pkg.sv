@@ -1,9 +1,7 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Sizes and types that the parts of the shared system cache agree on.
 package system_cache_pkg;
   import eddy_pkg::*;
-
-  // No part needs every name.
-  // verilator lint_off UNUSEDPARAM
 
   /// A line has 64 bytes, 8 words of memory's width.
   parameter int unsigned LineShift = 6;
@@ -11,8 +9,6 @@ package system_cache_pkg;
   parameter int unsigned PageWidth = AddrWidth - PageShift;
   /// Ids a fetch may use, in the lower four bits.
   parameter int unsigned MaxFetches = 16;
-
-  // verilator lint_on UNUSEDPARAM
 
   /// Number of a line, of a word in it, of a 4 KiB page, of a line in its page.
   typedef logic [AddrWidth-LineShift-1:0] line_t;

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The fabric of a KV260, with the slots of its profile.
 module kv260 #(
   /// Hash of sources and toolchain, which the build sets.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// The static region: brings the CPU's register accesses to the slots, the slots' bursts to memory, and keeps them apart.

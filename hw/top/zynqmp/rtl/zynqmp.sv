@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// A board's fabric: the processing system, the shell, a clock for each slot, and the slots.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
 /// The processing system and what joins it to the fabric: clock and reset, register accesses, memory, one interrupt, and

@@ -1,0 +1,1 @@
+"""The routes of a board's server, a file for each resource. Called only by the application that includes them."""

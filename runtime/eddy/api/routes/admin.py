@@ -9,16 +9,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Context, Ctx, Operator
-from eddy.api.keys import new_key
-from eddy.api.openapi import refusals
-from eddy.api.operator import OPERATOR
-from eddy.api.progress import check_promise
-from eddy.api.rendering import tenant_answer
-from eddy.api.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
-from eddy.api.tenant_submissions import PurgeSubmission, TenantChange, TenantSubmission
+from eddy.api.access.keys import new_key
+from eddy.api.access.operator import OPERATOR
+from eddy.api.answers.rendering import tenant_answer
+from eddy.api.answers.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.progress import check_promise
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.request_bodies.tenants import PurgeSubmission, TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import DISPLAY_NAME, Quota, TenantRecord
 
@@ -57,7 +58,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.tenants.check_stays(body.id)
         note(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
-        context.store.tenants.put(tenant)
+        context.writer.tenants.put(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
 
@@ -99,7 +100,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
             attributes["min_progress"] = body.min_progress
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
         note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
-        context.store.tenants.put(changed)
+        context.writer.tenants.put(changed)
     return tenant_answer(changed)
 
 
@@ -122,7 +123,7 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
     with _adding:
         context.store.tenants.get(tenant)
         note(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
-        jobs = context.store.removal.begin(tenant, cancel)
+        jobs = context.writer.removal.begin(tenant, cancel)
     return TenantLeaving(id=tenant, jobs=len(jobs))
 
 
@@ -135,7 +136,7 @@ def purge_jobs(body: PurgeSubmission, context: Ctx, operator: Operator) -> Purge
     before_us, ends_s = round((time.time() - body.older_than_s) * 1e6), time.monotonic() + _WORK_S
     removed = 0
     for tenant in ended if body.tenant is None else [body.tenant]:
-        for gone in purge.of(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
+        for gone in context.writer.purge.of(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
             removed += gone
             if time.monotonic() > ends_s:
                 return PurgeAnswer(removed=removed, more=True)

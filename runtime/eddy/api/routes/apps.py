@@ -6,13 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from eddy.api.app_submissions import AppSubmission
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx, Operator
-from eddy.api.openapi import LOCATION, refusals
-from eddy.api.rendering import app_answer
-from eddy.api.schemas import App, AppList
+from eddy.api.answers.rendering import app_answer
+from eddy.api.answers.schemas import App, AppList
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Caller, Ctx, Operator
+from eddy.api.dependencies.context import Context
+from eddy.api.http.openapi import LOCATION, refusals
+from eddy.api.request_bodies.applications import AppSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.applications import Application
 from eddy.packages.catalogue import Catalogue
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
-from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, check_differences, differing
-from eddy.api.bodies import JsonRoute, with_body
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.leaving import while_connected
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import LOCATION, refusals
-from eddy.api.routes.jobs import check_priority, read
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers.arrays import Array, array_answer
+from eddy.api.dependencies.admission import admit, for_client
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.openapi import LOCATION, refusals
+from eddy.api.request_bodies.arrays import ArraySubmission, array_model, jobs_of
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute, with_body
 from eddy.core.jobs import JobState
 from eddy.core.tenants import TenantRecord
 
@@ -48,15 +49,10 @@ async def submit(
 
     The same `Idempotency-Key` with the same body names the same array. Kernels are compiled one after the other.
     """
-    jobs = differing(body.job, body.each)
-    view = body.job.check_kind(context.kinds)
-    check_differences(body, view)
-    context.require_running()
-    check_priority(tenant, body.job.priority)
-    made = [job.request(tenant.id, idempotency_key or "", view, context.store.numbers) for job in jobs]
-    requests = [replace(each, asked=replace(each.asked, max_running=body.max_running)) for each in made]
+    jobs = jobs_of(body, context.kinds)
+    requests = [admit(context, tenant, job, idempotency_key, body.max_running) for job in jobs]
     work = partial(context.hypervisor.submit_array, requests)
-    records = await (while_connected(http, work) if view.lingers else work())
+    records = await for_client(context, http, requests[0], work)
     place = records[0].asked.array
     assert place is not None
     response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.told(place.id)}"

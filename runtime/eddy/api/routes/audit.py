@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
-from eddy.api import examples
-from eddy.api.context import Ctx, Operator
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import Answer
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import Answer
+from eddy.api.request_bodies.numbers import Decimal
 
 router = APIRouter(prefix="/v1/admin/audit", tags=["operator"], responses=refusals(403))
 _After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]

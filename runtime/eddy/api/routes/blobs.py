@@ -10,16 +10,18 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.limits import drain
-from eddy.api.numbers import Decimal
-from eddy.api.open_streams import Credential
-from eddy.api.openapi import refusals
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
-from eddy.api.problems import BodyTooLarge
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import SHA256, Blob, BlobPage
-from eddy.api.uploads import TooManyUploads
+from eddy.api.access.open_streams import Credential
+from eddy.api.access.uploads import TooManyUploads
+from eddy.api.answers.schemas import Blob, BlobPage
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.limits import drain
+from eddy.api.http.openapi import refusals
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.http.problems import BodyTooLarge
+from eddy.api.request_bodies.base import SHA256
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.faults import Fault
 from eddy.store.disk.files import PIECE_BYTES
@@ -50,7 +52,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     body = Body(request, limit, context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
-            with context.store.blobs.upload(tenant.id, sha256, declared) as upload:
+            with context.writer.blobs.upload(tenant.id, sha256, declared) as upload:
                 async for piece in body.pieces():
                     await context.uploads.on_disk(upload.write, piece)
                 new = await context.uploads.on_disk(upload.finish)
@@ -59,7 +61,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
             await drain(request.scope, request.receive)
         raise
     except ClientDisconnect:
-        context.store.happened.fault(Fault.BROKEN_UPLOAD)
+        context.writer.happened.fault(Fault.BROKEN_UPLOAD)
         raise
     response.status_code = 201 if new else 200
     return Blob(sha256=sha256, bytes=upload.size_bytes)
@@ -170,7 +172,7 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
     if not store.blobs.has(tenant, sha256):
         return None
     if store.settling:
-        await context.uploads.on_disk(store.settle)
+        await context.uploads.on_disk(context.writer.settle)
     return store.blobs.size_bytes(tenant, sha256)
 
 
@@ -184,5 +186,5 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
 def delete(sha256: Sha256, context: Ctx, tenant: Caller, if_match: IfMatch = None) -> Response:
     """Forget a blob; refused while a job that has not ended needs it."""
     PartAsked(if_match).check(f'"{sha256}"')
-    context.store.blobs.drop(tenant.id, sha256)
+    context.writer.blobs.drop(tenant.id, sha256)
     return Response(status_code=204)

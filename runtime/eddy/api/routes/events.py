@@ -7,14 +7,14 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from eddy.api import examples
-from eddy.api.context import Caller, Ctx
-from eddy.api.event_protocol import GoOn, LastEventId, PastEvents
-from eddy.api.events import EventStream, Followed
-from eddy.api.following import following
-from eddy.api.looks import FEW
-from eddy.api.openapi import refusals, stream
-from eddy.api.routes.jobs import read
+from eddy.api.access.rates import FEW
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.events import EventStream, Followed
+from eddy.api.dependencies.following import following
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.openapi import refusals, stream
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.event_protocol import GoOn, LastEventId, PastEvents
 
 router = APIRouter(prefix="/v1/events", tags=["jobs"])
 

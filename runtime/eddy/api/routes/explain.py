@@ -8,11 +8,12 @@ from functools import partial
 import anyio
 from fastapi import APIRouter
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
-from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import JobId, owner_of, read
+from eddy.api.answers.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import JobId, owner_of, read
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord

@@ -7,12 +7,13 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.openapi import refusals
-from eddy.api.routes.jobs import JobId, answer, owner_of
-from eddy.api.schemas import Job
+from eddy.api.answers.schemas import Job
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import JobId, answer, owner_of
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.store.tables.holds import OPERATOR, TENANT
@@ -49,14 +50,14 @@ def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
         note(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.told(job))
-    return context.store.holds.hold(owner, job, by)
+    return context.writer.holds.hold(owner, job, by)
 
 
 def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
         note(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.told(job))
-    return context.store.holds.let_go(owner, job, by)
+    return context.writer.holds.let_go(owner, job, by)
 
 
 def _who(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:

@@ -2,99 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 from urllib.parse import quote
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from eddy.api import examples, rendered
-from eddy.api.bodies import JsonRoute, with_body
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.estimates import DryRun, dry_run_answer
-from eddy.api.event_protocol import LastEventId
-from eddy.api.events import EventStream, Followed
-from eddy.api.expected import estimates_of
-from eddy.api.following import following, waited_for
-from eddy.api.frequent import FrequentRoute
-from eddy.api.job_filters import ListQuery, cursor_of
-from eddy.api.leaving import while_connected
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import LOCATION, content, refusals, stream
-from eddy.api.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
-from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.rendering import job_answer
-from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import JobSubmission
+from eddy.api.answers import rendered
+from eddy.api.answers.estimates import DryRun, dry_run_answer
+from eddy.api.answers.schemas import Job, JobPage
+from eddy.api.dependencies.admission import admit, for_client
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.events import EventStream, Followed
+from eddy.api.dependencies.following import following, waited_for
+from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
+from eddy.api.dependencies.progress import slowdown_of
+from eddy.api.http.openapi import LOCATION, content, refusals, stream
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.event_protocol import LastEventId
+from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute, with_body
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.core.jobs import PRIORITIES, JobState
+from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.store.tables.outputs import OutputFile
 
-T = TypeVar("T")
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
-_LARGEST_ID = (1 << 63) - 1
 Output = Annotated[str, Path(max_length=256, description="Name of the output.")]
 WaitS = Annotated[float, Query(ge=0, le=60, description="Wall seconds to wait for the job to end; 0 for not at all.")]
 WhileState = Annotated[
     JobState | None, Query(description="With `wait`: only as long as it is in this state.", alias="while")
 ]
-
-
-async def job_meant(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
-    """Which job an id names; no job where it names none."""
-    return context.store.numbers.job.meant(job)
-
-
-JobId = Annotated[int, Depends(job_meant)]
-
-
-def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
-    """Whose job it is: the viewer's, or for the operator anybody's.
-
-    Raises:
-        NotFound: There is none of that id that the viewer may see.
-    """
-    if not viewer.admin:
-        context.store.jobs.get(viewer.id, job)
-        return viewer.id
-    found = context.store.jobs.owner(job)
-    if found is None:
-        raise context.store.jobs.not_found(job)
-    return found
-
-
-async def read(context: Context, call: Callable[[], T]) -> T:
-    """Read the store: at once where nothing is on its way to the disk, else in a thread that can wait for it."""
-    return await anyio.to_thread.run_sync(call) if context.store.settling else call()
-
-
-def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
-    """The job object, with its output links; `everyone` as in `estimate_answer`."""
-    doing = context.hypervisor.doing(record.id)
-    record = context.hypervisor.up_to_now(record)
-    numbers, applications = context.store.numbers, context.catalogue.applications
-    return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
-
-
-def check_priority(tenant: TenantRecord, priority: int) -> None:
-    """Check that a tenant's jobs may have a priority.
-
-    Raises:
-        InvalidRequest: They may not.
-    """
-    most = tenant.quota.max_priority
-    if priority > most:
-        allowed = [each for each in PRIORITIES if each <= most]
-        message = f"Your jobs may have a priority of at most {most}; ask the operator for more."
-        raise InvalidRequest(message, field="priority", allowed=allowed)
 
 
 async def submit(
@@ -116,30 +63,24 @@ async def submit(
     A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
     That takes seconds, and others may come first; a connection that is closed gives it up.
     """
-    view = body.check_kind(context.kinds)
-    context.require_running()
-    check_priority(tenant, body.priority)
-    check_asked(context.store, context.hypervisor.price, tenant.id, body.min_progress, body.kernel is not None)
-    request = body.request(tenant.id, idempotency_key or "", view, context.store.numbers)
+    request = admit(context, tenant, body, idempotency_key)
     if dry_run:
         context.looks.take_forecast(tenant)
-        trial = partial(context.hypervisor.try_out, request)
-        found = await (while_connected(http, trial) if view.lingers else trial())
+        found = await for_client(context, http, request, partial(context.hypervisor.try_out, request))
         application = context.catalogue.applications.get(request.application)
         return JSONResponse(
             dry_run_answer(request, found, application, tenant.admin).model_dump(mode="json"),
             headers={"Cache-Control": "no-store"},
         )
-    work = partial(context.hypervisor.submit, request)
-    record = await (while_connected(http, work) if view.lingers else work())
+    record = await for_client(context, http, request, partial(context.hypervisor.submit, request))
     headers = {"Location": f"/v1/jobs/{context.store.numbers.job.told(record.id)}", "Cache-Control": "no-store"}
     text = rendered.text_of(answer(context, record))
     return Response(text, 202, headers, media_type="application/json")
 
 
-def frequent(model: type[JobSubmission]) -> APIRouter:
-    """The routes that are asked most, where a submission is as `model` says."""
-    every = APIRouter(route_class=FrequentRoute)
+def routes(model: type[JobSubmission]) -> APIRouter:
+    """The routes, where a submission is as `model` says."""
+    every = APIRouter(route_class=JsonRoute)
     every.add_api_route(
         router.prefix,
         with_body(submit, model),
@@ -155,19 +96,17 @@ def frequent(model: type[JobSubmission]) -> APIRouter:
             **refusals(409, 429, 502),
         },
     )
-    every.add_api_route(
-        router.prefix,
-        list_jobs,
-        methods=["GET"],
-        tags=list(router.tags),
-        operation_id="list_jobs",
-        response_model=JobPage,
-        summary="List jobs, newest first",
-        responses=refusals(410),
-    )
+    every.include_router(router)
     return every
 
 
+@router.get(
+    "",
+    operation_id="list_jobs",
+    response_model=JobPage,
+    summary="List jobs, newest first",
+    responses=refusals(410),
+)
 async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: Caller) -> Response:
     """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order. Jobs whose
     records are damaged are passed over, and named in `damaged`."""

@@ -8,15 +8,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from eddy.api.audit import note
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.keys import key_in_use, new_key
-from eddy.api.openapi import Responses, refusals
-from eddy.api.problems import Forbidden
-from eddy.api.rendering import key_answer
-from eddy.api.schemas import KeyList, KeyMade
-from eddy.api.tenant_submissions import KeySubmission
+from eddy.api.access.keys import new_key
+from eddy.api.answers.rendering import key_answer
+from eddy.api.answers.schemas import KeyList, KeyMade
+from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.http.current_request import key_in_use
+from eddy.api.http.openapi import Responses, refusals
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoked
@@ -71,7 +73,7 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
         note(context, viewer, "make-key", **facts, expires_unix_s=expires)
-        context.store.keys.put(made, *ends)
+        context.writer.keys.put(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
 
@@ -90,7 +92,7 @@ def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
         ended = revoked(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
         note(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
-        context.store.keys.put(ended)
+        context.writer.keys.put(ended)
     return Response(status_code=204)
 
 

@@ -6,19 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from eddy.api.audit import noted
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Context, Ctx, Operator
-from eddy.api.market_explained import MarketExplanation
-from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
-from eddy.api.openapi import refusals
-from eddy.api.policy import PRICE, in_force
-from eddy.api.progress import UNCALIBRATED
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.api.answers.market import MarketAnswer, MarketExplanation, MarketHistory, PriceInForce, PriceSubmission
+from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.callers import Caller, Ctx, Operator
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.policy import PRICE, in_force
+from eddy.api.dependencies.progress import UNCALIBRATED
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.core.errors import Conflict, NotFound
 from eddy.hypervisor.cores.market_explain import explanation_of
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import HISTORY, history_of, market_of
-from eddy.policy.price import BY_PROGRESS, POLICIES
+from eddy.policy.price import POLICIES
 
 router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))
 admin = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
@@ -78,14 +78,13 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     It stays in force over restarts, until the server is told another one than before.
     """
     loop = _loop(context)
-    if body.policy not in POLICIES:
-        raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
-    if body.policy in BY_PROGRESS and not loop.watch.machines:
+    policy = POLICIES.make(body.policy)
+    if policy.traits.by_progress and not loop.watch.machines:
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)
     context.require_running()
     await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
-    await context.hypervisor.operating.switch_price(POLICIES[body.policy](), in_force(body.policy, PRICE))
+    await context.hypervisor.operating.switch_price(policy, in_force(body.policy, PRICE))
     return _in_force(body.policy)
 
 

@@ -7,16 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
-from eddy.api.audit import noted
-from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import LINE, Request
-from eddy.api.context import Ctx, Operator
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import refusals
-from eddy.api.policy import in_force
-from eddy.api.rendering import slot_answer
-from eddy.api.schemas import Answer, Slot
-from eddy.core.errors import InvalidRequest
+from eddy.api.answers.rendering import slot_answer
+from eddy.api.answers.schemas import Slot
+from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.policy import in_force
+from eddy.api.http.openapi import refusals
+from eddy.api.request_bodies.base import LINE, Answer, Request
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.policy.dispatch import POLICIES
 
 router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
@@ -37,7 +36,9 @@ class PolicySubmission(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "nimblock"}]})
 
-    policy: str = Field(description="Its name, as `eddy serve --policy` takes it.")
+    policy: str = Field(
+        description="Its name, as `eddy serve --policy` takes it.", json_schema_extra={"enum": [*sorted(POLICIES)]}
+    )
 
 
 class PolicyInForce(Answer):
@@ -72,11 +73,10 @@ async def show_policy(context: Ctx, operator: Operator) -> PolicyInForce:
 @router.put("/policy", operation_id="set_policy", response_model=PolicyInForce, summary="Another policy, at once")
 async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -> PolicyInForce:
     """What runs goes on; the new policy decides from now on, also after a restart with the same settings."""
-    if body.policy not in POLICIES:
-        raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
+    policy = POLICIES.make(body.policy)
     context.require_running()
     await noted(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
-    await context.hypervisor.operating.switch(POLICIES[body.policy](), kept=in_force(body.policy))
+    await context.hypervisor.operating.switch(policy, kept=in_force(body.policy))
     return _in_force(body.policy)
 
 

@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Request, Response
 
-from eddy.api.context import Caller, Ctx
-from eddy.api.limits import drain
-from eddy.api.numbers import Decimal
-from eddy.api.openapi import refusals
-from eddy.api.problems import BodyTooLarge
+from eddy.api.access.uploads import TooManyUploads
+from eddy.api.answers.schemas import Blob
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.http.limits import drain
+from eddy.api.http.openapi import refusals
+from eddy.api.http.problems import BodyTooLarge
+from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.routes.blobs import BYTES, Body, Sha256, declared_bytes, stored_bytes
-from eddy.api.schemas import Blob
-from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
@@ -55,7 +55,7 @@ async def append(
 
     409 has the right `offset`. What is not completed is forgotten a day after the last byte.
     """
-    store, disk = context.store, context.uploads.on_disk
+    partials, disk = context.writer.partials, context.uploads.on_disk
     size = await stored_bytes(context, tenant.id, sha256)
     if size is not None:
         await drain(request.scope, request.receive)
@@ -70,11 +70,11 @@ async def append(
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with ExitStack() as stack:
-                held = await disk(stack.enter_context, store.partials.adding(tenant.id, sha256, upload_offset))
+                held = await disk(stack.enter_context, partials.adding(tenant.id, sha256, upload_offset))
                 async for piece in body.pieces():
-                    await disk(store.partials.add, tenant.id, held, piece)
+                    await disk(partials.add, tenant.id, held, piece)
                 if upload_complete == "?1":
-                    new = await disk(partial(store.partials.complete, tenant.id, sha256, held))
+                    new = await disk(partial(partials.complete, tenant.id, sha256, held))
                     response.status_code = 201 if new else 200
                     return Blob(sha256=sha256, bytes=held.size_bytes)
                 there = held.size_bytes
@@ -113,5 +113,5 @@ async def offset(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
 )
 def drop(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Forget what has come of a blob that is not whole."""
-    context.store.partials.drop(tenant.id, sha256)
+    context.writer.partials.drop(tenant.id, sha256)
     return Response(status_code=204)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from eddy.api.bodies import JsonRoute
-from eddy.api.context import Caller, Ctx, tenant_of_key
-from eddy.api.keys import cookie_in_use
-from eddy.api.openapi import Responses, refusals
-from eddy.api.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
-from eddy.api.sessions import Session
+from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
+from eddy.api.access.sessions import Session
+from eddy.api.dependencies.callers import Caller, Ctx, tenant_of_key
+from eddy.api.http.current_request import cookie_in_use
+from eddy.api.http.openapi import Responses, refusals
+from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/session", tags=["sessions"], route_class=JsonRoute)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from eddy.api.context import Caller, Ctx
-from eddy.api.rendering import slot_answer
-from eddy.api.schemas import SlotList
+from eddy.api.answers.rendering import slot_answer
+from eddy.api.answers.schemas import SlotList
+from eddy.api.dependencies.callers import Caller, Ctx
 
 router = APIRouter(prefix="/v1/slots", tags=["slots"])
 

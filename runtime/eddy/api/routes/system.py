@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from eddy.api.context import Ctx, Operator
-from eddy.api.openapi import content, refusals
-from eddy.api.problems import KINDS, MEDIA_TYPE, respond
-from eddy.api.schemas import Health, ProblemKind
+from eddy.api.answers.schemas import Health, ProblemKind
+from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.http.openapi import content, refusals
+from eddy.api.http.problems import KINDS, MEDIA_TYPE, respond
 from eddy.core.errors import NotFound
 
 router = APIRouter(tags=["system"])

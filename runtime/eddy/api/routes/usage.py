@@ -10,14 +10,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
-from eddy.api import examples
-from eddy.api.context import Caller, Context, Ctx
-from eddy.api.forms import DAY
-from eddy.api.openapi import refusals
-from eddy.api.problems import Forbidden
-from eddy.api.rendering import tenant_answer
-from eddy.api.routes.jobs import read
-from eddy.api.schemas import Answer, TenantQuota
+from eddy.api.answers.rendering import tenant_answer
+from eddy.api.answers.schemas import TenantQuota
+from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.job_access import read
+from eddy.api.http.openapi import refusals
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import DAY, Answer
 from eddy.core.errors import InvalidRequest
 
 router = APIRouter(prefix="/v1", tags=["usage"])

@@ -42,7 +42,7 @@ from eddy.board.port.profile import Profile
 from eddy.core.counters import SharingCounters
 from eddy.core.errors import Conflict, ImageRefused, NotFound
 from eddy.core.slots import Image
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 
 __all__ = ["SCRUB_S", "SHELL", "Latency", "LoadTime", "ModelBoard", "ModelFaults"]
 

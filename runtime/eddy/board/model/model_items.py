@@ -13,7 +13,7 @@ from eddy.board.port.port import Access, Cause, CoreReport, EventKind, Launch, S
 from eddy.core.counters import ContextCounters
 from eddy.core.errors import Conflict, ModuleFault
 from eddy.core.slots import Image
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 
 
 class ModelItems:

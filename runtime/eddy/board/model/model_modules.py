@@ -12,7 +12,7 @@ from eddy.board.port.kernels import check_apart, check_kernel, check_no_kernel, 
 from eddy.board.port.pages import PAGE
 from eddy.board.port.port import Cause, CoreReport, Launch
 from eddy.core.counters import ContextCounters, CoreCounters
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 
 Behaviour = Callable[[Mapping[int, int], GrantedMemory], None]
 """What a module does with its registers and the memory it was granted.

@@ -16,7 +16,7 @@ from eddy.board.pynq.fabric import Identity, KernelEnd, KernelStart
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import Conflict
 from eddy.core.slots import Control
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 
 
 class ModuleWindow:

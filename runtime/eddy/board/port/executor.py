@@ -1,16 +1,16 @@
 """Kernels on a board, one after the other: the executor port of `eddy.gpu` over the board port.
 
-What `eddy.gpu.launch` and the workloads run on a model of the instruction set, or on a cluster by itself, runs through
-this on a cluster in a slot: behind firewall and clock crossing, in buffers of the arena, on any board. For measurements
-and tests, by whoever has the board to itself; the hypervisor launches its tenants' kernels itself.
+What `eddy.gpu.launches.launch` and the workloads run on a model of the instruction set, or on a cluster by itself, runs
+through this on a cluster in a slot: behind firewall and clock crossing, in buffers of the arena, on any board. For
+measurements and tests, by whoever has the board to itself; the hypervisor launches its tenants' kernels itself.
 """
 
 from __future__ import annotations
 
 from eddy.board.port.port import Access, BoardEvent, BoardPort, Cause, Grant, KernelLaunch, Launch
 from eddy.core.errors import BoardFault
-from eddy.gpu.executor import Execution, Fault
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.launches.executor import Execution, Fault
+from eddy.gpu.programs.shape import ClusterShape
 
 
 class BoardExecutor:
@@ -32,7 +32,7 @@ class BoardExecutor:
         """How each kernel ended, in order."""
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
-        """See `eddy.gpu.executor.Executor`; `limit` counts clock cycles of the slot.
+        """See `eddy.gpu.launches.executor.Executor`; `limit` counts clock cycles of the slot.
 
         Raises:
             BoardFault: It ended for a reason that is neither its own nor its limit.

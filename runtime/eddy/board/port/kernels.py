@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eddy.board.port.port import Access, KernelLaunch, Launch
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.programs.layout import REGION_BASE
 
 MOST_REGION_BYTES = 1 << 30
 

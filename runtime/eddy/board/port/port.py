@@ -102,7 +102,8 @@ class KernelLaunch:
 
     Attributes:
         region: Id of the buffer that is the kernel's memory. Its first byte is at 0x8000_0000 as the cores see it
-            (`eddy.gpu.layout.REGION_BASE`); it must be granted to read and write, and is all the kernel can reach.
+            (`eddy.gpu.programs.layout.REGION_BASE`); it must be granted to read and write, and is all the kernel can
+            reach.
         entry: First address of the program, as the cores see it.
         argument: What warp 0 of each core finds in mscratch: the address of the launch block.
         cores: Which cores of the cluster run it; () means all.
@@ -152,7 +153,8 @@ class CoreReport:
     Attributes:
         core: Which core of the cluster.
         counters: What it counted; its cycles are those of the slot's clock.
-        fault: Why it was stopped, a name of `eddy.gpu.executor.CAUSES`; empty where it came to its end, or was halted.
+        fault: Why it was stopped, a name of `eddy.gpu.launches.executor.CAUSES`; empty where it came to its end, or was
+        halted.
         fault_pc: Address of the instruction at fault; 0 where memory refused.
         fault_value: The instruction, or the address of the access (of its line where memory refused).
     """

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from eddy.board.port.port import Cause, CoreReport, MonitorCounters
 from eddy.core.counters import CoreCounters, MemoryUse
 from eddy.core.slots import Control
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.programs.shape import ClusterShape
 
 
 @dataclass(frozen=True, slots=True)

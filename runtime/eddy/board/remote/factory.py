@@ -127,9 +127,9 @@ def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None]
 def _open_rtl(
     profile: Profile, images: Path | None, trusted_keys: Path | None, first_seq: int, progress: Progress
 ) -> BoardPort:
-    from eddy_sim import bitstreams
+    from eddy_sim.design import bitstreams
+    from eddy_sim.design.model_builder import ModelBuilder
     from eddy_sim.device import SimClock, SimDevice
-    from eddy_sim.model_builder import ModelBuilder
 
     files = bitstreams.list_or_build(profile, progress)
     device = SimDevice(profile, progress=progress)

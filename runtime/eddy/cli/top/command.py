@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from eddy.cli.local import connect
-from eddy.cli.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.output import USAGE, errors_in_one_line, print_json, say
+from eddy.cli.support.local import connect
+from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.support.output import USAGE, errors_in_one_line, print_json, say
 from eddy.cli.top.frame import COLUMNS, LINES, frame
 from eddy.cli.top.look import look
 from eddy.distribution import install_hint

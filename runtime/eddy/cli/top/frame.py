@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eddy.cli.output import seconds
-from eddy.cli.resources import phase_of
+from eddy.cli.support.output import seconds
+from eddy.cli.tenant.resources import phase_of
 from eddy.core import names
 
 COLUMNS, LINES = 80, 24

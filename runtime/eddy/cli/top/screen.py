@@ -136,7 +136,7 @@ class Screen(App[None]):
 
     @work(thread=True)
     def _fetch(self, job: int) -> None:
-        from eddy.cli.jobs import lines_of
+        from eddy.cli.tenant.jobs import lines_of
 
         try:
             lines = lines_of(self._client.show(job), {})

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // One loop each: the patterns that everything else is made of.
 
 kernel void vecadd(global const float *a, global const float *b, global float *c) {

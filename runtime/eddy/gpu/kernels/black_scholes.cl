@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Prices of European options. The normal distribution is the polynomial of Abramowitz and Stegun, 26.2.17.
 
 float normal(float d) {

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // k-means: K clusters, D dimensions, N points; coordinates of one dimension lie side by side, and an item takes every so
 // many points, so that neighbouring lanes read neighbours.
 

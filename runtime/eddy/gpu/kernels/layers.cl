@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Layers of convolutional networks in 8 bits: unsigned activations, signed weights, 32-bit sums, then a multiplier and a
 // shift back to 8 bits. Tensors are image, channel, row, column; inputs carry their border, so that no lane tests for it.
 // The third dimension of the ND-range is the image, the second the channel of the output.

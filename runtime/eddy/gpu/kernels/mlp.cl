@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron with one hidden layer, trained by mini-batches: squared error, logistic units.
 
 float logistic(float x) { return 1.0f / (1.0f + exp(-x)); }

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // C = A B, row by row; A is m x k, B k x n. Products are added in order, each rounded, as the reference does.
 
 kernel void sgemm(global const float *a, global const float *b, global float *c, uint k, uint n) {

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Atomic functions of OpenCL C 1.2 on words of global and of local memory, by both names. They order nothing else: mem_fence does.
 //@ EDDY_ATOMIC_NAMES
 #define EDDY_ATOMIC_NAMES(M, name, ...) M(atomic_##name, __VA_ARGS__) M(atom_##name, __VA_ARGS__)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Common and geometric functions of OpenCL C 1.2. A section begins with the names it defines; a source gets the sections it names.
 //@ clamp
 #define EDDY_CLAMP_N(n, T, unused) \

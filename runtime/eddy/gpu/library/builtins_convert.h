@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Conversions of OpenCL C 1.2 that saturate or round; convert_T itself is made of these in gpu/prelude.py.
 //@ eddy_saturate
 #define EDDY_FROM_SIGNED(T, S, low, high) EDDY_FN T eddy_sat_##T(S x) { const long v = x; \

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Mathematical functions of OpenCL C 1.2. A section begins with the names it defines; a source gets the sections it names.
 //@ exp
 EDDY_LIBRARY1(exp)

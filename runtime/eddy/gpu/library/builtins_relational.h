@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Relational functions of OpenCL C 1.2. A section begins with the names it defines; a source gets the sections it names.
 //@ isequal
 EDDY_TEST2(isequal, x == y)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Vectors from and to arrays, halves, permutations, copies of work-groups of OpenCL C 1.2. A section begins with the names it defines; a source gets the sections it names.
 //@ eddy_vector
 #define EDDY_AT(n, o, p) __auto_type eddy_p = (p) + (n) * (o)

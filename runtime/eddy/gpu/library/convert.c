@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Conversions that round in a stated way: whole numbers to binary32, binary32 to binary16 and back.
 
 #include "eddy_math.h"

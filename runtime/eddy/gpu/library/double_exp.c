@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Exponentials, logarithms, powers and hyperbolic functions of double, on soft float: logarithms come with a low part
 // beside the high one, exponentials take one, and the rest follows from them. docs/reference/opencl-builtins.md states the errors.
 #include "eddy_double.h"

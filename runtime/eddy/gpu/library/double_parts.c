@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Whole parts, remainders, exponents and significands, neighbours of double, and what is rounded in a stated way: exact.
 #include "eddy_double.h"
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Error function and gamma function of double, on soft float.
 #include "eddy_double.h"
 

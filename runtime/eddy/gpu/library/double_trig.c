@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Trigonometric functions of double, of multiples of pi too, and their inverses, on soft float.
 #include "eddy_double.h"
 

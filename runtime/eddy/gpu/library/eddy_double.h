@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // double by soft float: what its files share. Tables are polynomials, highest power first, fitted to the least greatest
 // error by Remez's method; the comment before each says where and how near.
 #ifndef EDDY_DOUBLE_H

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What the elementary functions share. Only operations that are exact to the last bit with and without an FPU are used, so
 // both give the same results; docs/reference/opencl-builtins.md states the errors.
 #ifndef EDDY_MATH_H

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Integers of the device library.
 #ifndef EDDY_TYPES_H
 #define EDDY_TYPES_H

@@ -1,3 +1,4 @@
+/* Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0 */
 // Work-groups larger than a core: a lane takes several of their work-items, each a fiber with a stack of its own.
 //
 // `barrier` calls eddy_switch, which keeps the fiber's registers and goes on to the lane's next fiber; compiler.py writes

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Images and samplers in software: an image is an array with a descriptor before it, a sampler a number.
 #include "eddy_math.h"
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Exponentials, logarithms and hyperbolic functions in binary32.
 
 #include "eddy_math.h"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Remainders, exponents and significands, neighbours: binary32 taken apart and put together, exactly.
 
 #include "eddy_math.h"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Powers and roots in binary32.
 
 #include "eddy_math.h"

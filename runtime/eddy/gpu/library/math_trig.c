@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Trigonometric functions and their inverses in binary32.
 
 #include "eddy_math.h"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // OpenCL C for Eddy's GPU clusters: what every kernel has. The built-in functions are in the builtins_*.h beside this
 // file, of which a source gets those it names. Names that begin with eddy_ or EDDY_ are not for kernels.
 

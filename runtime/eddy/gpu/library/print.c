@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // printf of kernels: a record of raw words in the lane's own log. The host puts format and words together, so nothing
 // is formatted here, and no two lanes write to the same place.
 

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Which work-items a lane executes. gp holds the launch block, tp the lane's context; both are set in start.S, whose loop
 // advances from item to item. t6 holds the item's local id, a dimension in eleven bits.
 //

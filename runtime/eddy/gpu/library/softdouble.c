@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // double on cores that have none: IEEE 754 binary64, rounded to nearest even, with subnormal numbers; the one NaN is
 // 0x7ff8000000000000. The names are those the compiler calls. Slow: tens to hundreds of instructions an operation.
 #include "eddy_double.h"

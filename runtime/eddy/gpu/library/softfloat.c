@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Binary32 arithmetic for cores without an FPU: round to nearest even, subnormals kept, and RISC-V's choices where the
 // standard leaves one (one canonical NaN, saturating conversions), so that results are those of the FPU bit for bit.
 //

@@ -1,3 +1,4 @@
+/* Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0 */
 // How a kernel begins: every core enters at _start with warp 0, lane 0, and the launch block in mscratch.
 
 // a0 = t0 / warps of a group, t2 = the rest. Groups of one warp, or one group, need no division, which takes 26 cycles and more.

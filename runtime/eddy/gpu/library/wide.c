@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What 32-bit cores call for 64-bit integers, and copying memory.
 
 #include "eddy_types.h"

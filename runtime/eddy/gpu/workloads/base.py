@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.core.errors import EddyError
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.executor import Executor
-from eddy.gpu.launch import LaunchResult, launch
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.executor import Executor
+from eddy.gpu.launches.launch import LaunchResult, launch
 
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"
 

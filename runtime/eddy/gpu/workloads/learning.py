@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eddy.gpu.launch import Local
+from eddy.gpu.launches.launch import Local
 from eddy.gpu.workloads.base import Array, Step, Workload, floats, in_order
 
 K = 7

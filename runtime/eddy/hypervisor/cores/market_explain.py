@@ -17,7 +17,8 @@ import numpy as np
 from eddy.hypervisor.cores.market_history import Epoch
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import worth
-from eddy.policy.price import POLICIES, ROUNDS
+from eddy.policy.price import POLICIES
+from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.view import Floats, PriceDecision, entitled
 
 _NONE = 5e-4
@@ -71,7 +72,7 @@ def _doubled(epoch: Epoch, tenant: str) -> dict[str, Any] | None:
 
     That it does shows where it is asked again with the weights as they are and does not say what it said.
     """
-    if epoch.policy in ROUNDS or epoch.policy not in POLICIES:
+    if epoch.policy not in POLICIES or isinstance(POLICIES[epoch.policy](), RoundShares):
         return None
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     weights = epoch.view.weights.copy()

@@ -17,7 +17,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
-from eddy.gpu.request import Buffer, KernelRequest
+from eddy.gpu.launches.request import Buffer, KernelRequest
 from eddy.hypervisor.cores.calibration import (
     INSTRUCTIONS_PER_CYCLE,
     CalibrationPoint,

@@ -37,7 +37,7 @@ from eddy.hypervisor.jobs.work import JobKind, Work
 from eddy.hypervisor.slots.tenant_memory import MOST_PART
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.tables.submission import Submission
 from eddy.store.tables.submissions import LAST_ID, draft

@@ -7,7 +7,7 @@ import anyio
 from eddy.core.slots import Pool
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.turning import Turning
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 
 SWITCHED_S = 5.0

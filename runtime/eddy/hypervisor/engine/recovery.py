@@ -62,7 +62,7 @@ from eddy.hypervisor.machine.translate import (
     unchecked_modules,
 )
 from eddy.hypervisor.slots.pools import PoolSlots
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.db.rows import Commit, StoredJob
 from eddy.store.db.typed import finite

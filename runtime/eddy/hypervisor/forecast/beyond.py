@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eddy.hypervisor.forecast.fabric import SlotsAhead
-from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.views.job_view import JobView
 
 
 class Beyond:

@@ -15,10 +15,10 @@ from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_spec import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.model.estimates.sharing import CoreWork, fluid_times
-from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.undecided import Undecided
-from eddy.policy.dispatch.view import DispatchView, SlotView
+from eddy.policy.dispatch.views.job_view import JobView, TaskView
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.view import DispatchView, SlotView
 
 
 @dataclass(frozen=True, slots=True)

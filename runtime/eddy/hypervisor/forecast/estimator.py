@@ -22,8 +22,8 @@ from eddy.hypervisor.machine.machine import Machine
 from eddy.model.estimates.calibration import LEVELS, Calibration, Circumstances, What
 from eddy.model.estimates.durations import Durations
 from eddy.model.latency.learned import Item
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.outlook import modules_and_estimates
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.outlook import modules_and_estimates
 
 KERNELS = "kernel:"
 """Begins the name of what a kernel job runs."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.view import SlotView
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.view import SlotView
 
 LEAST_LEFT = 0.05
 """Part of an item that is left at least where it has taken longer already than items of its task do."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from eddy.policy.dispatch.jobs import Jobs
+from eddy.policy.dispatch.views.jobs import Jobs
 
 
 def own_places(order: Iterable[int], jobs: Jobs) -> dict[int, int]:

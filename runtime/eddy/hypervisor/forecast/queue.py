@@ -16,8 +16,8 @@ from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.memory import Held
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
 
 @dataclass(frozen=True, slots=True)

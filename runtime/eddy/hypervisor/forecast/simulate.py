@@ -16,7 +16,7 @@ from eddy.hypervisor.forecast.beyond import Beyond
 from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, standing
 from eddy.hypervisor.forecast.places import own_places
 from eddy.hypervisor.forecast.queue import QueuePicture
-from eddy.policy.dispatch.view import Configure, Dispatch, Preempt
+from eddy.policy.dispatch.views.view import Configure, Dispatch, Preempt
 
 MOST_DECISIONS = 400
 """Times the policy is asked; what it has not come to by then is extrapolated."""

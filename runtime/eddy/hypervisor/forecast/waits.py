@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast
-from eddy.policy.dispatch.job_view import TaskView
+from eddy.policy.dispatch.views.job_view import TaskView
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from eddy.core.jobs import PRIORITIES
 from eddy.hypervisor.forecast.fabric import Seconds
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import Expected, forecast
-from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.view import SlotView
+from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.view import SlotView
 
 NO_LOAD_S = 1e-9
 """What a load takes where none is needed: next to nothing."""

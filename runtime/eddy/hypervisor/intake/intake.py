@@ -20,7 +20,7 @@ from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import JobKind, Work
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.tables.submission import Submission

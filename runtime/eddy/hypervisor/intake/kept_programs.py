@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 
-from eddy.gpu import library
-from eddy.gpu.program import Program
-from eddy.gpu.toolchain import CompilerMissing
+from eddy.gpu.compilation import library
+from eddy.gpu.compilation.toolchain import CompilerMissing
+from eddy.gpu.programs.program import Program
 
 PROGRAMS = 16
 """Programs remembered; a few tens of kilobytes each."""

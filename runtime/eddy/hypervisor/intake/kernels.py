@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
-from eddy.gpu.build import build
-from eddy.gpu.compiler import Compiler
-from eddy.gpu.log import MAX_LOG_BYTES as MAX_LOG_BYTES
-from eddy.gpu.ndrange import arrange
-from eddy.gpu.packed_arguments import Extent
-from eddy.gpu.packing import Packing
-from eddy.gpu.program import Program
-from eddy.gpu.request import Buffer as ArrayArgument
-from eddy.gpu.request import KernelRequest, Same
-from eddy.gpu.shape import ClusterShape
+from eddy.gpu.compilation.build import build
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.packed_arguments import Extent
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.launches.request import Buffer as ArrayArgument
+from eddy.gpu.launches.request import KernelRequest, Same
+from eddy.gpu.programs.log import MAX_LOG_BYTES as MAX_LOG_BYTES
+from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.intake.kept_programs import kept
 from eddy.hypervisor.jobs.plan import Plan
 from eddy.packages.modules import ModuleKind, ModuleManifest, no_check

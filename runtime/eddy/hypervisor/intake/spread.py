@@ -16,7 +16,7 @@ from eddy.board.port.port import Access, BoardEvent, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application, BufferSpec
 from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.slots import Pool
-from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.programs.layout import REGION_BASE
 from eddy.hypervisor.cores.market_loop import ClusterKind
 from eddy.hypervisor.intake.kernels import KernelPlanner, cluster_shape
 from eddy.hypervisor.jobs import messages as m

@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from eddy.gpu.abandon import abandonable
+from eddy.gpu.compilation.abandon import abandonable
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ async def run_abandonable(call: Callable[..., T], *arguments: object, limiter: a
     """Make a call in a thread; where the caller is cancelled, what the call started is ended first.
 
     Args:
-        call: Work that heeds `eddy.gpu.abandon`.
+        call: Work that heeds `eddy.gpu.compilation.abandon`.
         arguments: Its arguments.
         limiter: Places for such work; this one's is free once the call has ended.
 

@@ -17,7 +17,7 @@ from eddy.hypervisor.jobs.item_progress import ItemProgress
 from eddy.hypervisor.jobs.job_times import JobTimes
 from eddy.hypervisor.jobs.job_views import Fits, JobViews
 from eddy.hypervisor.jobs.messages import JobSpec
-from eddy.policy.dispatch.job_view import JobView, Tasks
+from eddy.policy.dispatch.views.job_view import JobView, Tasks
 
 
 class BufferState(str, enum.Enum):

@@ -8,7 +8,7 @@ from typing import Protocol
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.item_progress import ItemProgress
 from eddy.hypervisor.jobs.job_spec import JobSpec
-from eddy.policy.dispatch.job_view import JobView, Tasks, TaskView
+from eddy.policy.dispatch.views.job_view import JobView, Tasks, TaskView
 
 Fits = Mapping[str, Mapping[int, str]]
 """Module to slot to the image (sha256) for it."""

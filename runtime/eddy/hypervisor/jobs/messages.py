@@ -15,7 +15,7 @@ from eddy.hypervisor.jobs.job_spec import JobSpec as JobSpec
 from eddy.hypervisor.jobs.job_spec import Spread as Spread
 from eddy.hypervisor.jobs.job_spec import Variant as Variant
 from eddy.hypervisor.jobs.job_spec import item_name as item_name
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 
 # Inputs ---------------------------------------------------------------------------------------------------------------

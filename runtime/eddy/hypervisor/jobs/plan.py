@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from eddy.board.port.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application
 from eddy.core.records import KernelRecord
-from eddy.gpu.executor import Fault
-from eddy.gpu.launch import describe
-from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.packing import Packing
-from eddy.gpu.program import Program
-from eddy.gpu.request import KernelRequest, Same
+from eddy.gpu.launches.executor import Fault
+from eddy.gpu.launches.launch import describe
+from eddy.gpu.launches.packing import Packing
+from eddy.gpu.launches.request import KernelRequest, Same
+from eddy.gpu.programs.layout import REGION_BASE
+from eddy.gpu.programs.program import Program
 from eddy.hypervisor.jobs.buffers import Pieces
 
 

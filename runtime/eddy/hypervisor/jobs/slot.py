@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eddy.hypervisor.jobs.metering import NOBODY, SlotMeter
-from eddy.policy.dispatch.view import SlotView
+from eddy.policy.dispatch.views.view import SlotView
 
 DRAINED = "drained.{}"
 """Name of the stored value that says why a slot is drained; "" where it is not."""

@@ -12,7 +12,7 @@ from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.job_forms import JobForms
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
+from eddy.policy.dispatch.views.view import Configure, DispatchView, Preempt, Prefetch
 
 
 class Decisions:

@@ -10,7 +10,7 @@ from eddy.hypervisor.jobs.messages import Collect, Collected, ItemEnded, SliceEn
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.draining import Draining
 from eddy.hypervisor.slots.machine_state import MachineState
-from eddy.policy.dispatch.view import Observation
+from eddy.policy.dispatch.views.view import Observation
 
 
 class ItemReports:

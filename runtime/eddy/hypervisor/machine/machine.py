@@ -50,8 +50,8 @@ from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.near_images import NearImages
 from eddy.hypervisor.slots.pools import PoolSlots, PoolState
 from eddy.hypervisor.slots.residency import LIVE, Residency
-from eddy.policy.dispatch.fair_share import FairShare
-from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
+from eddy.policy.dispatch.sharing.fair_share import FairShare
+from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
 
 class Machine:

@@ -21,7 +21,7 @@ from eddy.hypervisor.jobs.messages import (
 )
 from eddy.hypervisor.machine.draining import Draining
 from eddy.hypervisor.slots.machine_state import MachineState
-from eddy.policy.dispatch.fair_share import FairShare
+from eddy.policy.dispatch.sharing.fair_share import FairShare
 
 
 class MachineRequests:

@@ -28,7 +28,7 @@ from eddy.hypervisor.machine.translate import (
 )
 from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.hypervisor.slots.residency import LIVE, Residency
-from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
 

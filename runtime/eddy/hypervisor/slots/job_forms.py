@@ -12,8 +12,8 @@ from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.policy.dispatch.forms import best_form
-from eddy.policy.dispatch.view import DispatchView
+from eddy.policy.dispatch.views.forms import best_form
+from eddy.policy.dispatch.views.view import DispatchView
 
 ONE_BY_ONE = 4
 """Jobs that take another form one by one within a turn; from then on all that are alike do, at once."""

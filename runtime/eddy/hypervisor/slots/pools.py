@@ -10,9 +10,9 @@ from eddy.core.applications import Application
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_views import Fits, task_view
-from eddy.policy.dispatch.job_view import JobView, Tasks
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
+from eddy.policy.dispatch.views.job_view import JobView, Tasks
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.view import Dispatch, DispatchPolicy, DispatchView, Observation
 
 MANY = 256
 """Jobs that change at once beyond which, if they are most of all, the collection is rebuilt."""

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* The loops of the market in C: the same Newton steps on log prices as newton.py, on lists of the clusters that matter.
 
    At the equilibrium a tenant buys from few clusters. Each tenant keeps a list of those whose threshold is below MARGIN

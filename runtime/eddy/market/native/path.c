@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* The interior point of interior.py in C: lengths of pieces follow the path to their ends, then Newton steps on those
    neither empty nor full make the answer exact. The same steps as in numpy, which is what they are compared with; but
    tenants' entries in the system of prices that are next to nothing are left out of it, which changes a step by next to

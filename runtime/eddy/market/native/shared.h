@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* What the market's C files have in common: numbers, and systems of linear equations. Freestanding. */
 
 #ifndef EDDY_MARKET_SHARED_H

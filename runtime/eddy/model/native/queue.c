@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /* The queueing model of eddy_slowdown: how fast tenants are at the load their reads bring about. Freestanding.
 
    `_speeds` of eddy_slowdown.py is the same in numpy, to the interval in which that finds the load. No memory, no state. */

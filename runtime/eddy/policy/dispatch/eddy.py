@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.allocation import SlotAllocation
-from eddy.policy.dispatch.forecast import items_of
-from eddy.policy.dispatch.memory import PolicyMemory
-from eddy.policy.dispatch.rank import Constants
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.choosing.allocation import SlotAllocation
+from eddy.policy.dispatch.choosing.forecast import items_of
+from eddy.policy.dispatch.choosing.memory import PolicyMemory
+from eddy.policy.dispatch.choosing.rank import Constants
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 
 
 @dataclass(frozen=True, slots=True)

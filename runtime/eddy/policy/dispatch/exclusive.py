@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choice import best_slot, free_slots, needs_no_load
-from eddy.policy.dispatch.going_on import or_go_on
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.views.choice import best_slot, free_slots, needs_no_load
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
 
 
 @dataclass(frozen=True, slots=True)

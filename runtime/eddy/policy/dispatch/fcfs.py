@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 
-from eddy.policy.dispatch.choice import (
+from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.views.choice import (
     best_slot,
     free_slots,
     resident,
     startable_in_bulk,
     startable_pipelined,
 )
-from eddy.policy.dispatch.going_on import or_go_on
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.ordered import Sorted
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, SlotView
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.ordered import Sorted
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, SlotView
 
 Place = tuple[int, float, int, int]
 """Of a ready task in the queue: the call at which it became ready, its job's arrival, the job, the task."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choice import best_slot, free_slots
-from eddy.policy.dispatch.going_on import or_go_on
-from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
-from eddy.policy.dispatch.tokens import Candidates
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, Preempt, TaskView
+from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.sharing.tokens import Candidates
+from eddy.policy.dispatch.views.choice import best_slot, free_slots
+from eddy.policy.dispatch.views.select import incomplete_tasks, slots_held, tasks_to_place
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, JobView, Preempt, TaskView
 
 Allocation = dict[int, int]
 """Job id to the number of slots it should have."""

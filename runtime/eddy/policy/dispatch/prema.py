@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop
 
-from eddy.policy.dispatch.choice import best_slot, free_slots
-from eddy.policy.dispatch.going_on import or_go_on
-from eddy.policy.dispatch.select import tasks_to_place
-from eddy.policy.dispatch.tokens import Candidates, serial_estimate_s
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView
+from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.sharing.tokens import Candidates, serial_estimate_s
+from eddy.policy.dispatch.views.choice import best_slot, free_slots
+from eddy.policy.dispatch.views.select import tasks_to_place
+from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, JobView
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 
-from eddy.policy.dispatch.going_on import or_go_on
-from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.ordered import Sorted
-from eddy.policy.dispatch.select import is_complete, tasks_to_place
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.views.jobs import Jobs
+from eddy.policy.dispatch.views.ordered import Sorted
+from eddy.policy.dispatch.views.select import is_complete, tasks_to_place
+from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 Entry = tuple[int, int]
 """Job id, task id."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.view import Dispatch, DispatchView
+from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 
 
 @dataclass(frozen=True, slots=True)

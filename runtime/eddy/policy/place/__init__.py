@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place.default import default
 from eddy.policy.place.joint import joint, joint_bound
@@ -12,6 +10,7 @@ from eddy.policy.place.network import network
 from eddy.policy.place.prompt import prompt
 from eddy.policy.place.sjf import sjf
 from eddy.policy.place.successive_batches import waves
+from eddy.policy.registry import Policies
 
 
 def _computation(instance: Instance) -> Placement:
@@ -27,16 +26,19 @@ def _waves(instance: Instance) -> Placement:
     return waves(instance, (_computation, joint, network), joint_bound(instance))
 
 
-METHODS: Mapping[str, Callable[[Instance], Placement]] = {
-    "default": default,
-    "prompt": prompt,
-    "computation": _computation,
-    "network": network,
-    "joint": joint,
-    "sjf": sjf,
-    "ljf": ljf,
-    "waves": _waves,
-}
+METHODS: Policies[Placement] = Policies(
+    "eddy.place_policies",
+    {
+        "default": default,
+        "prompt": prompt,
+        "computation": _computation,
+        "network": network,
+        "joint": joint,
+        "sjf": sjf,
+        "ljf": ljf,
+        "waves": _waves,
+    },
+)
 """Name, as `--method` takes it, to the policy."""
 
 __all__ = ["METHODS"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from eddy.policy.price.view import PriceDecision, PriceView, entitled, unpriced
+from eddy.policy.price.view import PriceDecision, PriceView, Traits, entitled, unpriced
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class Entitlement:
     """Shares by weight."""
 
     name: str = "entitlement"
+    traits: ClassVar[Traits] = Traits(usable=False)
 
     def initial(self) -> None:
         """Nothing to remember."""

@@ -8,11 +8,12 @@ to the cluster; it is found by bisection, to the last bit, in all clusters at on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
 
 Mask = NDArray[np.bool_]
 
@@ -30,6 +31,7 @@ class EqualSpeedup:
 
     deliverable: bool = True
     name: str = "equal_speedup"
+    traits: ClassVar[Traits] = Traits(by_weight=False)
 
     def initial(self) -> None:
         """Nothing to remember."""

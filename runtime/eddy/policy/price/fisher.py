@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eddy.market import Candidate, choose_configuration, equilibrium, in_time
 from eddy.market.problem import checked
-from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, Traits, unpriced
 
 _LEAST_FRACTION = 1e-6
 """F of a kernel that was never seen to be parallel: the market takes no 0."""
@@ -41,6 +42,7 @@ class FisherMarket:
     utility: str = "deliverable"
     horizon_s: float = 10.0
     name: str = "market"
+    traits: ClassVar[Traits] = Traits()
 
     def initial(self) -> Mapping[int, float]:
         """No prices yet."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from eddy.model.parallel_fraction import karp_flatt
 from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
 from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.progress import curves_of
-from eddy.policy.price.view import Floats, PriceDecision, PriceView
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits
 
 _LEAST_FRACTION = 1e-3
 Columns = list[tuple[ProgressCurve | None, ...]]
@@ -39,6 +40,7 @@ class ProgressMarket:
     predictor: ProgressPredictor = field(default_factory=HsmPredictor)
     market: FisherMarket = field(default_factory=FisherMarket)
     name: str = "market_progress"
+    traits: ClassVar[Traits] = Traits(by_progress=True)
 
     def initial(self) -> Mapping[int, float]:
         """As the market's."""

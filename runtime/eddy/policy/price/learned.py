@@ -1,6 +1,6 @@
-"""Thresholds that were learned ([003] 4.2): what an agent knows of itself, and two ways to answer from it.
+"""Thresholds that were learned ([003] 4.2): what an agent knows of itself, and how the actor answers from it.
 
-Training happens elsewhere (`eddy.studies.mtf.training`); what it leaves is a small JSON document that plain numpy
+Training happens elsewhere (`eddy_studies.mtf.training`); what it leaves is a small JSON document that plain numpy
 evaluates here. One set of numbers serves every agent: an agent's state is put in terms of its own budget and of its
 own best round, so that applications of any speed, and any number of agents and accelerators, look alike.
 """
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
-from eddy.policy.price.rounds import Floats, Ints, RoundView
+from eddy.policy.price.rounds import Floats, RoundView
 from eddy.policy.price.thresholds import LEVELS, risen
 
 FEATURES = 7
@@ -154,45 +155,8 @@ def probabilities(layers: Layers, states: Floats) -> Floats:
     return np.asarray(x / x.sum(axis=-1, keepdims=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hedge:
-    """What Algorithm 2 learned: for every state of the budget, how much weight each level has.
-
-    Attributes:
-        chances: (budget states, levels), rows sum to 1.
-        name: For tables.
-        levels: The median of each row.
-    """
-
-    chances: Floats
-    name: str = "hedge"
-    levels: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        """The medians do not change from round to round."""
-        object.__setattr__(self, "levels", median(self.chances))
-
-    def initial(self, weights: Floats, accelerators: int) -> Floats:
-        """Nobody has seen anything."""
-        return np.zeros(len(weights))
-
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
-        """The median level of the budget's state, as a fraction of the agent's peak."""
-        peak = risen(view.memory.thresholds, best)
-        return self.levels[budget_state(budgets, view.weights, len(self.levels))] * peak, peak
-
-
-def budget_state(budgets: Floats, weights: Floats, states: int) -> Ints:
-    """Which learner an agent uses: its tokens over what it is entitled to, from none to twice as much, in equal steps.
-
-    [003] has a learner for every number of tokens; with hundreds of tokens most would never be trained.
-    """
-    held = budgets / entitled(weights, float(budgets.sum()) or 1.0)
-    return np.asarray(np.clip(held * (states / 2), 0, states - 1).astype(np.int64))
-
-
 def actor_from(document: Mapping[str, Any]) -> Actor:
-    """The actor in a document that `eddy.studies.mtf.training` wrote.
+    """The actor in a document that `eddy_studies.mtf.training` wrote.
 
     Raises:
         InvalidRequest: it was trained for other states or levels.
@@ -207,19 +171,7 @@ def actor_from(document: Mapping[str, Any]) -> Actor:
     return Actor(layers)
 
 
-def hedge_from(document: Mapping[str, Any]) -> Hedge:
-    """The table in a document that `eddy.studies.mtf.training` wrote.
-
-    Raises:
-        InvalidRequest: it was trained for other levels.
-    """
-    chances = np.array(document["chances"], dtype=np.float64)
-    if chances.ndim != 2 or chances.shape[1] != len(LEVELS):
-        raise InvalidRequest(f"the table must have {len(LEVELS)} levels a row: train it again", field="chances")
-    return Hedge(chances)
-
-
-def parse(text: str) -> Actor | Hedge:
-    """Either, from the text of a document with `kind` `"actor"` or `"hedge"`."""
-    document = json.loads(text)
-    return actor_from(document) if document["kind"] == "actor" else hedge_from(document)
+@lru_cache
+def trained_actor() -> Actor:
+    """The actor that ships."""
+    return actor_from(json.loads(files(__package__).joinpath("actor.json").read_text(encoding="utf-8")))

@@ -16,7 +16,7 @@ import numpy as np
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import fairness
 from eddy.policy.price.progress import LEAST, Curves, SharedCores, curves_of, even, levelled, who, whole_cores
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class ProgressFair:
     least: float = LEAST
     whole: bool = False
     name: str = "hsm_fair"
+
+    @property
+    def traits(self) -> Traits:
+        """It needs counters."""
+        return Traits(by_progress=True, kept=self.least)
 
     def initial(self) -> SharedCores:
         """Nothing was shared."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
 from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, even, whole_cores
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
 
 PIECE = 0.25
 """Of a core: what the rest is dealt out in, where cores are not moved whole."""
@@ -85,6 +85,11 @@ class ProgressQos:
     least: float = LEAST
     whole: bool = False
     name: str = "hsm_qos"
+
+    @property
+    def traits(self) -> Traits:
+        """It needs counters."""
+        return Traits(by_progress=True, kept=self.least)
 
     def initial(self) -> PromisedCores:
         """Nothing was shared."""

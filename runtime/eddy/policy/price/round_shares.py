@@ -11,13 +11,13 @@ it is served, so `urgent` is the same as `utilities`; what a tenant with little 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from eddy.policy.price.rounds import NOBODY, Floats, RoundPolicy, RoundView
-from eddy.policy.price.view import PriceDecision, PriceView, unpriced
+from eddy.policy.price.view import PriceDecision, PriceView, Traits, unpriced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +42,12 @@ class RoundShares:
     Attributes:
         policy: Who gets what in a round.
         rounds: Rounds of an epoch: shares are multiples of one over them.
+        traits: What it promises.
     """
 
     policy: RoundPolicy
     rounds: int = 60
+    traits: Traits = field(default_factory=Traits)
 
     @property
     def name(self) -> str:

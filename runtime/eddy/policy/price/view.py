@@ -135,12 +135,33 @@ class PriceDecision:
     memory: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a price policy needs and promises; tests hold it to that.
+
+    Attributes:
+        by_progress: It goes by predicted progress: it needs counters and a calibrated memory (`eddy calibrate`).
+        by_weight: Tenants that differ in weight only get shares in proportion to it; otherwise the heavier get more.
+        usable: Nobody is given what it cannot use.
+        kept: Part of its entitled share that nobody falls below on a cluster it can use.
+    """
+
+    by_progress: bool = False
+    by_weight: bool = True
+    usable: bool = True
+    kept: float = 0.0
+
+
 class PricePolicy(Protocol):
     """What shares clusters between tenants."""
 
     @property
     def name(self) -> str:
         """As `--price` takes it."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it needs and promises."""
 
     def initial(self) -> Any:
         """Memory before the first epoch."""

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What was had, what may be had, and who changed what: asked for every ten seconds, and drawn where it changed.
 
 import * as api from "./api.js";

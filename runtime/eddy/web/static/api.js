@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Requests to the API that served this page. The key is sent once, to log in; then the session's cookie is enough.
 
 let token = "";

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Small pieces of the page: elements, durations, colours of tenants.
 
 export function element(name, attributes = {}, ...children) {

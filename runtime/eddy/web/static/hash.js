@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // SHA-256 after FIPS 180-4: a blob is named by it, and a browser has its own only over HTTPS or on the same machine.
 
 function primes(count) {

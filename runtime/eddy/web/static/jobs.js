@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Jobs: lists, and the life of one from arrival to result with every wait named.
 
 import * as api from "./api.js";

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // The page: logs in, asks for the overview once a second while it is seen, and draws what changed.
 
 import { accounts, forgetAccounts } from "./accounts.js";

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What the operator changes while jobs run: slots are drained and brought back, policies switched.
 
 import * as api from "./api.js";

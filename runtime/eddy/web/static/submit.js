@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A job from the page: an application of the catalogue, a file for each of its inputs, a priority.
 
 import * as api from "./api.js";

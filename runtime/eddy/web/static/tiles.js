@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Pictures as tiles and back: as `eddy submit` cuts them, and as the outputs of a job are shown.
 
 const GREY = [19595, 38470, 7471]; // ITU-R 601-2 luma in 65,536ths, as Pillow's

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What the slots did: one row a slot, board time to the right, as the demonstration's picture.
 
 import { colour, drawing, duration, element } from "./format.js";

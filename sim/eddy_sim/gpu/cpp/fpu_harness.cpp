@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Drives the Verilated gpu_fpu as fast as it goes, and checks what only the harness sees: that every request is
 /// answered once, with its tag and mask, in the promised order, within the promised time.
 ///

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Memory behind a cluster's AXI4 port: an answer `latency` cycles after its request, one beat a cycle, in order.
 #pragma once
 #include <cstdint>

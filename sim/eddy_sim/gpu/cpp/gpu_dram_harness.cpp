@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A Verilated GPU cluster in front of the board's memory model: no shell, several tenants, every burst counted.
 ///
 /// Compiled in one unit with Verilator's output, so that the loop over cycles can be inlined.

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A Verilated GPU cluster by itself: memory behind its port, its registers over its control port, no shell.
 ///
 /// Compiled in one unit with Verilator's output, so that the loop over cycles can be inlined.

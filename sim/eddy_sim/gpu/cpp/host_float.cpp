@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The host's own floating-point unit as an oracle, in the four rounding modes C knows.
 ///
 /// Flags are the host's. Two things differ by architecture and are put right here: a fused multiply-add of infinity,

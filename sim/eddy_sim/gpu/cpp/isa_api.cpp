@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The model behind a C interface, for Python.
 #include "isa_core.h"
 #include "isa_float.h"

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Warps: which lanes execute, barriers, the clusters' loop.
 #include "isa_core.h"
 

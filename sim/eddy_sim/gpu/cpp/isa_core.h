@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// One GPU core, instruction by instruction: the reference the RTL is compared with. docs/reference/gpu-isa.md is what it
 /// implements; no timing, no caches.
 #pragma once

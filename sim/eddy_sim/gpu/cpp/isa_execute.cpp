@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// RV32IM and F, lane by lane.
 #include "isa_execute.h"
 

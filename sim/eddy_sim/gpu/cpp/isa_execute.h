@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The execution of one instruction by the lanes of a warp that are at it.
 #pragma once
 #include "isa_core.h"

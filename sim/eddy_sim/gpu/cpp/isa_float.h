@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// RISC-V's single-precision operations on bit patterns, for the ISA model.
 ///
 /// Every finite value is `m * 2**e` with an integer m of up to 128 bits whose lowest bit stands for everything below it;

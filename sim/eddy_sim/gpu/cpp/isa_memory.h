@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A sparse memory of 2**32 bytes (zero where never written), with the console and the exit register of Vortex's map.
 ///
 /// Bytes stored to 0x40..0x7f go to the console (zeros are dropped); a store to 0x88 ends the program with that code; so

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Control and status registers, traps' instructions, and Vortex's thread control.
 #include "isa_execute.h"
 

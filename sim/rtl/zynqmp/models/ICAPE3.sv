@@ -1,6 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // For simulation alone: the ports of the primitive (hw/top/models, held against it by a test), and behaviour of our own.
-// verilator lint_off UNUSEDSIGNAL
-// verilator lint_off DECLFILENAME
 /// The fabric's configuration port (UG570, UG974): keeps what was written, and follows packets as far as its status lines
 /// do. Words come with the bits of each byte the other way round; those kept are as they are in a file.
 module ICAPE3 (

@@ -1,7 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // For simulation alone: the ports of the primitive (hw/top/models), and behaviour of our own.
-// verilator lint_off UNUSEDSIGNAL
-// verilator lint_off DECLFILENAME
-// verilator lint_off BLKSEQ
 /// The processing system of a Zynq UltraScale+ as far as the fabric sees it (UG1085): a manager for register accesses that
 /// the bench commands, memory behind S_AXI_HP0_FPD, PL clock 0, the fabric's reset and an interrupt. What a tenant must
 /// not do to it is an assertion.

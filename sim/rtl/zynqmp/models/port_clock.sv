@@ -1,5 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // For simulation alone: the ports of the wizard that the build makes (hw/top/models). The clock comes of the bench.
-// verilator lint_off UNUSEDSIGNAL
 /// The clock of the configuration port.
 module port_clock (
   output wire clk_out1,

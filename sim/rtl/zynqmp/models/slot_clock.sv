@@ -1,5 +1,5 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // For simulation alone: the ports of the wizard that the build makes (hw/top/models), and behaviour of our own.
-// verilator lint_off UNUSEDSIGNAL
 /// The clock of a slot (PG065, AXI4-Lite, one output): its registers. The clock itself, and when it is locked, comes of
 /// the bench, which sees `changes` count and works out the rate from `feedback` and `divide`.
 module slot_clock (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// A slot's AXI4-Lite to the register bundle of an HLS kernel, which has the first `Bytes` of the window, and the identity
 /// block. Every other address reads zero and ignores writes. One write and one read at a time; outputs follow from
 /// registers alone.

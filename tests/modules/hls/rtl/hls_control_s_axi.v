@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Registers of a kernel with two pointers and two scalars, in the manner of Vitis HLS.
 //
 // 0x00 control: 0 ap_start (cleared by ap_ready), 1 ap_done (CHAIN 0: clears on read; CHAIN 1: as long as the kernel is

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Counts in steps of `step`, for ever. Block-level protocol: ap_ctrl_none, so no control register.
 //
 // 0x10 step, 0x18 the sum (read only)

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The kernel `hls_free` in a slot: its ports by the slot's names, and the identity block.
 module hls_free_slot #(
   parameter logic [63:0] BuildHash = '0

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Replaces each byte of `count` words by table[byte ^ key]. Block-level protocol: ap_ctrl_chain.
 `timescale 1 ns / 1 ps
 `include "hls_table_flow.vh"

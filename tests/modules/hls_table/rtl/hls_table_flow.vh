@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // What the files of the kernel share, as headers of dataflow kernels do.
 `ifndef HLS_TABLE_FLOW_VH
 `define HLS_TABLE_FLOW_VH

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A ROM, filled from a file as Vitis HLS has it.
 `timescale 1 ns / 1 ps
 module hls_table_sbox_rom (

@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Adds `key` to each of `count` words of memory. Block-level protocol: ap_ctrl_hs.
 `timescale 1 ns / 1 ps
 (* CORE_GENERATION_INFO = "hls_words" *)

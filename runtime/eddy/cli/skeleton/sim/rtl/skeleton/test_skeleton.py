@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import Bench
+from eddy_sim.design.bench import Bench
 
 NAME = "skeleton"
 BLOCK = Path(__file__).parents[3] / "hw/ip" / NAME

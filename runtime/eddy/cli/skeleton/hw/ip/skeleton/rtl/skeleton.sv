@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Adds a number to every 64-bit word of a buffer.
 ///
 /// Arguments: `in` and `out` (8-byte aligned), `words` (1 to 65536), `addend`.

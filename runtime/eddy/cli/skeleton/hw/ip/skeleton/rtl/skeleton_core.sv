@@ -1,3 +1,4 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Adds a number to every word of a stream. Replace this by your arithmetic: take words from `in_*`, give words to
 /// `out_*`, clear your state on `clear_i`. One word a cycle, latency one cycle.
 module skeleton_core (

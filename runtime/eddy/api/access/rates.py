@@ -1,0 +1,120 @@
+"""How many requests a second a tenant may make: a bucket of tokens each, filled at its rate, a second's worth deep; and
+how often it may ask for what takes a board's server as long as many submissions do: others wait meanwhile."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from eddy.core.errors import RateLimited
+from eddy.core.tenants import TenantRecord
+
+BURST_S = 1.0
+"""Seconds' worth of requests that may come at once, and one at least."""
+FORECASTS_PER_S = 20.0
+"""Explanations and dry runs: each is worked out by several forecasts."""
+LOOKS_PER_S = 4.0
+"""Looks back at more than `FEW` events."""
+RESUMED_PER_S = 20.0
+"""Streams that go on, with more than `FEW` events between: many of a tenant's break at the same time."""
+PAGES_PER_S = 8.0
+"""Pages of more than `FEW` jobs."""
+FEW = 100
+"""Events or jobs that anybody may have at any rate."""
+
+
+class Rates:
+    """Buckets, by tenant.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: dict[str, tuple[float, float]] = {}
+        """Tokens that were there, and when."""
+
+    def take(self, tenant: str, per_s: float | None, what: str = "make {} requests") -> None:
+        """Let a request pass.
+
+        Args:
+            tenant: Whose it is.
+            per_s: What it may make a second; None for any number.
+            what: What that is, for people.
+
+        Raises:
+            RateLimited: It has made too many; `details` says when to come again.
+        """
+        if per_s is None:
+            return
+        deep = max(BURST_S * per_s, 1.0)
+        with self._lock:
+            now_s = self._clock()
+            had, at_s = self._buckets.get(tenant, (deep, now_s))
+            tokens = min(had + (now_s - at_s) * per_s, deep)
+            passes = tokens >= 1.0
+            self._buckets[tenant] = tokens - passes, now_s
+        if not passes:
+            wait_s = math.ceil((1.0 - tokens) / per_s)
+            message = f"Tenant {tenant} may {what.format(f'{per_s:g}')} a second: wait {wait_s} s, then send it again."
+            raise RateLimited(message, limit=per_s, retry_after_s=wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What tenants ask for; operators are not bounded.
+
+    Attributes:
+        forecasts: Explanations and dry runs.
+        back: Looks back at events.
+        resumed: Streams that go on far behind.
+        pages: Pages of jobs.
+    """
+
+    forecasts: Rates = field(default_factory=Rates)
+    back: Rates = field(default_factory=Rates)
+    resumed: Rates = field(default_factory=Rates)
+    pages: Rates = field(default_factory=Rates)
+
+    def take_forecast(self, tenant: TenantRecord) -> None:
+        """Let an explanation or a dry run pass.
+
+        Raises:
+            RateLimited: The tenant has had too many.
+        """
+        self.forecasts.take(tenant.id, _bound(tenant, FORECASTS_PER_S), "ask for {} explanations or dry runs")
+
+    def take_back(self, tenant: TenantRecord) -> None:
+        """Let a look back at many events pass.
+
+        Raises:
+            RateLimited: The tenant has had too many.
+        """
+        self.back.take(tenant.id, _bound(tenant, LOOKS_PER_S), f"look back {{}} times at more than {FEW} events")
+
+    def take_resumed(self, tenant: TenantRecord) -> None:
+        """Let a stream go on that has many events to bring first.
+
+        Raises:
+            RateLimited: The tenant has had too many.
+        """
+        what = f"resume {{}} streams more than {FEW} events behind"
+        self.resumed.take(tenant.id, _bound(tenant, RESUMED_PER_S), what)
+
+    def take_page(self, tenant: TenantRecord, jobs: int) -> None:
+        """Let a page of so many jobs pass.
+
+        Raises:
+            RateLimited: The tenant has had too many.
+        """
+        if jobs > FEW:
+            self.pages.take(tenant.id, _bound(tenant, PAGES_PER_S), f"ask for {{}} pages of more than {FEW} jobs")
+
+
+def _bound(tenant: TenantRecord, per_s: float) -> float | None:
+    return None if tenant.admin else per_s

@@ -1,0 +1,64 @@
+"""One answer with all that a page, or a terminal, shows at a glance: `/v1/overview`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from eddy.api.answers.schemas import Job, Slot
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import Answer
+
+JOBS = 40
+"""Jobs that have not ended, at most; the oldest."""
+ENDED = 12
+"""Jobs that ended last, at most."""
+
+
+class Span(Answer):
+    """A stretch of a slot's time, in board seconds: a load, or an item."""
+
+    slot: int = Field(description="The slot's index.")
+    kind: Literal["load", "item"] = Field(description="Loading a module, or running an item.")
+    start_s: float = Field(description="Its beginning.")
+    end_s: float = Field(description="Its end.")
+    tenant: str = Field(description="For whom.")
+    job: int = Field(description="For which job.")
+    task: int | None = Field(description="Task of that job.")
+    item: int | None = Field(description="Item of the batch; null for a load.")
+    ok: bool = Field(description="False where it ended in a fault.")
+
+
+class TenantLoad(Answer):
+    """What a tenant has under way."""
+
+    tenant: str = Field(description="Its name.")
+    display_name: str = Field(description="What people call it; empty where it has no other name.")
+    jobs: dict[str, int] = Field(description="Its jobs that have not ended, by state.")
+
+
+class Overview(Answer):
+    """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.OVERVIEW]})
+
+    now_s: float = Field(description="Board time.")
+    ready: bool = Field(description="Whether jobs are taken and would run.")
+    detail: str = Field(description="Why not; empty where they are.")
+    viewer: str = Field(description="Who you are.")
+    operator: bool = Field(description="Whether you may do what the operator may.")
+    policy: str = Field(description="Dispatch policy of the pipeline slots.")
+    slots: list[Slot] = Field(description="Slots, by index.")
+    counts: dict[str, int] = Field(description="Jobs that have not ended, by state.")
+    jobs: list[Job] = Field(description=f"Jobs that have not ended, oldest first; at most {JOBS}.")
+    ended: list[Job] = Field(description=f"Jobs that have ended, of the newest {ENDED}, newest first.")
+    spans: list[Span] = Field(description="What slots did of late, oldest first.")
+    faults: dict[str, int] = Field(
+        description="For the operator: faults since the start, by code. Empty for a tenant, whose jobs say theirs."
+    )
+    tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
+    damaged: dict[str, int] = Field(
+        default_factory=dict,
+        description="For the operator: damaged records that were met since the start, by kind, where there are any.",
+    )

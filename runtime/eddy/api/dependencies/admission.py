@@ -1,0 +1,68 @@
+"""Submissions of a board's tenants: `admit` with what this server takes, and what each tenant may."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fastapi import Request
+
+from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.dependencies.progress import check_asked
+from eddy.api.request_bodies import admission
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.core.records import JobRequest
+from eddy.core.tenants import TenantRecord
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _BoardTenant:
+    """A tenant of a board, as `eddy.api.request_bodies.admission.Submitter`."""
+
+    context: Context
+    tenant: TenantRecord
+
+    @property
+    def id(self) -> str:
+        return self.tenant.id
+
+    @property
+    def max_priority(self) -> int:
+        return self.tenant.quota.max_priority
+
+    def check_progress(self, wanted: float) -> None:
+        check_asked(self.context.store, self.context.hypervisor.price, self.tenant.id, wanted)
+
+
+def admit(
+    context: Context,
+    tenant: TenantRecord,
+    submission: JobSubmission,
+    idempotency_key: str | None = None,
+    max_running: int | None = None,
+) -> JobRequest:
+    """Make a request of a tenant's submission.
+
+    Raises:
+        InvalidRequest, Conflict: As `eddy.api.request_bodies.admission.admit` does.
+        BoardUnreachable: Nothing is taken at this moment.
+    """
+    after = submission.predecessors(context.store.numbers.job.meant)
+    by = _BoardTenant(context, tenant)
+    request = admission.admit(submission, by, context.kinds, after, idempotency_key or "", max_running)
+    context.require_running()
+    return request
+
+
+async def for_client(context: Context, http: Request, request: JobRequest, work: Callable[[], Awaitable[T]]) -> T:
+    """Do what a request asks for; where that takes long, only for as long as its client is there.
+
+    Raises:
+        ClientDisconnect: The client left.
+        Exception: Whatever the work raises.
+    """
+    return await (while_connected(http, work) if context.kinds[request.kind].lingers else work())

@@ -1,0 +1,117 @@
+"""What every route is given: one server's parts. `eddy.api.service.app` puts them together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eddy.api.access.keys import KeyHasher
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.rates import Looks, Rates
+from eddy.api.access.sessions import Sessions
+from eddy.api.access.uploads import UploadLimits, Uploads
+from eddy.api.answers.rendered import RenderedJobs
+from eddy.api.dependencies.ports import JobEngine, StoreWriter
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.current_request import caller_in_use
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.problems import KINDS
+from eddy.api.request_bodies.kinds import KindView
+from eddy.core.errors import BoardUnreachable
+from eddy.hypervisor.engine.fanout import Fanout
+from eddy.packages.catalogue import CatalogueInForce
+from eddy.store import Store
+from eddy.store.db.bounds import JobBounds
+
+STOPPED = "The hypervisor has stopped: tell the operator, whose log says why. What you have submitted is kept."
+AWAY = "The board is away: jobs are taken, and continue once it is back. The operator's log says why it is."
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """Limits of the API; the defaults are those of `eddy.settings`."""
+
+    max_body_bytes: int = 1 << 20
+    max_blob_bytes: int = 256 << 20
+    heartbeat_s: float = 15.0
+    page_size: int = 50
+    max_output_bytes: int = 0
+    retention: JobBounds = field(default_factory=JobBounds)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    uploads: UploadLimits = field(default_factory=UploadLimits)
+
+
+@dataclass(slots=True)
+class Context:
+    """One server's parts, as `eddy.api.service.app.compose` puts them together.
+
+    Attributes:
+        hypervisor: The engine, which owns the jobs.
+        store: What survives, to be read.
+        writer: Writes it.
+        catalogue: Applications and modules.
+        hasher: Turns keys into what the store holds.
+        settings: Limits.
+        kinds: What is shown of each kind of jobs, by its name.
+        uploads: Blobs on their way in.
+        held: How many requests of tenants are under way.
+        standing: Streams that are open.
+        fanout: Tells everyone who follows jobs.
+        sessions: Browsers that are logged in.
+        rates: How many requests tenants make.
+        looks: How many of those that take long.
+        rendered: Texts of jobs that have ended.
+        ending: Set once the server ends: streams end then.
+        failure: Why the hypervisor stopped, where it did; "" while it runs.
+        running: Whether the hypervisor's loop has been started.
+        collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
+    """
+
+    hypervisor: JobEngine
+    store: Store
+    writer: StoreWriter
+    catalogue: CatalogueInForce
+    hasher: KeyHasher
+    settings: ApiSettings
+    kinds: Mapping[str, KindView]
+    uploads: Uploads
+    held: InFlight
+    standing: OpenStreams
+    fanout: Fanout
+    sessions: Sessions
+    rates: Rates = field(default_factory=Rates)
+    looks: Looks = field(default_factory=Looks)
+    rendered: RenderedJobs = field(default_factory=RenderedJobs)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: str = ""
+    running: bool = False
+    collected: tuple[int, int] = (0, 0)
+
+    def require_running(self) -> None:
+        """Refuse what could not be carried out.
+
+        Raises:
+            BoardUnreachable: The hypervisor has stopped, or has not reached its board yet.
+        """
+        if self.failure:
+            raise BoardUnreachable(self.unavailable)
+        if not self.ready:
+            raise BoardUnreachable("The hypervisor is waiting for its board; try again in a moment.")
+
+    @property
+    def ready(self) -> bool:
+        """Whether jobs are taken at this moment; also while the board is away: they are durable, and wait for it."""
+        return self.running and not self.failure and self.hypervisor.ready
+
+    @property
+    def unavailable(self) -> str:
+        """Why jobs would not run at this moment, though the server has started; "" where they would. Where sockets and
+        files lie is the operator's matter: others are told what it means for them."""
+        problem, asking = self.store.problem, caller_in_use.get()
+        if asking is not None and asking.admin:
+            stopped = self.failure and f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`."
+            return stopped or self.hypervisor.away or ("" if problem is None else KINDS[problem.code].title)
+        if self.failure:
+            return STOPPED
+        return AWAY if self.hypervisor.away else "" if problem is None else KINDS[problem.code].title

@@ -1,0 +1,349 @@
+"""Errors as RFC 9457 problem documents: the one place that knows which error means which HTTP status.
+
+Every answer with a status of 400 or more is ``application/problem+json`` with ``type``, ``title``, ``status``,
+``code``, ``detail`` and ``instance``; where one field is to blame, ``field`` names it (dotted, as in the request) and
+``allowed`` says what it may be; ``errors`` lists the first of them. ``code`` never changes its meaning; ``type`` is a
+reference that this server answers with a page about the code.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eddy.api.http.current_request import caller_in_use
+from eddy.api.http.paths import allowed
+from eddy.api.request_bodies.base import IN_WORDS
+from eddy.api.request_bodies.strict_json import UnfitValue, printable
+from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
+from eddy.distribution import install_hint
+from eddy.logs import request_id
+from eddy.store.disk.files import DamagedFile
+
+MEDIA_TYPE = "application/problem+json"
+MOST_ERRORS = 32
+"""Wrong fields that one answer lists."""
+_log = structlog.get_logger("eddy.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a code means: its HTTP status, its title, and what to do about it."""
+
+    status: int
+    title: str
+    advice: str
+
+
+KINDS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "invalid-request": Entry(422, "The request is not valid", "Correct the field that `field` names."),
+        "malformed-json": Entry(
+            400, "The body is not JSON", "Send UTF-8 JSON; `detail` gives the position of the error."
+        ),
+        "bad-request": Entry(400, "The request cannot be read", "Check method, headers and body."),
+        "unauthorized": Entry(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
+        "forbidden": Entry(403, "This key may not do that", "Use the operator's key."),
+        "not-found": Entry(404, "It does not exist", "List what exists; other tenants' things are not shown."),
+        "method-not-allowed": Entry(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
+        "request-timeout": Entry(
+            408, "The request came too slowly", "Send it without long pauses, on a new connection."
+        ),
+        "conflict": Entry(409, "Its present state forbids the request", "Check its current state first."),
+        "outputs-collected": Entry(
+            410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
+        ),
+        "unknown-cursor": Entry(
+            410, "The position to continue from is unknown", "Start again without it, from the present state."
+        ),
+        "precondition-failed": Entry(
+            412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed` tag."
+        ),
+        "payload-too-large": Entry(413, "The body is too large", "Send at most `limit` bytes."),
+        "range-not-satisfiable": Entry(
+            416, "There are no such bytes", "Ask for a range within the `limit` bytes there are."
+        ),
+        "unsupported-media-type": Entry(415, "The content type is not understood", "Send `application/json`."),
+        "image-refused": Entry(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
+        "package-refused": Entry(
+            422, "The application package was refused", "Sign it with a trusted key: `eddy app sign`."
+        ),
+        "compilation-failed": Entry(422, "The kernel does not compile", "`diagnostics` has line and column."),
+        "quota-exceeded": Entry(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
+        "rate-limited": Entry(429, "Too many requests", "Wait as long as `Retry-After` says, then send it again."),
+        "internal-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "eddy-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "file-damaged": Entry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
+        "board-fault": Entry(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
+        "board-not-ready": Entry(502, "The board lacks something", "`cause` names it; ask `eddy doctor` on it."),
+        "foreign-design": Entry(502, "Another design is on the fabric", "boardd --take-fabric replaces it."),
+        "configuration-failed": Entry(502, "The configuration port reported an error", "Check the image, then retry."),
+        "module-fault": Entry(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
+        "memory-exhausted": Entry(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
+        "compiler-missing": Entry(503, "There is no kernel compiler here", f"There: {install_hint('kernels')}."),
+        "sandbox-unavailable": Entry(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
+        "too-many-uploads": Entry(503, "Too many uploads are in progress", "Send it again in a moment."),
+        "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),
+        "server-stopping": Entry(503, "The server is being stopped", "Ask again once it is back."),
+        "storage-full": Entry(507, "The disk of the data folder is full", "Free space; then repeat the request."),
+        "storage-quota-exceeded": Entry(
+            507, "You keep as many bytes as you may", "Delete blobs or outputs, or ask for a higher bound."
+        ),
+        "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
+        "storage-damaged": Entry(503, "Stored data is damaged", "The log names the file; restore it from a backup."),
+        "record-damaged": Entry(
+            500, "A stored record is damaged", "Others can be read; `eddy doctor` names it, a backup may have it whole."
+        ),
+        "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),
+        "storage-failed": Entry(503, "The data folder cannot be used", "The log says what the system reported."),
+        "pool-unreachable": Entry(
+            503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
+        ),
+        "pool-refused": Entry(503, "The pool's servers refuse this", "`detail` says why; their operator can help."),
+        "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
+    }
+)
+"""Every code an answer of this API may carry."""
+
+_HTTP_CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
+               408: "request-timeout", 412: "precondition-failed", 413: "payload-too-large",
+               415: "unsupported-media-type", 416: "range-not-satisfiable",
+               422: "invalid-request"}  # fmt: skip
+
+
+class Forbidden(EddyError):
+    """A tenant's key where the operator's is needed."""
+
+    code = "forbidden"
+
+
+class BodyTooLarge(HTTPException):
+    """A body beyond its bound.
+
+    It is an HTTP exception because FastAPI turns any other one raised while it reads a body into a 400.
+    """
+
+    def __init__(self, limit: int, asked: int | None = None) -> None:
+        detail = f"The body is larger than the {limit} bytes this address takes."
+        super().__init__(413, detail, headers={"Connection": "close"})
+        self.extra = {"limit": limit} if asked is None else {"limit": limit, "asked": asked}
+
+
+class PreconditionFailed(HTTPException):
+    """Bytes that are others than a request would have."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(412, f"These bytes have the tag {etag}; If-Match names others.")
+        self.extra = {"field": "If-Match", "allowed": etag}
+
+
+class RangeNotSatisfiable(HTTPException):
+    """A range that begins behind the last byte."""
+
+    def __init__(self, size_bytes: int) -> None:
+        detail = f"The range begins behind the last of {size_bytes} bytes; ask for one within them."
+        super().__init__(416, detail, headers={"Content-Range": f"bytes */{size_bytes}"})
+        self.extra = {"limit": size_bytes}
+
+
+def document(code: str, detail: str, instance: str, **extra: Any) -> dict[str, Any]:
+    """Build a problem document; unknown codes are reported as ``internal-error``."""
+    code = code if code in KINDS else "internal-error"
+    kind = KINDS[code]
+    body = {"type": f"/problems/{code}", "title": kind.title, "status": kind.status, "code": code}
+    whole: dict[str, Any] = _writable({**body, "detail": detail, "instance": instance, **extra})
+    return whole
+
+
+def _writable(value: Any) -> Any:
+    """`value` as JSON in UTF-8 can have it: an answer about something unfit must not be unfit itself."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(str(name)): _writable(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_writable(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else printable(str(value))
+
+
+def respond(
+    request: Request, code: str, detail: str, headers: Mapping[str, str] | None = None, **extra: Any
+) -> JSONResponse:
+    """The answer to a request that failed."""
+    body = document(code, detail, request.url.path, **extra)
+    extra_headers = dict(headers or {})
+    if body["status"] == 401:
+        extra_headers.setdefault("WWW-Authenticate", "Bearer")
+    if "retry_after_s" in extra:
+        extra_headers.setdefault("Retry-After", str(math.ceil(extra["retry_after_s"])))
+    if code in ("board-unreachable", "pool-unreachable", "too-many-uploads"):
+        extra_headers.setdefault("Retry-After", "1")
+    return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=extra_headers)
+
+
+def _field(location: Sequence[Any]) -> str:
+    """A field's name from a validation location: ``("body", "inputs", "image", 0)`` is ``inputs.image[0]``."""
+    parts = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.lstrip(".") or "body"
+
+
+def _allowed(error: Mapping[str, Any]) -> Any:
+    """What the field may be, from a validation error's context; None where only the message says it."""
+    context = error.get("ctx") or {}
+    for name in ("allowed", "expected"):
+        if name in context:
+            return context[name]
+    bounds = {key: context[key] for key in ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
+              if key in context}  # fmt: skip
+    if error["type"] == "extra_forbidden":
+        return "only the documented fields"
+    return bounds or None
+
+
+def _validation(request: Request, failure: RequestValidationError) -> JSONResponse:
+    errors = failure.errors()
+    broken = [error for error in errors if error["type"] == "json_invalid"]
+    if broken:
+        reason = (broken[0].get("ctx") or {}).get("error", "it cannot be parsed")
+        return respond(request, "malformed-json", f"The body is not valid JSON: {reason}.")
+    listed = [_entry(error) for error in errors[:MOST_ERRORS]]
+    first = listed[0]
+    detail = f"{first['field']}: {first['message']}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else "")
+    extra = {"allowed": first["allowed"]} if "allowed" in first else {}
+    return respond(request, "invalid-request", detail, field=first["field"], errors=listed, **extra)
+
+
+def _entry(error: Mapping[str, Any]) -> dict[str, Any]:
+    pattern = (error.get("ctx") or {}).get("pattern", "")
+    entry: dict[str, Any] = {"field": _field(error["loc"]), "message": IN_WORDS.get(pattern, error["msg"])}
+    allowed = _allowed(error)
+    return entry if allowed is None else {**entry, "allowed": allowed}
+
+
+async def _on_validation(request: Request, failure: Exception) -> JSONResponse:
+    assert isinstance(failure, RequestValidationError)
+    return _validation(request, failure)
+
+
+async def _on_eddy_error(request: Request, failure: Exception) -> JSONResponse:
+    assert isinstance(failure, EddyError)
+    return _of_eddy_error(request, failure)
+
+
+def of_failure(request: Request, failure: Exception) -> JSONResponse:
+    """The answer to a request that raised an error of ours, or one that nobody foresaw."""
+    return _of_eddy_error(request, failure) if isinstance(failure, EddyError) else _unforeseen(request, failure)
+
+
+def _of_eddy_error(request: Request, failure: EddyError) -> JSONResponse:
+    if isinstance(failure, (StorageFailed, DamagedFile)):
+        return _of_storage(request, failure)
+    if isinstance(failure, BoardUnreachable):
+        return _of_board(request, failure)
+    reserved = {"type", "title", "status", "code", "detail", "instance"}
+    extra = {key: value for key, value in failure.details.items() if key not in reserved}
+    return respond(request, failure.code, failure.message, **extra)
+
+
+def _of_storage(request: Request, failure: StorageFailed | DamagedFile) -> JSONResponse:
+    """Where files lie is the operator's matter: the log has it, and the answer only for an operator."""
+    name, where = request_id.get(), {"path": str(failure.path)} if isinstance(failure, DamagedFile) else {}
+    how = {"how": str(failure.details["how"])} if "how" in failure.details else {}
+    _log.error("storage", code=failure.code, cause=failure.message, **how, **where)
+    caller = caller_in_use.get()
+    if caller is not None and caller.admin:
+        return respond(request, failure.code, failure.message, **{**failure.details, **where})
+    own = isinstance(failure, (DamagedFile, RecordDamaged))
+    said = f"{failure.message}." if own else f"{KINDS[failure.code].title}."
+    detail = f"{said} The operator finds the cause in the server's log beside {name}."
+    return respond(request, failure.code, detail, request_id=name)
+
+
+def _of_board(request: Request, failure: BoardUnreachable) -> JSONResponse:
+    """Which socket nobody answers at is the operator's matter, too."""
+    name, caller = request_id.get(), caller_in_use.get()
+    _log.warning("board", code=failure.code, cause=failure.message)
+    if caller is not None and caller.admin:
+        return respond(request, failure.code, failure.message)
+    detail = request.app.state.context.unavailable or "The board does not answer at this moment; try again soon."
+    return respond(request, failure.code, detail, request_id=name)
+
+
+async def _on_http(request: Request, failure: Exception) -> JSONResponse:
+    assert isinstance(failure, HTTPException)
+    code = _HTTP_CODES.get(failure.status_code, "internal-error" if failure.status_code >= 500 else "bad-request")
+    by_status = {
+        404: f"There is nothing at {request.url.path}; /docs lists what there is.",
+        405: f"{request.method} does not fit {request.url.path}.",
+    }
+    detail = by_status.get(failure.status_code, str(failure.detail))
+    own = (BodyTooLarge, UnfitValue, PreconditionFailed, RangeNotSatisfiable)
+    extra = failure.extra if isinstance(failure, own) else {}
+    headers = dict(failure.headers or {})
+    if failure.status_code == 405:  # the router names the methods of the first route only that has the path
+        headers["Allow"] = ", ".join(allowed(request.app, request.url.path))
+    return respond(request, code, detail, headers=headers, **extra)
+
+
+class Failures:
+    """Turns what no route foresaw into a 500, and one line of the log with the answer's `request_id`.
+
+    Starlette's own handler answers too, but raises again, and the server logs the same traceback a second time.
+
+    Args:
+        app: The application behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; answer where it fails before its answer has begun."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:  # nobody is left to be answered
+            return
+        except Exception as failure:
+            answer = _unforeseen(Request(scope), failure)
+            if not begun:  # else nothing but closing the connection can tell the client now; the server does
+                await answer(scope, receive, send)
+
+
+def _unforeseen(request: Request, failure: Exception) -> JSONResponse:
+    """A 500, and one line of the log beside the same name."""
+    name = request_id.get() or secrets.token_hex(8)
+    _log.error("unhandled", request_id=name, method=request.method, path=request.url.path, exc_info=failure)
+    detail = f"Something failed inside the server; its log has the cause beside {name}."
+    return respond(request, "internal-error", detail, request_id=name)
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of an app a problem document."""
+    app.add_exception_handler(RequestValidationError, _on_validation)
+    app.add_exception_handler(EddyError, _on_eddy_error)
+    app.add_exception_handler(HTTPException, _on_http)

@@ -1,0 +1,109 @@
+"""Every request has a name, which its answer and every line of the log about it have too; and one line when it ends."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eddy.api.http import in_flight
+from eddy.api.http.current_request import caller_in_use, key_in_use
+from eddy.logs import REQUEST_ID_HEADER, request_id
+
+HEADER = REQUEST_ID_HEADER.encode()
+_FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")
+"""What is taken over from a client: nothing that could break a line of the log, or pass for another field."""
+_QUIET = ("/healthz", "/readyz", "/metrics")
+"""What is asked for again and again, and is not logged where it went well."""
+_log = logging.getLogger("eddy.access")
+
+
+class Requests:
+    """Names every request, and says in the log how it was answered.
+
+    Args:
+        app: The application behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, under the client's name for it where that is fit, else under a random one."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        name = _named(scope) or secrets.token_hex(8).encode()
+        token, logs = request_id.set(name.decode()), logged()
+        caller_in_use.set(None)  # whoever asked before on this connection
+        in_flight.begin(scope)
+        line = _Line() if logs else None
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (HEADER, name)]
+                if line is not None:
+                    line.answered(message)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, named)
+        finally:
+            in_flight.end(scope)
+            if line is not None:
+                line.say(scope)
+            request_id.reset(token)
+
+
+def _named(scope: Scope) -> bytes:
+    """The client's name for a request; b"" for none, or one that is unfit."""
+    given = [value for header, value in scope["headers"] if header == HEADER]
+    return given[0] if len(given) == 1 and _FIT.fullmatch(given[0]) else b""
+
+
+class _Line:
+    """What is said of one request: not its query, its headers or its body."""
+
+    def __init__(self) -> None:
+        self._start_s = time.perf_counter()
+        self._status, self._location = 0, ""
+
+    def answered(self, message: Message) -> None:
+        """Note how it was answered."""
+        self._status = message["status"]
+        if self._status == 202:
+            self._location = next((v.decode() for n, v in message["headers"] if n == b"location"), "")
+
+    def say(self, scope: Scope) -> None:
+        """Write the line; status 0 is a connection that went before its answer."""
+        say(scope["method"], scope["path"], self._status, time.perf_counter() - self._start_s, self._location)
+
+
+def logged() -> bool:
+    """Whether the log has lines of requests."""
+    return _log.isEnabledFor(logging.INFO)
+
+
+def say(method: str, path: str, status: int, took_s: float, location: str) -> None:
+    """Write the line of a request into the log.
+
+    Args:
+        method: Its method.
+        path: Where it went.
+        status: How it was answered; 0 where its connection went before that.
+        took_s: Wall seconds to the end of its answer.
+        location: Where what it made is found, or "".
+    """
+    if path in _QUIET and status < 500:
+        return
+    facts: dict[str, object] = {"status": status, "ms": round(took_s * 1e3, 1)}
+    caller = caller_in_use.get()
+    if caller is not None:
+        facts["tenant"], facts["key"] = caller.id, key_in_use.get()
+    _, jobs, job = location.rpartition("/v1/jobs/")
+    if jobs:
+        facts["job"] = int(job) if job.isdecimal() else job
+    _log.info("%s %s", method, path, extra=facts)

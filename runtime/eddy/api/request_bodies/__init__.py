@@ -1,0 +1,2 @@
+"""What comes in: JSON read strictly, names and numbers, and a model for every body and query. The lowest room: it
+knows no request, and every other may use it."""

@@ -1,0 +1,203 @@
+"""The body that submits a job, of whatever kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic_core import PydanticCustomError
+
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import MAX_ITEMS, MAX_SECONDS, Digest, Digests, Request
+from eddy.api.request_bodies.kernels import KernelSubmission
+from eddy.api.request_bodies.kinds import KindView
+from eddy.api.request_bodies.names import Labels
+from eddy.api.request_bodies.numbers import Whole
+from eddy.core.asked import (
+    ITS_OWN,
+    MAX_AFTER,
+    MAX_RETRIES,
+    NO_RETRIES,
+    NOT_ITS_FAULT,
+    Asked,
+    Condition,
+    Predecessor,
+    Retries,
+)
+from eddy.core.errors import InvalidRequest
+from eddy.core.jobs import PRIORITIES
+from eddy.core.records import JobRequest
+
+
+def _priority(value: int) -> int:
+    if value not in PRIORITIES:
+        text = ", ".join(map(str, PRIORITIES))
+        raise PydanticCustomError("one_of", f"must be one of {text}", {"allowed": list(PRIORITIES)})
+    return value
+
+
+Ids = Annotated[list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]], Field(max_length=MAX_AFTER)]
+Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
+
+
+class RetrySubmission(Request):
+    """How often a job that failed is tried again, and after which causes."""
+
+    max: Whole = Field(ge=1, le=MAX_RETRIES, description="Times.")
+    on: list[Annotated[str, Field(json_schema_extra={"enum": [*NOT_ITS_FAULT, *ITS_OWN]})]] = Field(
+        default=list(NOT_ITS_FAULT),
+        min_length=1,
+        max_length=len(NOT_ITS_FAULT + ITS_OWN),
+        description="Causes after which it is; without this, those that it has no part in.",
+    )
+
+    @field_validator("on")
+    @classmethod
+    def _known(cls, causes: list[str]) -> list[str]:
+        allowed = [*NOT_ITS_FAULT, *ITS_OWN]
+        if not set(causes) <= set(allowed):
+            raise PydanticCustomError("one_of", f"must be some of {', '.join(allowed)}", {"allowed": allowed})
+        return causes
+
+    @property
+    def value(self) -> Retries:
+        """As jobs have it."""
+        return Retries(self.max, tuple(dict.fromkeys(self.on)))
+
+
+class JobSubmission(Request):
+    """Run an application over a batch, or a kernel over an ND-range: exactly one of `application` and `kernel`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.JOB_OF_APPLICATION, examples.JOB_OF_KERNEL]})
+
+    application: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Name of the application; `GET /v1/apps` lists them."
+    )
+    kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
+    batch: Whole = Field(default=1, ge=1, le=MAX_ITEMS, description="Number of items.")
+    priority: Priority = Field(default=PRIORITIES[0], description="Of your own jobs, higher comes first.")
+    inputs: dict[str, Digests] = Field(
+        default_factory=dict,
+        description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
+    )
+    constants: dict[str, Digest] = Field(default_factory=dict, description="Constant buffer to its blob.")
+    deadline_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_SECONDS,
+        allow_inf_nan=False,
+        description="Board seconds after arrival by which it should end; null for none.",
+    )
+    time_limit_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_SECONDS,
+        allow_inf_nan=False,
+        description="Board seconds a slice of a kernel may take; null for what the server allows.",
+    )
+    labels: Labels = Field(default_factory=dict, description="Name to value, for people and for `GET /v1/jobs`.")
+
+    after: Ids = Field(
+        default_factory=list,
+        description="Jobs and arrays of yours that must succeed first, an array with all of its jobs; where one does"
+        " not, this one fails (`dependency-failed`).",
+    )
+    afterany: Ids = Field(default_factory=list, description="Jobs and arrays of yours that must end first, however.")
+    afternotok: Ids = Field(
+        default_factory=list,
+        description="Jobs and arrays of yours that must fail or be cancelled first, an array with one or more of its"
+        " jobs, once all have ended; where one succeeds, this one is cancelled (`dependency-never`).",
+    )
+    aftercorr: Ids = Field(
+        default_factory=list,
+        description="For an array: other arrays of yours, with as many jobs; each job waits for the success of the one"
+        " in its place, which then stands in its `after`.",
+    )
+
+    retries: RetrySubmission | None = Field(
+        default=None, description="Whether it is tried again where it fails; null for not."
+    )
+    late: Literal["continue", "end"] = Field(
+        default="continue",
+        description="What becomes of it where `deadline_s` has passed: `end` has it fail with `deadline-passed`.",
+    )
+
+    min_progress: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="For a kernel: part of its speed alone that it should keep beside others, at most what your tenant "
+        "was promised; null for that.",
+    )
+
+    def check_kind(self, kinds: Mapping[str, KindView]) -> KindView:
+        """Check that it asks for one thing, and for nothing that goes with another. Null is as good as left out.
+
+        Raises:
+            InvalidRequest: It asks for several or none, or has a field too many.
+        """
+        named = [name for name in kinds if getattr(self, name) is not None]
+        if len(named) != 1:
+            there = "neither" if not named else "both" if len(kinds) == 2 else "several"
+            message = f"application: a job has exactly one of {' and '.join(kinds)}; this has {there}."
+            raise InvalidRequest(message, field="application", allowed=f"exactly one of {', '.join(kinds)}")
+        if self.late == "end" and self.deadline_s is None:
+            message = "late: a job can only be late that has a deadline; give it a deadline_s."
+            raise InvalidRequest(message, field="late", allowed=["continue"])
+        view = kinds[named[0]]
+        for name in sorted(view.refuses & self.model_fields_set):
+            if getattr(self, name) is not None:
+                raise InvalidRequest(f"{view.title} job takes no {name}.", field=name, allowed="leave it out")
+        return view
+
+    def request(
+        self,
+        tenant: str,
+        view: KindView,
+        after: tuple[Predecessor, ...],
+        idempotency_key: str = "",
+        max_running: int | None = None,
+    ) -> JobRequest:
+        """What it asks for, unchecked; the arguments are those of `eddy.api.request_bodies.admission.admit`, which
+        is who calls this. `view` is what `check_kind` answers."""
+        named = getattr(self, view.name)
+        return JobRequest(
+            tenant=tenant,
+            application=self.application or "",
+            batch=self.batch,
+            inputs={name: tuple(blobs) for name, blobs in self.inputs.items()},
+            constants=dict(self.constants),
+            priority=self.priority,
+            deadline_s=self.deadline_s,
+            idempotency_key=idempotency_key,
+            time_limit_s=self.time_limit_s,
+            kind=view.name,
+            body=named.model_dump() if isinstance(named, BaseModel) else None,
+            asked=Asked(
+                labels=self.labels,
+                after=after,
+                max_running=max_running,
+                retries=self.retries.value if self.retries is not None else NO_RETRIES,
+                ends_late=self.late == "end",
+                min_progress=self.min_progress,
+            ),
+        )
+
+    def predecessors(self, meant: Callable[[int], int]) -> tuple[Predecessor, ...]:
+        """What it waits for, as it is called inside; whether an id is an array's is still to be seen."""
+        if not (self.after or self.afterany or self.afternotok or self.aftercorr):
+            return ()
+        named = {wanted: getattr(self, wanted.value) for wanted in Condition}
+        return tuple(dict.fromkeys(Predecessor(meant(each), wanted) for wanted, ids in named.items() for each in ids))
+
+
+def submission_model(kinds: Mapping[str, KindView]) -> type[JobSubmission]:
+    """The body of a submission: with a field for every kind beside applications and kernels."""
+    more: dict[str, Any] = {
+        view.name: (view.body | None, Field(default=None, description=f"{view.title}, instead of `application`."))
+        for view in kinds.values()
+        if view.body
+    }
+    return create_model(JobSubmission.__name__, __base__=JobSubmission, **more) if more else JobSubmission

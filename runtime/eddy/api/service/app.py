@@ -1,0 +1,210 @@
+"""The composition of the API: one server's parts, the routes and the middleware over them, and the engine's life around
+them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+from fastapi import APIRouter, FastAPI
+from fastapi_offline import FastAPIOffline
+
+from eddy.api.access.keys import KeyHasher
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.sessions import Sessions
+from eddy.api.access.uploads import Uploads
+from eddy.api.dependencies.callers import caller
+from eddy.api.dependencies.context import ApiSettings, Context
+from eddy.api.dependencies.events import words
+from eddy.api.dependencies.ports import JobEngine, StoreWriter
+from eddy.api.http import openapi, problems
+from eddy.api.http.ending import Ending
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.limits import BodyLimit
+from eddy.api.http.methods import Methods
+from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.queries import Queries
+from eddy.api.http.requests import Requests
+from eddy.api.request_bodies.event_protocol import HEARTBEAT
+from eddy.api.request_bodies.jobs import submission_model
+from eddy.api.request_bodies.kinds import VIEWS, KindView, views_with
+from eddy.api.routes import (
+    admin,
+    apps,
+    arrays,
+    audit,
+    blobs,
+    events,
+    explain,
+    holds,
+    jobs,
+    keys,
+    market,
+    operate,
+    overview,
+    partial,
+    session,
+    slots,
+    system,
+    usage,
+)
+from eddy.api.service.clock_watch import JumpWatch, watch_clock
+from eddy.api.service.gauges import Figures
+from eddy.api.service.purging import Purging
+from eddy.api.service.retention import keep_within_quota
+from eddy.core.errors import EddyError
+from eddy.core.faults import Fault
+from eddy.core.records import JobEvent
+from eddy.hypervisor.engine.fanout import Fanout
+from eddy.notify import READY, STOPPING, Notifier
+from eddy.packages.catalogue import CatalogueInForce
+from eddy.store import Store
+from eddy.web import dashboard
+
+DESCRIPTION = """Submit jobs to the slots of an FPGA board.
+
+Every answer of 400 or more is `application/problem+json` with a stable `code`. Times are in board seconds unless their
+name says `unix`."""
+
+_log = structlog.get_logger("eddy.api")
+
+
+def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
+    """All of the API, for these kinds of jobs."""
+    others = (
+        explain,
+        holds,
+        blobs,
+        partial,
+        apps,
+        slots,
+        market,
+        overview,
+        session,
+        keys,
+        usage,
+        events,
+        admin,
+        operate,
+        audit,
+        system,
+    )
+    model = submission_model(kinds)
+    return (jobs.routes(model), arrays.routes(model), *(part.router for part in others), market.admin)
+
+
+def compose(
+    hypervisor: JobEngine,
+    store: Store,
+    catalogue: CatalogueInForce,
+    hasher: KeyHasher,
+    settings: ApiSettings | None = None,
+    kinds: Iterable[KindView] = (),
+    writer: StoreWriter | None = None,
+) -> Context:
+    """Put one server's parts together; the arguments are those of `create_app`."""
+    settings, sessions = settings or ApiSettings(), Sessions()
+
+    def encode(events: Sequence[JobEvent]) -> bytes:
+        return words(events, store.numbers)
+
+    context = Context(
+        hypervisor,
+        store,
+        store if writer is None else writer,
+        catalogue,
+        hasher,
+        settings,
+        views_with(kinds),
+        Uploads(settings.uploads),
+        InFlight(settings.connections),
+        OpenStreams(store.keys, sessions),
+        Fanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
+        sessions,
+    )
+    return context
+
+
+def create_app(
+    hypervisor: JobEngine,
+    store: Store,
+    catalogue: CatalogueInForce,
+    hasher: KeyHasher,
+    settings: ApiSettings | None = None,
+    on_failure: Callable[[], None] = lambda: None,
+    kinds: Iterable[KindView] = (),
+    writer: StoreWriter | None = None,
+) -> FastAPI:
+    """Make the API of one hypervisor; its lifespan runs the hypervisor's loop.
+
+    Args:
+        hypervisor: Not yet running.
+        store: The one the hypervisor writes to; read here.
+        catalogue: What is offered; the hypervisor was given its `applications`.
+        hasher: For tenants' keys.
+        settings: Limits.
+        kinds: Further kinds of jobs; the hypervisor was given what makes works of them.
+        on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
+        writer: Writes to the store; the store itself by default.
+    """
+    context = compose(hypervisor, store, catalogue, hasher, settings, kinds, writer)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_run, context, on_failure)
+            group.start_soon(keep_within_quota, context)
+            group.start_soon(Purging(context).run)
+            group.start_soon(context.standing.watch)
+            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
+            group.start_soon(tell_manager, Notifier())
+            yield
+            group.cancel_scope.cancel()
+
+    app = FastAPIOffline(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app.router.redirect_slashes = False  # nobody is sent, with a key, to what the request says this host is called
+    app.state.context = context
+    app.state.metrics = Metrics(Figures(context))
+    problems.install(app)
+    every = routers(context.kinds)
+    for router in every:
+        app.include_router(router)
+    dashboard.install(app)
+    app.add_middleware(Queries, routers=every, caller=caller)
+    app.add_middleware(Methods)
+    app.add_middleware(problems.Failures)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    app.add_middleware(
+        BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
+    )
+    app.add_middleware(Ending, ending=context.ending)
+    app.add_middleware(Requests)
+    openapi.describe(app)
+    return app
+
+
+async def tell_manager(notifier: Notifier) -> None:
+    """Tell the service manager that requests are taken, that this loop turns, and when it ends."""
+    notifier.tell(READY)
+    try:
+        while True:
+            notifier.beat()
+            await anyio.sleep(math.inf if notifier.interval_s is None else notifier.interval_s)
+    finally:
+        notifier.tell(STOPPING)
+
+
+async def _run(context: Context, on_failure: Callable[[], None]) -> None:
+    """Run the hypervisor; where it fails, say why and keep answering."""
+    context.running = True
+    try:
+        await context.hypervisor.run()
+    except Exception as failure:  # whatever it was, tenants must hear that nothing runs any more
+        context.failure = failure.message if isinstance(failure, EddyError) else f"{type(failure).__name__}: {failure}"
+        _log.error("hypervisor stopped", exc_info=failure)
+        on_failure()
+    finally:
+        context.running = False

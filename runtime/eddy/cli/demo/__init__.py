@@ -1,0 +1,3 @@
+"""The demonstrations: tenants share a board, a cluster or a pool, and every answer is checked.
+
+`eddy demo` calls it; nothing else does."""

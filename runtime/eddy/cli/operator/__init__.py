@@ -1,0 +1,3 @@
+"""Commands of an operator of a running server: tenants, audit, backup, packages, what changes while jobs run.
+
+Called by `main`."""

@@ -1,0 +1,71 @@
+"""`eddy app`: application packages: keys to sign them with, signatures, and adding them to a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eddy.cli.support.local import connect
+from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.support.output import errors_in_one_line, print_json, say, write_text
+
+app = typer.Typer(help="Application packages: sign them, check them, add them.", no_args_is_help=True)
+Package = Annotated[Path, typer.Argument(metavar="PACKAGE", help="Its file, YAML or JSON.")]
+
+
+@app.command("keygen")
+def keygen(path: Annotated[Path, typer.Argument(metavar="FILE", help="Of the private key; .pub is appended.")]) -> None:
+    """Make a key pair to sign with."""
+    from eddy.trust import generate
+
+    with errors_in_one_line():
+        generate(path)
+    say(f"{path} (keep it secret), {path}.pub (give it to servers that shall trust it)")
+
+
+@app.command("sign")
+def sign(
+    key: Annotated[Path, typer.Argument(metavar="KEY", help="Private key, as `eddy app keygen` makes one.")],
+    package: Package,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the signed package goes, as JSON.")],
+) -> None:
+    """Sign a package."""
+    from eddy.packages.signatures import signed
+
+    with errors_in_one_line():
+        whole = signed(_read(package), key)
+        write_text(out, json.dumps(whole, indent=2) + "\n")
+    say(f"{out}: application {whole['application']}, signed")
+
+
+@app.command("verify")
+def verify(
+    keys: Annotated[Path, typer.Argument(metavar="KEYS", help="Folder of trusted keys, *.pub.")], package: Package
+) -> None:
+    """Check a package's signature, as a server with these keys does."""
+    from eddy.packages.signatures import REFUSE, PackageTrust, parse_package
+
+    with errors_in_one_line():
+        application, signature = parse_package(_read(package))
+        PackageTrust.load(str(keys), REFUSE).check(application, signature)
+    say(f"application {application.name}: signed by a trusted key")
+
+
+@app.command("add")
+def add(package: Package, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Add an application to a server (the operator's key is needed)."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.add_app(_read(package))
+    if as_json:
+        print_json(found)
+    else:
+        say(f"application {found['name']} is there")
+
+
+def _read(package: Path) -> dict[str, Any]:
+    from eddy.packages import fields
+
+    return dict(fields.mapping(fields.read_yaml(package), "application"))

@@ -1,0 +1,51 @@
+"""`eddy import`, `eddy export`: packages of `/lib/firmware/xilinx`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eddy.cli.support.options import AsJson
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, say
+
+
+def import_package(
+    package: Annotated[Path, typer.Argument(metavar="PACKAGE", help="As /lib/firmware/xilinx/NAME.")],
+    images: Annotated[Path, typer.Option("--images", help="The board's folder of images, with its eddy.json.")],
+    as_json: AsJson = False,
+) -> None:
+    """Bring what fits of a package (shell.json, accel.json) to a board; exit code 1 where anything does not.
+
+    What does not fit is refused with its reason: another shell, part, slot or size, or no identity.
+    """
+    from eddy.board.pynq.firmware import import_package as bring
+
+    with errors_in_one_line(as_json):
+        outcomes = bring(package.expanduser(), images.expanduser())
+    refused = [each for each in outcomes if each.refused]
+    if as_json:
+        print_json({"imported": [each for each in outcomes if not each.refused], "refused": refused})
+    else:
+        for each in outcomes:
+            done = f"{each.module} for slot {each.slot}: {each.file}"
+            say(f"eddy: refused {each.folder}: {each.refused}" if each.refused else f"eddy: imported {done}")
+    if refused:
+        raise typer.Exit(FAILED)
+
+
+def export_package(
+    package: Annotated[Path, typer.Argument(metavar="PACKAGE", help="Folder to write, as /lib/firmware/xilinx/NAME.")],
+    images: Annotated[Path, typer.Option("--images", help="The board's folder of images, with its eddy.json.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a board's images as a package (shell.json, accel.json, .bit.bin), for other loaders and other boards."""
+    from eddy.board.pynq.firmware import export_package as write
+
+    with errors_in_one_line(as_json):
+        written = write(images.expanduser(), package.expanduser())
+        if as_json:
+            print_json({"exported": written})
+        else:
+            say(f"eddy: exported {len(written)} images to {package}")

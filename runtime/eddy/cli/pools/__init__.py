@@ -1,0 +1,3 @@
+"""Commands of a pool of boards, and its pictures.
+
+Called by `main`."""

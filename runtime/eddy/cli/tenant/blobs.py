@@ -1,0 +1,74 @@
+"""`eddy blobs`: inputs that are kept on the server, by their hash."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eddy.cli.support.local import connect
+from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, say_damaged, table, write_bytes
+
+app = typer.Typer(help="Inputs kept on the server, by their sha256.", invoke_without_command=True)
+Sha256 = Annotated[str, typer.Argument(metavar="SHA256", help="Of the bytes, as `eddy blobs` shows it.")]
+
+
+@app.callback(invoke_without_command=True)
+def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List your blobs."""
+    if context.invoked_subcommand is not None:
+        return
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.blobs()
+    say_damaged("blobs", found.damaged)
+    if as_json:
+        print_json({"blobs": found})
+        return
+    table("", (Column("sha256", "sha256"), Column("Bytes", "bytes", right=True)), found)
+    say(f"{len(found)} blobs, {sum(blob['bytes'] for blob in found)} bytes")
+
+
+@app.command("put")
+def put(
+    file: Annotated[Path, typer.Argument(help="What to keep.")],
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a file's bytes; prints their sha256."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        name = client.put_blob(file.read_bytes())
+    if as_json:
+        print_json({"sha256": name})
+    else:
+        print(name)
+
+
+@app.command("get")
+def get(
+    sha256: Sha256,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output else.")] = None,
+    url: Url = URL,
+    key: Key = KEY,
+) -> None:
+    """Fetch a blob."""
+    with errors_in_one_line(), connect(url, key) as client:
+        data = client.blob(sha256)
+        if out is not None:
+            write_bytes(out, data)
+        else:
+            sys.stdout.buffer.write(data)
+
+
+@app.command("rm")
+def remove(sha256: Sha256, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Forget a blob; refused while an unfinished job needs it."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        client.delete_blob(sha256)
+    if as_json:
+        print_json({"sha256": sha256})
+    else:
+        say(f"blob {sha256} forgotten")

@@ -1,0 +1,118 @@
+"""`eddy market`: prices, and one's own shares of the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eddy.cli.support.local import connect
+from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.tenant.market_picture import history
+from eddy.core.errors import NotFound
+
+app = typer.Typer(help="Prices of the GPU clusters, and your shares of them.", invoke_without_command=True)
+
+_BOARD = Column("Board", "board")
+"""In a pool, whose boards each have a slot 0."""
+_CLUSTERS = (
+    Column("Slot", "slot", right=True),
+    Column("Module", "module"),
+    Column("Cores", "cores", right=True),
+    Column("Price/PE", "price", right=True),
+    Column("My bid", "bid", right=True),
+    Column("My PEs", "pes", right=True),
+    Column("Core-s", "core_seconds", right=True),
+    Column("F", "parallel_fraction", right=True),
+)
+
+
+@app.callback()
+def market(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Show prices, your bids, shares and speedups; nobody sees another's."""
+    if context.invoked_subcommand is not None:
+        return
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.market()
+    if as_json:
+        print_json(found)
+        return
+    mine = {_place(share): share for share in found["me"]["shares"]}
+    rows = [_row(cluster, mine.get(_place(cluster), {})) for cluster in found["clusters"]]
+    columns = (_BOARD, *_CLUSTERS) if any("board" in row for row in rows) else _CLUSTERS
+    table(f"epoch {found['epoch']} since {found['at_s']:.6f} s, {found['price_policy']}", columns, rows)
+    print("\n".join(_me(found["me"])))
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Board, "" where there is one only, and slot."""
+    return str(entry.get("board", "")), int(entry["slot"])
+
+
+def _row(cluster: Mapping[str, Any], share: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {"price": cluster["price"], **{k: v for k, v in share.items() if k not in cluster}}
+    return {**cluster, **{name: f"{value:.4f}" for name, value in numbers.items()}}
+
+
+def _me(me: Mapping[str, Any]) -> list[str]:
+    """One's own numbers, a line each."""
+    names = {
+        "weight": "weight",
+        "entitlement": "entitlement",
+        "promised_speedup": "promised speedup",
+        "modelled_speedup": "modelled speedup",
+        "measured_speedup": "measured speedup",
+    }
+    lines = [f"{text:<20}{'-' if me[name] is None else format(me[name], '.4f')}" for name, text in names.items()]
+    fraction = me["parallel_fraction"]
+    shown = "-" if fraction is None else f"{fraction:.4f} ({me['parallel_fraction_from']})"
+    return [*lines, f"{'parallel fraction':<20}{shown}"]
+
+
+@app.command("explain")
+def explain(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Say why you have the shares you have, what a PE more is worth, and what a doubled weight would change."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.market_explained()
+    if as_json:
+        print_json(found)
+        return
+    print("\n".join(found["words"]))
+
+
+@app.command("plot")
+def plot(
+    out: Annotated[Path, typer.Option("--out", help="PNG to write.")] = Path("market.png"),
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Draw prices, your PEs and your speedups over board time, from the epochs that ended."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        epochs = client.market_history()
+        if not epochs:
+            raise NotFound("No epoch has ended yet in which you had work.", field="epochs")
+        history(out, epochs)
+    if as_json:
+        print_json({"out": str(out), "epochs": len(epochs)})
+        return
+    say(f"{out}: {len(epochs)} epochs")
+
+
+@app.command("set")
+def set_policy(
+    policy: Annotated[str, typer.Argument(help="Name of a price policy.")],
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Put another price policy in force, while kernels run (the operator's key is needed)."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.set_price_policy(policy)
+    if as_json:
+        print_json(found)
+        return
+    say(f"price policy: {found['policy']}")

@@ -1,0 +1,75 @@
+"""`eddy apps | slots`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from eddy.cli.support.local import connect
+from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, seconds, table
+
+
+def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List applications: their tasks, and what they take and give."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.apps()
+    if as_json:
+        print_json({"apps": found})
+        return
+    for app in found:
+        print("\n".join(app_lines(app)))
+    if not found:
+        say("no applications")
+
+
+def app_lines(app: Mapping[str, Any]) -> list[str]:
+    """An application for people, in lines of at most 80 characters."""
+    tasks = textwrap.wrap(" ".join(task["name"] for task in app["tasks"]), width=70)
+    lines = [f"{app['name']}  (batch up to {app['max_batch']})"]
+    lines += [f"  {'tasks' if number == 0 else '':<7}{line}" for number, line in enumerate(tasks)]
+    if app.get("refused"):
+        lines += textwrap.wrap(f"refused: {app['refused']}", width=78, initial_indent="  ", subsequent_indent="    ")
+    for buffer in app["buffers"]:
+        if buffer["role"] != "intermediate":
+            note = "  ships with the package" if buffer["shipped"] else ""
+            lines.append(f"  {buffer['role']:<9}{buffer['name']}  {buffer['dtype']}{buffer['shape']}{note}")
+    return lines
+
+
+_SLOTS = (
+    Column("Slot", "slot", right=True),
+    Column("Pool", "pool"),
+    Column("Phase", "phase"),
+    Column("Since", "since", right=True),
+    Column("Module", "module"),
+    Column("Tenant", "tenant"),
+    Column("Job", "job", right=True),
+    Column("Item", "item", right=True),
+)
+
+
+def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List slots: what each holds and does now; other tenants' names do not show."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.slots()
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        {**slot, "phase": phase_of(slot), "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]
+    ]
+    table(f"board time {found['now_s']:.6f} s", _SLOTS, rows)
+    for slot in found["slots"]:
+        if slot.get("drained_because"):
+            say(f"slot {slot['slot']}: {slot['drained_because']}")
+    if not found.get("computes", True):
+        say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+
+
+def phase_of(slot: Mapping[str, Any]) -> str:
+    """What a slot does, in a word or two."""
+    if not slot.get("drained"):
+        return str(slot["phase"])
+    return "drained" if slot["phase"] in ("empty", "idle", "faulted") else "draining"

@@ -1,0 +1,87 @@
+"""What there is on the server: applications, slots, the market."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddy.client import answers
+from eddy.client.calls.views import MarketView, Timeline
+from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.exchange import Exchange
+from eddy.client.transport.operations import Operation
+from eddy.client.transport.sendable import quoted
+from eddy.core.errors import EddyError
+
+if TYPE_CHECKING:
+    from eddy.client.transport.arrays import BufferInfo
+
+
+class LookupCalls(Caller):
+    """The part of a client that looks things up."""
+
+    @call
+    def apps(self) -> Operation[list[answers.App]]:
+        """Every application."""
+        return list((yield from self.transport.answering(answers.AppList, "GET", "/v1/apps"))["apps"])
+
+    @call
+    def app(self, name: str) -> Operation[answers.App]:
+        """One application.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self.transport.answering(answers.App, "GET", f"/v1/apps/{quoted(name)}")
+
+    @call
+    def buffers(self, application: str) -> Operation[list[BufferInfo]]:
+        """The buffers of an application."""
+        return buffers_of(self.transport, application)
+
+    @call
+    def slots(self) -> Operation[answers.SlotList]:
+        """What every slot does now: `now_s` and `slots`."""
+        return self.transport.answering(answers.SlotList, "GET", "/v1/slots")
+
+    @call
+    def overview(self) -> Operation[answers.Overview]:
+        """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
+        return self.transport.answering(answers.Overview, "GET", "/v1/overview")
+
+    @call
+    def timeline(self) -> Operation[Timeline]:
+        """What slots did of late; a notebook draws it."""
+        return Timeline.of((yield from LookupCalls.overview.steps(self)))
+
+    @call
+    def market(self) -> Operation[MarketView]:
+        """Prices of the clusters, and one's own shares of them; a notebook draws them."""
+        return MarketView((yield from self.transport.answering(answers.MarketAnswer, "GET", "/v1/market")))
+
+    @call
+    def market_history(self, after: int = -1) -> Operation[list[answers.MarketEpoch]]:
+        """Epochs that ended, with a number above `after`, in which one had work; oldest first."""
+        path = self.transport.answering(answers.MarketHistory, "GET", f"/v1/market/history?after={after}")
+        return list((yield from path)["epochs"])
+
+    @call
+    def market_explained(self) -> Operation[answers.MarketExplanation]:
+        """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
+        return self.transport.answering(answers.MarketExplanation, "GET", "/v1/market/explain")
+
+    @call
+    def ready(self) -> Operation[bool]:
+        """Whether the server takes jobs at this moment."""
+        try:
+            found = yield from self.transport.answering(answers.Health, "GET", "/readyz", retries=0)
+        except EddyError:
+            return False
+        return bool(found.get("status") == "ok")
+
+
+def buffers_of(exchange: Exchange, application: str) -> Operation[list[BufferInfo]]:
+    """The buffers of an application."""
+    from eddy.client.transport.arrays import BufferInfo
+
+    app = yield from exchange.answering(answers.App, "GET", f"/v1/apps/{quoted(application)}")
+    return [BufferInfo.parse(buffer) for buffer in app["buffers"]]

@@ -1,0 +1,101 @@
+"""The built-in functions of OpenCL C as text: a source gets those it names, since declaring all of them takes long.
+
+The headers `builtins_*.h` of the library are made of sections. Each begins with a line `//@ name ...` that says what it
+defines, and is put before a source that has one of the names, with the sections that it names itself. A source that
+pastes tokens may make any name, so it gets all.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from eddy.gpu.compilation.toolchain import LIBRARY
+from eddy.gpu.programs.signature import TYPES
+
+WIDTHS = ("", "2", "3", "4", "8", "16")
+MODES = ("rte", "rtz", "rtp", "rtn")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_PASTES = re.compile(r"##|%:%:|\?\?=\?\?=")
+_OWN = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(M_\w+)", re.M)
+"""A constant of mathematics that a source defines itself; defined here too, every compilation would warn of it."""
+_HEAD = "//@"
+_REALS = ("float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a header.
+
+    Attributes:
+        place: Its position among all; sections keep their order.
+        names: What it defines.
+        text: Its lines.
+    """
+
+    place: int
+    names: tuple[str, ...]
+    text: str
+
+
+@functools.lru_cache(maxsize=1)
+def sections() -> Mapping[str, Section]:
+    """Every section, by each of the names it defines."""
+    found: dict[str, Section] = {}
+    texts = (path.read_text(encoding="utf-8") for path in sorted(LIBRARY.glob("builtins_*.h")))
+    for place, part in enumerate("".join(texts).split(f"\n{_HEAD}")[1:]):
+        names, _, body = part.partition("\n")
+        section = Section(place, tuple(names.split()), body.rstrip() + "\n")
+        found |= dict.fromkeys(section.names, section)
+    for place, (name, text) in enumerate(conversions(), start=len(found)):
+        found[name] = Section(place, (name,), text)
+    return MappingProxyType(found)
+
+
+def conversions() -> Iterator[tuple[str, str]]:
+    """Name and text of every `as_T` and `convert_T`, `_sat` and rounding included."""
+    for scalar in TYPES:
+        for width in WIDTHS:
+            kind = scalar + width
+            yield f"as_{kind}", f"#define as_{kind}(x) __builtin_astype((x), {kind})\n"
+            for saturates in ("",) if scalar in _REALS else ("", "_sat"):
+                for mode in ("", *MODES):
+                    name = f"convert_{kind}{saturates}{mode and '_'}{mode}"
+                    yield name, f"#define {name}(x) {_conversion(scalar, width, bool(saturates), mode)}\n"
+
+
+def _conversion(scalar: str, width: str, saturates: bool, mode: str) -> str:
+    plain = (not saturates and not mode) or (scalar in _REALS and mode == "rte")
+    if plain:
+        return f"__builtin_convertvector((x), {scalar}{width})" if width else f"(({scalar})(x))"
+    if not width:
+        return _element(scalar, saturates, mode, "x")
+    one = _element(scalar, saturates, mode, "eddy_x[eddy_i]")
+    loop = f"for (int eddy_i = 0; eddy_i < {width}; eddy_i++) eddy_r[eddy_i] = {one};"
+    return f"({{ const __auto_type eddy_x = (x); {scalar}{width} eddy_r; {loop} eddy_r; }})"
+
+
+def _element(scalar: str, saturates: bool, mode: str, value: str) -> str:
+    if scalar in _REALS:
+        return f"eddy_{scalar}_{mode}({value})"
+    whole = f"eddy_whole_{mode}({value})" if mode else value
+    return f"eddy_sat_{scalar}({whole})" if saturates else f"(({scalar}){whole})"
+
+
+def text_for(source: str) -> str:
+    """The sections a source needs, in their order."""
+    known = sections()
+    joined = _SPLICE.sub("", source)
+    named = set(known) if _PASTES.search(joined) else set(_WORD.findall(joined)) & known.keys()
+    waiting = list(named.difference(_OWN.findall(joined)))
+    needed: dict[int, str] = {}
+    while waiting:
+        section = known[waiting.pop()]
+        if section.place not in needed:
+            needed[section.place] = section.text
+            waiting += set(_WORD.findall(section.text)) & known.keys()
+    return "".join(needed[place] for place in sorted(needed))

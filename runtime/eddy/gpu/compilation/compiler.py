@@ -1,0 +1,348 @@
+"""OpenCL C to a program for GPU clusters: confined, cached by content, with the compiler's own words where it refuses.
+
+A source passes four confined steps that see no file: clang's front end (kernels, arguments, errors), the same with the
+stubs that unpack arguments, the code generator, and the assembler. A fifth, the linker, sees one folder of objects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.files import os_errors
+from eddy.gpu.compilation import library, sandbox, toolchain
+from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
+from eddy.gpu.compilation.confine import NOBODY
+from eddy.gpu.compilation.placing import placed
+from eddy.gpu.compilation.prelude import complete
+from eddy.gpu.compilation.printed import fitted
+from eddy.gpu.compilation.program_cache import CACHE_BYTES, ProgramCache
+from eddy.gpu.compilation.sandbox import Limits, ProcessEnd
+from eddy.gpu.compilation.stack_bound import with_stacks
+from eddy.gpu.programs.program import Program, local_bytes, symbols
+from eddy.gpu.programs.signature import read_kernels, stubs, without_saves
+from eddy.gpu.work_items import inner_loops, item_pairs
+from eddy.gpu.work_items.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
+from eddy.gpu.work_items.item_loops import crowded, with_item_loops
+from eddy.gpu.work_items.item_pairs import with_item_pairs
+from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, threaded
+
+_log = logging.getLogger(__name__)
+MAX_SOURCE_BYTES = 8 << 20
+"""Of a source with its headers in place, each as often as it is included."""
+_LINKING = "eddy-link-"
+_STALE_S = 3600.0
+"""Wall seconds after which a folder of this name is nobody's."""
+_DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
+_LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
+_OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
+"""What clang and lld say as they end by a signal because they were refused memory."""
+_NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|unknown type name 'double\d+'")
+"""How a source is refused that uses `double`, which only then is put before it."""
+_ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
+"""Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""
+_AMBIGUOUS = "' is ambiguous"
+_MIXED = (
+    "kernel.cl: note: the source uses double: where float and double meet in one call, or integers alone, no form of "
+    "the function is nearer than another; cast the arguments to one type"
+)
+_PRINTS = re.compile(r"@(?:printf|eddy_printf64)\(")
+_BROKEN = "frontend command failed with exit code"
+_ACCOUNT = re.compile(r"^(===-|PLEASE |Stack dump|Program arguments)", re.M)
+_PATH = re.compile(r"(?<![\w.])/(?:[^\s/()\[\]:'\"]+/)*([^\s/()\[\]:'\"]*)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+MOST_WORDS = 32 << 10
+"""Characters of a refusal, and of warnings."""
+
+
+class Compiler:
+    """Compiles kernels, and remembers what it compiled.
+
+    Args:
+        cache: Folder of compiled programs; None for the user's cache.
+        limits: What one step of one compilation may use.
+        cache_bytes: What programs may take in the folder; the ones not used for longest leave first.
+    """
+
+    def __init__(self, cache: Path | None = None, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES) -> None:
+        self.cache = cache or library.default_cache()
+        self.limits = limits or Limits()
+        self._programs = ProgramCache(self.cache, cache_bytes)
+        _sweep()
+
+    def compile(
+        self,
+        source: str,
+        *,
+        fpu: bool = True,
+        defines: Mapping[str, object] | None = None,
+        single_constants: bool = False,
+        owner: str = "",
+    ) -> Program:
+        """The program of a source.
+
+        Args:
+            source: OpenCL C 1.2; messages call it `kernel.cl`.
+            fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
+            defines: Macros.
+            single_constants: Whether literals are `float` also where the source uses `double`.
+            owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
+                somebody has this very source.
+
+        Raises:
+            CompilationFailed: The compiler refused it, and the message is the compiler's; or its stack has no bound, or
+                needs more than `MAX_STACK_BYTES`.
+            QuotaExceeded: It is too long, or compiling takes too much time, memory or output.
+            SandboxUnavailable: The compiler cannot be confined here.
+            CompilerMissing: It is not installed.
+            Abandoned: Nobody waits for it any more (`eddy.gpu.compilation.abandon`).
+            StorageFailed: There is no room to work in, or it cannot be written.
+        """
+        if len(source.encode()) > MAX_SOURCE_BYTES:
+            message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
+            raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
+        macros = defines or {}
+        # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
+        for given in (macros, {"cl_khr_fp64": 1, **macros}):
+            try:
+                return self._program(complete(source, given), fpu, toolchain.SINGLE, owner)
+            except CompilationFailed as error:
+                if _NEEDS_DOUBLE.search(error.message):
+                    break
+                if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
+                    raise
+        flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()))
+        try:
+            return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
+        except CompilationFailed as error:
+            if _AMBIGUOUS not in error.message:
+                raise
+            entries = [*error.details["diagnostics"], *diagnostics(_MIXED)]
+            raise CompilationFailed(f"{error.message}\n{_MIXED}", diagnostics=entries) from error
+
+    def preprocessed(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> str:
+        """What the preprocessor makes of a source and what is before every one, whatever is wrong with it.
+
+        Of one that asks for `cl_khr_fp64` what it makes with it comes first, and then without.
+
+        Raises:
+            QuotaExceeded, SandboxUnavailable, CompilerMissing, Abandoned: As `compile`.
+        """
+        command = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.OPENCL, *toolchain.SINGLE)
+        macros = defines or {}
+        made = []
+        for given in ({"cl_khr_fp64": 1, **macros}, macros) if _ASKS_FOR_DOUBLE.search(source) else (macros,):
+            ended = sandbox.run(
+                (*command, "-w", "-E", "-P", "-"), complete(source, given, functions=False), limits=self.limits
+            )
+            with suppress(CompilationFailed):
+                self._check(ended)
+            made.append(ended.output.decode(errors="replace"))
+        return "\n".join(made)
+
+    def _program(self, text: bytes, fpu: bool, flags: tuple[str, ...], owner: str) -> Program:
+        """A program, compiled where it is not in the cache."""
+        made_by = library.digest(fpu)
+        digest = hashlib.sha256(made_by.encode() + repr(flags).encode() + text).hexdigest()
+        kept = self._programs.find(digest, owner)
+        if kept is None or kept.made_by != made_by:
+            with os_errors(self.cache):
+                kept = self._compile(text, fpu, digest, flags)
+            self._programs.keep(kept, owner)
+        return kept
+
+    def _compile(self, text: bytes, fpu: bool, digest: str, flags: tuple[str, ...]) -> Program:
+        code = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE)
+        asked = (*code, *toolchain.OPENCL, *flags, *toolchain.READ)
+        said: list[bytes] = []
+        ir = self._step(asked, text, said).decode(errors="replace")
+        kernels = read_kernels(ir)
+        if not kernels:
+            message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
+            raise CompilationFailed(message, diagnostics=[])
+        whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said)
+        waiting = [name for name, kernel in kernels.items() if kernel.waits]
+        looped = with_item_loops(fitted(whole.decode(errors="replace")), waiting)
+        along = [name for name, kernel in kernels.items() if kernel.goes_along]
+        paired = with_item_pairs(looped.ir, along)
+        generated = self._generate(code, paired.ir, said)
+        if any(item_pairs.crowded(generated, name) for name in paired.kernels):
+            paired = with_item_pairs(
+                looped.ir, [name for name in paired.kernels if not item_pairs.crowded(generated, name)]
+            )
+            generated = self._generate(code, paired.ir, said)
+        entries = [f"{STUB}{name}" for name in kernels] + [f"{LOOP_STUB}{name}" for name in looped.words]
+        if inner_loops.crowded(generated, entries):
+            other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir, said)
+            generated = other if inner_loops.shorter(generated, other, entries) else generated
+        waiting = [name for name in waiting if name not in looped.words]
+        ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
+        assembler = (
+            *code[: 2 + len(toolchain.machine(fpu))],
+            "-Qunused-arguments",
+            "-x",
+            "assembler",
+            "-c",
+            "-o",
+            "-",
+            "-",
+        )
+        early = any(kernel.early for kernel in kernels.values())
+        assembly = with_barriers(without_saves(generated), early) + switch_code(ways or ((),))
+        elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
+        at = symbols(elf)
+        known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
+        for name, way in zip(waiting, chosen, strict=True):
+            known[name] = replace(known[name], switch_words=switch_words(ways[way]), switch_way=way)
+        for name, words in looped.words.items():
+            stub = at[f"{LOOP_STUB}{name}"]
+            known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
+            known[name] = replace(known[name], local_each=name in looped.placed)
+            known[name] = replace(known[name], loop_crowded=crowded(generated, name))
+        for name in paired.kernels:
+            known[name] = replace(known[name], folds=True)
+        # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
+        known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
+        # A module that is generated several times is warned of as often.
+        warnings = _bounded("\n".join(words for words in dict.fromkeys(map(_clean, said)) if words))
+        prints, made_by = bool(_PRINTS.search(ir)), library.digest(fpu)
+        return Program(digest, elf, fpu, known, local_bytes(elf), prints, warnings, made_by)
+
+    def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
+        """The assembly of a module."""
+        module, end = threaded(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
+        try:
+            return self._step((*code, "-w", *end), module, said).decode()
+        except CompilationFailed as error:
+            if RESERVED not in error.message:
+                raise
+        optimized = self._step((*code, "-w", "-emit-llvm", *end), module, said).decode()
+        unchanged = ("-w", "-Xclang", "-disable-llvm-passes")
+        return self._step((*code, *unchanged, *end), with_standard_calls(optimized).encode(), said).decode()
+
+    def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
+        try:
+            return self._step((*asked, "-gline-tables-only"), text, []).decode(errors="replace")
+        except QuotaExceeded:
+            return ""
+
+    def _step(self, argv: tuple[str, ...], text: bytes, said: list[bytes]) -> bytes:
+        """What a step leaves; what it said goes to the end of `said`."""
+        ended = sandbox.run(argv, text, limits=self.limits)
+        self._check(ended)
+        said.append(ended.message)
+        return ended.output
+
+    def _link(self, kernel: bytes, fpu: bool, said: list[bytes]) -> bytes:
+        parts = library.objects(fpu, self.cache)
+        with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as name:
+            folder = Path(name)
+            if os.getuid() == 0:
+                # The linker is nobody by then; where that cannot be, it stays root without rights.
+                with suppress(OSError):
+                    os.chown(folder, NOBODY, NOBODY)
+            for part in parts:
+                shutil.copyfile(part, folder / part.name)
+            script = (toolchain.LIBRARY / library.LINK_SCRIPT).read_text(encoding="utf-8")
+            start = parts[library.SOURCES.index("start.S")].read_bytes()
+            (folder / library.LINK_SCRIPT).write_text(placed(script, start, kernel), encoding="utf-8")
+            (folder / "kernel.o").write_bytes(kernel)
+            argv: tuple[str, ...] = (
+                toolchain.executable(),
+                "ld.lld",
+                "-T",
+                library.LINK_SCRIPT,
+                "--gc-sections",
+                "--threads=1",
+            )
+            argv += ("--no-dependent-libraries", "-z", "max-page-size=64", "--build-id=none", "-o", "program.elf")
+            # The library first: a program begins with its start, whatever a source puts beside it.
+            argv += (*(part.name for part in parts), "kernel.o")
+            ended = sandbox.run(argv, folder=folder.resolve(), limits=self.limits)
+            self._check(ended)
+            said.append(ended.message)
+            made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(made, "rb") as linked:
+                return linked.read(min(os.fstat(made).st_size, self.limits.output_bytes))
+
+    def _check(self, ended: ProcessEnd) -> None:
+        """Turn a step that failed into the error that says why, and nothing else."""
+        if ended.exceeded == "output":
+            raise QuotaExceeded("The compiled kernel is too large.", limit=self.limits.output_bytes)
+        if ended.exceeded == "time":
+            message = f"Compiling the kernel took more than {self.limits.cpu_s} s; it was stopped."
+            raise QuotaExceeded(message, limit=self.limits.cpu_s)
+        if ended.exit < 0 and any(words in ended.message for words in _OUT_OF_MEMORY):
+            mib = self.limits.memory_bytes >> 20
+            message = f"Compiling the kernel took more than {mib} MiB of memory; it was stopped."
+            raise QuotaExceeded(message, limit=self.limits.memory_bytes)
+        if ended.exit == 0:
+            return
+        message = _clean(ended.message)
+        told = any(entry["severity"] in ("error", "fatal error") for entry in diagnostics(message))
+        if _BROKEN in message or not told:
+            how = f"by signal {-ended.exit}" if ended.exit < 0 else f"with exit code {ended.exit}"
+            broken = f"kernel.cl: error: the compiler broke down on this source, and ended {how}"
+            message = f"{broken}; it said:\n{message}" if message else f"{broken} without a word"
+        raise CompilationFailed(_bounded(message), diagnostics=diagnostics(message))
+
+
+def _bounded(message: str) -> str:
+    """The beginning of a message that is too long."""
+    return message if len(message) <= MOST_WORDS else f"{message[:MOST_WORDS]}\n... ({len(message)} characters in all)"
+
+
+def _lives(folder: Path) -> bool:
+    """Whether the process that made a folder of links is there; a clock that jumped does not make its folder old."""
+    owner = re.match(rf"{_LINKING}(\d+)-", folder.name)
+    if owner is None:
+        return False
+    try:
+        os.kill(int(owner[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sweep() -> None:
+    """Remove folders of links that nothing can be working in any more: their processes were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_LINKING}*"):
+        with suppress(OSError):
+            if not _lives(folder) and time.time() - folder.stat().st_mtime > _STALE_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clean(message: bytes) -> str:
+    """All that compiler and linker said but how often; without any path of this machine."""
+    text = message.decode(errors="replace").replace("<stdin>", "kernel.cl")
+    text = text.replace(toolchain.executable(), "clang").replace(str(toolchain.LIBRARY), "")
+    text = re.sub(r"^\d+ (warning|error)s?( and \d+ (warning|error)s?)? generated\.\n?", "", text, flags=re.M)
+    text = re.sub(
+        r"^(?:(?:zig|ld\.lld|lld|clang): )?(error|fatal error|warning): ", r"kernel.cl: \1: ", text, flags=re.M
+    )
+    text = re.sub(r"^LLVM ERROR: ", "kernel.cl: fatal error: ", text, flags=re.M)
+    text = _LOCAL_TOO_LARGE.sub(lambda found: f"the __local variables take {int(found[1], 16)} bytes", text)
+    # What follows a line of this kind is the compiler's account of itself: its file, and where it lies in memory.
+    said, mark, account = _ACCOUNT.split(text, maxsplit=1) if _ACCOUNT.search(text) else (text, "", "")
+    account = _ADDRESS.sub("0x?", _PATH.sub(r"\1", mark + account))
+    return (said + account).strip()
+
+
+def diagnostics(message: str) -> list[dict[str, object]]:
+    """File, line, column, severity and text of each message; line and column from 1, 0 where there is none."""
+    return [
+        {"file": file, "line": int(line or 0), "column": int(column or 0), "severity": severity, "message": text}
+        for file, line, column, severity, text in dict.fromkeys(_DIAGNOSTIC.findall(message))
+    ]

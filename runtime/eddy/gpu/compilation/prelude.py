@@ -1,0 +1,67 @@
+"""What goes before a tenant's source: launch tables, built-in functions of OpenCL C, the caller's definitions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.compilation import builtins
+from eddy.gpu.compilation.toolchain import LIBRARY
+from eddy.gpu.programs.layout import c_header
+
+_SAMPLER = re.compile(r"^(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(?=[ \t]+\w+[ \t]*=))", re.M)
+"""A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}(?:\([\w, ]{0,128}(?:\.\.\.)?\))?\Z", re.A)
+"""A macro, with parameters or without."""
+_VALUE = re.compile(r"[ -~]{0,256}\Z")
+
+
+@functools.lru_cache(maxsize=2)
+def base(doubles: bool = False) -> str:
+    """What every kernel source has before it.
+
+    Args:
+        doubles: Whether the source uses `double`.
+    """
+    uses = "#define EDDY_DOUBLES\n" if doubles else ""
+    return c_header() + uses + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=1)
+def everything() -> str:
+    """All that may come before a source."""
+    return base() + repr(builtins.sections())
+
+
+def definitions(defines: Mapping[str, object]) -> str:
+    """Macros of the caller, one line each.
+
+    Raises:
+        InvalidRequest: A name is no identifier, or a value is not one line of plain text.
+    """
+    lines = []
+    for name, value in defines.items():
+        text = str(value)
+        if not _NAME.match(name) or not _VALUE.match(text) or text.endswith("\\"):
+            message = f"Definition {name!r} must be an identifier with a value of at most 256 printable characters."
+            raise InvalidRequest(message, field=f"defines.{name[:64]}")
+        lines.append(f"#define {name} {text}\n")
+    return "".join(lines)
+
+
+def complete(source: str, defines: Mapping[str, object], doubles: bool = False, functions: bool = True) -> bytes:
+    """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`.
+
+    Args:
+        source: OpenCL C.
+        defines: Macros.
+        doubles: Whether it uses `double`.
+        functions: Whether it is to have the built-in functions it names.
+    """
+    macros = definitions(defines)
+    named = builtins.text_for(macros + source) if functions else ""
+    source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
+    text = f'# 1 "opencl.h"\n{base(doubles)}{named}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    return text.encode()

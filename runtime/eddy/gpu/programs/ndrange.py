@@ -1,0 +1,232 @@
+"""ND-ranges: which work-items there are, how they form work-groups, how these fill a cluster, and slices of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.programs.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.gpu.programs.sharing import LaneSharing, context_words, looped
+from eddy.gpu.programs.signature import Kernel
+
+Sizes = tuple[int, int, int]
+"""One number for each dimension."""
+MAX_ITEMS = 1 << 31
+MAX_GROUP_DEPTH = 256
+"""Work-items of a work-group in the third dimension, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Argument for a `__local` pointer: so many bytes for each work-group."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """An ND-range on a cluster.
+
+    Attributes:
+        work_dim: Dimensions, 1 to 3.
+        global_size, global_offset, local_size, num_groups: By dimension, always three.
+        group_warps: Warps a work-group takes.
+        lane_items: Work-items of a group that a lane takes, at most.
+        core_groups: Work-groups side by side on a core.
+        local_bytes: Local memory that the `__local` arguments of a work-group take.
+        fold: Rows from a work-item to the second that its lane does with it; 0 where it does none.
+        lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
+    """
+
+    work_dim: int
+    global_size: Sizes
+    global_offset: Sizes
+    local_size: Sizes
+    num_groups: Sizes
+    group_warps: int
+    core_groups: int
+    local_bytes: int = 0
+    lane_items: int = 1
+    lane_grid: tuple[int, ...] = ()
+    fold: int = 0
+
+    @property
+    def group_items(self) -> int:
+        """Work-items of a work-group."""
+        return math.prod(self.local_size)
+
+    @property
+    def cut_size(self) -> tuple[int, int, int]:
+        """The global size as it is cut into work-groups: where it is folded, the first half of its rows."""
+        return self.global_size[0], self.fold or self.global_size[1], self.global_size[2]
+
+    @property
+    def active_lanes(self) -> int:
+        """Lanes that share a work-group, and work-items where those are less."""
+        return math.prod(self.lane_grid) if self.lane_grid else self.group_items
+
+    @property
+    def groups(self) -> int:
+        """Work-groups in all."""
+        return math.prod(self.num_groups)
+
+
+def arrange(
+    shape: ClusterShape,
+    program: Program,
+    kernel: str,
+    global_size: Sequence[int],
+    arguments: Sequence[object] = (),
+    *,
+    local_size: Sequence[int] | None = None,
+    offset: Sequence[int] | None = None,
+) -> Arrangement:
+    """How a launch fills a cluster.
+
+    Args:
+        shape: The cluster.
+        program: The kernel's program.
+        kernel: Name of the kernel.
+        global_size: Work-items by dimension.
+        arguments: The kernel's; only those of type `Local` matter here.
+        local_size: Work-group size by dimension; None for what suits the cluster.
+        offset: What `get_global_id` counts from; None for zeros.
+
+    Raises:
+        InvalidRequest: A size is not possible, and the message says what is; or the cluster has no FPU.
+        NotFound: The program has no such kernel.
+    """
+    found = program.kernel(kernel)
+    if program.fpu and not shape.fpu:
+        raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
+    dimensions = len(global_size)
+    whole, start = _range(global_size, offset)
+    group = _group(shape, found, whole, local_size, dimensions)
+    _check_group(group)
+    fold = _fold(shape, found, whole) if found.goes_along else 0
+    cut = (whole[0], fold or whole[1], whole[2])
+    if found.goes_along:
+        # Nothing the kernel does depends on its work-groups.
+        group = _suitable(shape, found, cut)
+    counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
+    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
+    shared = _shared(shape, program, found, group, math.prod(counts), local)
+    groups = (counts[0], counts[1], counts[2])
+    lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold)
+
+
+def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:
+    """Work-items by dimension, and what their ids count from, with all three dimensions."""
+    dimensions = len(global_size)
+    _check_whole(global_size, "global_size")
+    if not 1 <= dimensions <= 3 or any(size < 1 for size in global_size) or math.prod(global_size) > MAX_ITEMS:
+        message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
+        raise InvalidRequest(message, field="global_size", allowed=f"1 to 3 sizes, product at most {MAX_ITEMS}")
+    start = _three(offset or (0,) * dimensions, dimensions, "offset", 0)
+    if any(first + size > MAX_ITEMS for first, size in zip(start, global_size, strict=False)):
+        raise InvalidRequest(f"Global ids stay below {MAX_ITEMS}.", field="offset", allowed=f"below {MAX_ITEMS}")
+    return _three(global_size, dimensions, "global_size", 1), start
+
+
+def _check_whole(sizes: Sequence[int], field: str) -> None:
+    """Refuse what is no whole number, of which a part would be left out."""
+    wrong = [size for size in sizes if not isinstance(size, Integral)]
+    if wrong:
+        raise InvalidRequest(
+            f"{field} has {wrong[0]!r}; sizes are whole numbers.", field=field, allowed="whole numbers"
+        )
+
+
+def _check_group(group: Sizes) -> None:
+    """Refuse a work-group that no core holds."""
+    items = math.prod(group)
+    if items > MAX_GROUP_ITEMS or group[2] > MAX_GROUP_DEPTH:
+        most = f"{MAX_GROUP_ITEMS} work-items, and {MAX_GROUP_DEPTH} in the third dimension"
+        message = (
+            f"A work-group of {items} work-items, {' x '.join(map(str, group))}, is too large: it has at most {most}."
+        )
+        raise InvalidRequest(message, field="local_size", asked=items, allowed=MAX_GROUP_ITEMS)
+
+
+def _fold(shape: ClusterShape, kernel: Kernel, whole: Sizes) -> int:
+    """Half the rows, where a lane does items of two and all lanes have some then; or 0."""
+    half = -(-whole[1] // 2)
+    return half if kernel.folds and half < whole[1] and whole[0] * half * whole[2] >= shape.cores * shape.lanes else 0
+
+
+def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:
+    """First work-group and number of work-groups of each slice; one slice where `most` is None."""
+    step = arrangement.groups if most is None else max(1, most)
+    for first in range(0, arrangement.groups, step):
+        yield first, min(step, arrangement.groups - first)
+
+
+def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> Sizes:
+    _check_whole(sizes, field)
+    if len(sizes) != dimensions or any(not least <= size < 1 << 32 for size in sizes):
+        message = f"{field} must have {dimensions} values of at least {least}, like the global size."
+        raise InvalidRequest(message, field=field, allowed=f"{dimensions} values from {least}")
+    filled = (*(int(size) for size in sizes), *([1 if least else 0] * (3 - dimensions)))
+    return filled[0], filled[1], filled[2]
+
+
+def _group(
+    shape: ClusterShape,
+    kernel: Kernel,
+    whole: Sizes,
+    local_size: Sequence[int] | None,
+    dimensions: int,
+) -> Sizes:
+    required = kernel.group_size[:dimensions]
+    if required:
+        if local_size is not None and tuple(local_size) != required:
+            message = f"Kernel {kernel.name!r} requires work-groups of {required}."
+            raise InvalidRequest(message, field="local_size", allowed=required)
+        local_size = required
+    if local_size is None:
+        return _suitable(shape, kernel, whole)
+    group = _three(local_size, dimensions, "local_size", 1)
+    if any(size % part for size, part in zip(whole, group, strict=True)):
+        message = f"The global size {whole[:dimensions]} is not a multiple of the local size {group[:dimensions]}."
+        raise InvalidRequest(message, field="local_size", allowed="divisors of the global size")
+    return group
+
+
+def _suitable(shape: ClusterShape, kernel: Kernel, whole: Sizes) -> Sizes:
+    """A warp's worth where work-items are independent; the most that divides where they wait for each other."""
+    if kernel.waits:
+        return max(part for part in range(1, min(shape.lanes, whole[0]) + 1) if whole[0] % part == 0), 1, 1
+    first = min(whole[0], shape.threads)
+    return first, min(whole[1], shape.threads // first), 1
+
+
+def _shared(
+    shape: ClusterShape, program: Program, kernel: Kernel, group: Sizes, groups: int, local: int
+) -> LaneSharing:
+    """How lanes share work-groups; a core runs as many at once as warps and local memory allow.
+
+    The lanes' contexts lie in local memory if the kernel leaves them room there.
+    """
+    most = shape.local_bytes - LINE_BYTES
+    room = most - program.local_bytes
+    if room < local:
+        asked = program.local_bytes + local
+        message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {max(0, most)}."
+        raise InvalidRequest(message, field="local_memory", asked=asked, allowed=max(0, most))
+    if kernel.loop_stub:
+        return looped(shape, program, kernel, group, groups, local)
+    items = math.prod(group)
+    warps = min(shape.warps, -(-items // shape.threads))
+    lane_items = -(-items // (warps * shape.threads))
+    several = kernel.waits and lane_items > 1
+    if kernel.local_variables or several:
+        return LaneSharing(warps, 1, lane_items)
+    fit = shape.warps // warps
+    beside = room - rows_bytes(shape.lanes, context_words(several))
+    return LaneSharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)

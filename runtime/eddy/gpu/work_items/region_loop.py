@@ -1,0 +1,176 @@
+"""A region of a kernel's function as text: a loop over a lane's work-items, from one barrier to the next.
+
+Uniform variables begin each item as they were before the region; what an item has of its own lies in its row while
+others run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from eddy.gpu.programs.ir_function import TOKEN, defined, lifetime
+from eddy.gpu.programs.layout import ROW_BYTES
+from eddy.gpu.work_items.ir_pieces import BAR, TAG
+from eddy.gpu.work_items.item_region import PHI_WAY, ItemRegion
+from eddy.gpu.work_items.item_steps import AXES, next_item
+from eddy.gpu.work_items.loop_plan import WHOLE, LoopPlan
+from eddy.gpu.work_items.uniform import ID
+
+_DIGITS = re.compile(r"%\d+\Z")
+
+
+def renamed(line: str, values: Collection[str], suffix: str) -> str:
+    """A line with a function's values as one region has them; parameters without a name get one."""
+
+    def one(found: re.Match[str]) -> str:
+        name = found[0]
+        if name in values:
+            return f"%v{name[1:]}{suffix}" if suffix else name
+        return f"%eddy.p{name[1:]}" if _DIGITS.match(name) else name
+
+    return TOKEN.sub(one, line)
+
+
+class RegionLoop:
+    """What items do from one barrier on, as a loop.
+
+    Args:
+        plan: The kernel's.
+        region: One of its regions.
+    """
+
+    def __init__(self, plan: LoopPlan, region: ItemRegion) -> None:
+        self._plan, self._region = plan, region
+        self._label = f"r{region.number}"
+
+    def lines(self) -> Iterator[str]:
+        """Its text."""
+        plan, r = self._plan, self._label
+        uniform = [
+            name
+            for name in plan.function.variables
+            if name in self._region.written and plan.is_uniform(name) and name in plan.live.at[self._region.start]
+        ]
+        kinds = plan.function.variables
+        yield f"{r}.start:"
+        for k, name in enumerate(uniform):
+            yield f"  %{r}.same{k} = load {kinds[name]}, ptr {name}, align {_align(kinds[name])}"
+        for axis in AXES:
+            yield f"  store i32 %eddy.id.{axis}, ptr %eddy.{axis}, align 4"
+        yield "  store ptr %eddy.first.row, ptr %eddy.row, align 4"
+        yield "  store i32 %eddy.lines, ptr %eddy.left, align 4"
+        yield f"  br label %{r}.line"
+        yield f"{r}.line:"
+        yield f"  store i32 %eddy.id.{plan.inner}, ptr %eddy.{plan.inner}, align 4"
+        yield f"  br label %{r}.item"
+        yield f"{r}.item:"
+        for axis in AXES:
+            yield f"  %{r}.{axis} = load i32, ptr %eddy.{axis}, align 4"
+        yield f"  %{r}.row = load ptr, ptr %eddy.row, align 4"
+        for k, name in enumerate(uniform):
+            yield f"  store {kinds[name]} %{r}.same{k}, ptr {name}, align {_align(kinds[name])}"
+        if self._region.number:
+            yield from self._taken()
+        yield f"  br label {self._renamed(self._region.start)}"
+        for name in self._region.names:
+            yield f"{self._renamed(name)[1:]}:"
+            yield from self._block(name)
+        for k, end in enumerate(self._region.ends):
+            yield f"{r}.out{k}:"
+            if end:
+                yield from self._kept(end)
+            if len(self._region.ends) > 1:
+                yield f"  store i32 {k}, ptr %eddy.next, align 4"
+            yield f"  br label %{r}.step"
+        if self._region.ends:
+            yield from next_item(self._label, plan)
+            yield from self._leave()
+
+    def _taken(self) -> Iterator[str]:
+        """An item's variables as they were."""
+        plan, r = self._plan, self._label
+        live = plan.live.at[self._region.start]
+        for line in plan.again.needed(live):
+            yield self._line(renamed(line, plan.values, f".{r}.again"))
+        for name in plan.rows:
+            if name in live:
+                yield from self._copy(name, f"{r}.take", True)
+
+    def _kept(self, end: str) -> Iterator[str]:
+        """An item's variables that may have changed and that are needed again."""
+        for name in self._plan.rows:
+            if name in self._plan.live.at[end] and self._plan.changes(self._region, name):
+                yield from self._copy(name, f"{self._label}.keep{self._region.ends.index(end)}", False)
+
+    def _copy(self, name: str, label: str, take: bool) -> Iterator[str]:
+        at, words = self._plan.rows[name]
+        kind = self._plan.function.variables[name]
+        whole = bool(WHOLE.fullmatch(kind))
+        for k in range(words):
+            value, here, there = (f"%{label}.{at + k}.{what}" for what in ("value", "here", "there"))
+            row = f"%{self._label}.row"
+            yield f"  {there} = getelementptr i8, ptr {row}, i32 {ROW_BYTES * (at + k)}"
+            yield f"  {here} = getelementptr i8, ptr {name}, i32 {4 * k}"
+            moved = kind if whole else "i32"
+            align = _align(moved)
+            own, row_at = f"ptr {here}, align {align}", f"ptr {there}, align {align}, !tbaa {TAG}"
+            yield f"  {value} = load {moved}, {row_at if take else own}"
+            yield f"  store {moved} {value}, {own if take else row_at}"
+
+    def _block(self, name: str) -> Iterator[str]:
+        block, r = self._plan.function.blocks[name], self._label
+        end = self._region.end(name)
+        lines = block.lines if end is None or block.waits else block.lines[:-1]
+        for line in lines:
+            if lifetime(line)[1]:
+                continue
+            if " = phi " in line:
+                line = self._phi(line)
+            yield self._line(self._renamed(line))
+        if end is not None:
+            yield f"  br label %{r}.out{self._region.ends.index(end)}"
+
+    def _phi(self, line: str) -> str:
+        """Without the ways that do not come from the region."""
+        head, _, _ = line.partition("[")
+        ways = [f"[ {value}, {at} ]" for value, at in PHI_WAY.findall(line) if at in self._region.names]
+        return head + ", ".join(ways)
+
+    def _line(self, line: str) -> str:
+        """An instruction, an id as this item has it."""
+        found = ID.search(line)
+        if not found:
+            return line
+        value, axis = defined(line), int(found[2])
+        if axis > 2:
+            return f"  {value} = add i32 0, 0"
+        own = f"%{self._label}.{AXES[axis]}"
+        return f"  {value} = add i32 {own}, {'0' if found[1] == 'local' else f'%eddy.start.{AXES[axis]}'}"
+
+    def _leave(self) -> Iterator[str]:
+        """Where the group goes on: where its items came to."""
+        r, last = self._label, len(self._region.ends) - 1
+        for k, end in enumerate(self._region.ends):
+            if k < last:
+                yield f"  %{r}.next{k} = load i32, ptr %eddy.next, align 4"
+                yield f"  %{r}.is{k} = icmp eq i32 %{r}.next{k}, {k}"
+                yield f"  br i1 %{r}.is{k}, label %{r}.to{k}, label %{r}.not{k}"
+                yield f"{r}.to{k}:"
+            yield from self._go(end, f".{r}.{k}")
+            if k < last:
+                yield f"{r}.not{k}:"
+
+    def _go(self, end: str, label: str) -> Iterator[str]:
+        if not end:
+            yield "  ret void"
+            return
+        yield BAR.format(n=label)
+        yield f"  br label %r{self._plan.region_at(end).number}.start"
+
+    def _renamed(self, line: str) -> str:
+        return renamed(line, self._plan.values, f".r{self._region.number}")
+
+
+def _align(kind: str) -> int:
+    return {"i8": 1, "i16": 2}.get(kind, 4)

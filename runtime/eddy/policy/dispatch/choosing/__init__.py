@@ -1,0 +1,3 @@
+"""Steps of a decision that policies share: rank, eviction, joining, lending, taking a slot back.
+
+Called by policies alone."""

@@ -1,0 +1,3 @@
+"""What comes before a policy's rank: tenants' shares of slots by weight, and tokens by priority.
+
+The hypervisor calls `FairShare`; policies call `tokens`."""

@@ -1,0 +1,180 @@
+"""The jobs a dispatch policy sees, in an order that costs nothing to keep.
+
+What changes between two decisions are a few jobs; what waits may be ten thousand. So the collection is a value that
+shares with the one before it all that stayed (see `ordered`), and it is sorted by what decides about jobs:
+
+- `begun`: jobs with a finished item or a slot. They are few, each is unlike the others.
+- `waiting`: jobs nothing was done for. Jobs of one application, priority and batch differ in their age alone: they
+  stand in a line, oldest first, and whoever ranks lines looks at their heads. What a decision costs grows with the
+  number of lines, not with the number of jobs.
+
+The jobs of each tenant are such a collection of their own, for who decides between tenants first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eddy.policy.dispatch.views.job_view import Age, JobView
+from eddy.policy.dispatch.views.kinds import JobClass, Kinds, Line, gathered, key_of, with_job, without_job
+from eddy.policy.dispatch.views.ordered import Sorted
+
+
+class Jobs:
+    """Jobs that have arrived and not ended: a sequence in order of age, and a value.
+
+    Args:
+        jobs: In any order.
+    """
+
+    __slots__ = ("_by_age", "_by_id", "_of", "begun", "kinds")
+
+    def __init__(self, jobs: Iterable[JobView] = ()) -> None:
+        every = sorted(jobs, key=lambda job: job.age)
+        self._by_age: Sorted[Age, int] = Sorted((job.age, job.id) for job in every)
+        self._by_id: Sorted[int, JobView] = Sorted(sorted([(job.id, job) for job in every], key=lambda pair: pair[0]))
+        self.begun: Sorted[int, JobView] = Sorted(pair for pair in self._by_id.items() if _alone(pair[1]))
+        """Jobs that are unlike others, by id: with a finished item or a slot, hidden for a while, or overdue."""
+        self.kinds: Kinds = gathered([job for job in every if not _alone(job)])
+        """All others, by what they have in common."""
+        names = sorted({job.tenant for job in every})
+        self._of: Sorted[str, Jobs] = Sorted(
+            (name, Jobs([job for job in every if job.tenant == name])) for name in (names if len(names) > 1 else ())
+        )
+        """By tenant, where there are several: the jobs of each. Of one tenant all jobs are its own."""
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[JobView]:
+        return map(self.job, self._by_age.values())
+
+    def __getitem__(self, place: int) -> JobView:
+        """The job in a place by age, from 0, or from -1 at the youngest.
+
+        Raises:
+            IndexError: There are not as many.
+        """
+        return self.job(self._by_age.at(place))
+
+    def job(self, number: int) -> JobView:
+        """The job of an id.
+
+        Raises:
+            KeyError: There is none.
+        """
+        job = self._by_id.get(number)
+        if job is None:
+            raise KeyError(number)
+        return job
+
+    def get(self, number: int) -> JobView | None:
+        """The job of an id, or None."""
+        return self._by_id.get(number)
+
+    def oldest(self) -> JobView:
+        """The job that came first.
+
+        Raises:
+            IndexError: There is none.
+        """
+        return self.job(self._by_age.first())
+
+    def youngest(self) -> JobView:
+        """The job that came last.
+
+        Raises:
+            IndexError: There is none.
+        """
+        return self.job(self._by_age.last())
+
+    def line_of(self, job: JobView) -> Line:
+        """The line one of those in `kinds` stands in."""
+        return self.kinds[key_of(job)].lines[job.batch]
+
+    def waiting_of(self, tenant: str) -> Iterable[JobClass]:
+        """What is in `kinds` of one tenant's."""
+        own = self.tenants.get(tenant)
+        return () if own is None else own.kinds.values()
+
+    @property
+    def tenants(self) -> Sorted[str, Jobs]:
+        """The jobs of each tenant that has some, by its name; what it costs does not depend on how many jobs wait."""
+        return self._of if self._of or not len(self) else Sorted([(self.oldest().tenant, self)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Jobs) and self._by_age == other._by_age and self._by_id == other._by_id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Jobs({list(self)!r})"
+
+    # Changing -----------------------------------------------------------------------------------------------------
+
+    def put(self, job: JobView) -> Jobs:
+        """With a job, new or in place of what it was."""
+        before, new = self._by_id.get(job.id), self._copy()
+        if before is job:
+            return self
+        if before is not None and before.tenant != job.tenant:
+            return self.drop(job.id).put(job)
+        new._forget(before)
+        if before is None or before.age != job.age:
+            aged = new._by_age if before is None else new._by_age.drop(before.age)
+            new._by_age = aged.put(job.age, job.id)
+        new._by_id = self._by_id.put(job.id, job)
+        new._of = self._with(job)
+        if _alone(job):
+            new.begun = new.begun.put(job.id, job)
+        else:
+            new.kinds = with_job(new.kinds, job)
+        return new
+
+    def drop(self, number: int) -> Jobs:
+        """Without a job; the same jobs where it is not among them."""
+        before = self._by_id.get(number)
+        if before is None:
+            return self
+        of = self._of
+        if of:
+            own = of[before.tenant].drop(number)
+            of = of.put(before.tenant, own) if len(own) else of.drop(before.tenant)
+            if len(of) == 1:
+                return of.first()
+        new = self._copy()
+        new._forget(before)
+        new._by_age = self._by_age.drop(before.age)
+        new._by_id = self._by_id.drop(number)
+        new._of = of
+        return new
+
+    def _with(self, job: JobView) -> Sorted[str, Jobs]:
+        """The jobs of each tenant, with one that is new or in place of what it was."""
+        of = self._of
+        if not of:
+            if not len(self) or self.oldest().tenant == job.tenant:
+                return of
+            of = self.tenants
+        return of.put(job.tenant, (of.get(job.tenant) or Jobs()).put(job))
+
+    def _copy(self) -> Jobs:
+        new = Jobs.__new__(Jobs)
+        new._by_age, new._by_id, new._of = self._by_age, self._by_id, self._of
+        new.begun, new.kinds = self.begun, self.kinds
+        return new
+
+    def _forget(self, job: JobView | None) -> None:
+        """Take a job out of where it stands; for a copy that nobody has seen yet."""
+        if job is None:
+            return
+        if _alone(job):
+            self.begun = self.begun.drop(job.id)
+            return
+        self.kinds = without_job(self.kinds, job)
+
+
+def _alone(job: JobView) -> bool:
+    return job.shown_s is not None or job.overdue or job.shape.begun

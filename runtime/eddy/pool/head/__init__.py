@@ -1,0 +1,2 @@
+"""A head as a process (`eddy pool serve`): put together and served here. It also answers boards (`gate`), collects
+outputs, keeps streams and counts."""

@@ -1,0 +1,194 @@
+"""The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
+
+It answers what clients need to submit jobs, follow them and fetch outputs, the dashboard, and `/v1/pool` for operators.
+What it has not `tests/unit/pool/head/test_pool_routes.py` lists, each with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.sessions import Sessions
+from eddy.api.http import problems
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.ending import Ending
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.limits import BodyLimit
+from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.requests import Requests
+from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
+from eddy.packages.catalogue import Catalogue
+from eddy.pool.connection.credentials import PoolUnreachable
+from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, refusal
+from eddy.pool.connection.tasks import ended, going_on
+from eddy.pool.head.figures import PoolFigures
+from eddy.pool.head.gate import Gate
+from eddy.pool.head.output_collector import OutputCollector
+from eddy.pool.head.stream_keeper import StreamKeeper
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import Link
+from eddy.pool.jetstream.tenant_keys import PoolKeys
+from eddy.pool.jetstream.tenants import PoolTenants
+from eddy.pool.placement.forecast import Forecasts
+from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.routes import (
+    account,
+    apps,
+    arrays,
+    blobs,
+    events,
+    health,
+    jobs,
+    keys,
+    market,
+    operator,
+    overview,
+    session,
+    timeline,
+)
+from eddy.pool.routes.bounds import Bounds
+from eddy.pool.routes.context import HeadParts
+from eddy.store.db.numbers import Numbers
+from eddy.web import dashboard
+
+_log = structlog.get_logger("eddy.pool")
+REFUSED_S = 0.25
+"""Wall seconds after which a tenant hears that it keeps as many bytes as it may."""
+MOST_BODY_BYTES = 1 << 20
+"""Largest JSON body, as a board has it where nothing else is set; it is read before anybody looks at the key."""
+
+
+def create_head(
+    link: Link,
+    lead: Lead,
+    catalogue: Catalogue,
+    numbers: Numbers,
+    max_blob_bytes: int = 256 << 20,
+    page_size: int = 50,
+    beside: Callable[[], Awaitable[None]] | None = None,
+    connections: ConnectionLimits = ConnectionLimits(),  # noqa: B008
+) -> FastAPI:
+    """The application of one head; its lifespan runs `lead`.
+
+    Args:
+        link: The pool.
+        lead: This head's part in deciding.
+        catalogue: What can be run: the packages that boards have too.
+        numbers: How jobs and events are told (`eddy.pool.jetstream.naming`).
+        max_blob_bytes: Largest blob.
+        page_size: Jobs in a page where the request names no limit.
+        beside: Awaited once it has started.
+        connections: Bounds on connections, and so on what a tenant has under way at once.
+    """
+    sessions, rounds = Sessions(), WeightRounds(lead.mirror)
+    parts = HeadParts(
+        link=link,
+        lead=lead,
+        catalogue=catalogue,
+        numbers=numbers,
+        max_blob_bytes=max_blob_bytes,
+        page_size=page_size,
+        table=PoolJobs(link, array_owner=lead.mirror.array_owner),
+        blobs=PoolBlobs(link),
+        tenants=PoolTenants(link),
+        keys=PoolKeys(link),
+        rounds=rounds,
+        forecasts=Forecasts(lead.seen),
+        bounds=Bounds(link, lead.mirror),
+        metrics=Metrics(PoolFigures(link, lead, rounds)),
+        sessions=sessions,
+        standing=OpenStreams(lead.mirror.keys, sessions),
+        held=InFlight(connections),
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with _deciding(parts):
+            if beside is not None:
+                await beside()
+            yield
+
+    app = FastAPI(title="Eddy pool", version="1", lifespan=lifespan, redoc_url=None)
+    app.state.parts = parts
+    problems.install(app)
+    for kind in AWAY:
+        app.add_exception_handler(kind, _away)
+    for said_no in SAID_NO:
+        app.add_exception_handler(said_no, _refused)
+    for lasting in LASTING:
+        app.add_exception_handler(lasting, _not_taken)
+    app.add_exception_handler(StorageQuotaExceeded, _over_quota)
+    app.add_middleware(problems.Failures)
+    app.add_middleware(Measured, metrics=parts.metrics)
+    app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
+    app.add_middleware(Ending, ending=parts.ending)
+    app.add_middleware(Requests)
+    for router in routers():
+        app.include_router(router)
+    dashboard.install(app)
+    return app
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """All of the API of a head; the first that has a path answers."""
+    parts = (
+        apps,
+        blobs,
+        jobs,
+        operator,
+        market,
+        overview,
+        arrays,
+        events,
+        session,
+        account,
+        timeline,
+        keys,
+        health,
+    )
+    return tuple(part.router for part in parts)
+
+
+@contextlib.asynccontextmanager
+async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
+    """Take part in deciding for the pool; at the end another head may lead at once."""
+    lead = parts.lead
+    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
+    keeper = StreamKeeper(parts.link, lead.mirror)
+    collector = OutputCollector(parts.link, lead, parts.blobs)
+    forever = (lead.run, gate.run, collector.run, keeper.run, parts.standing.watch)
+    running = [asyncio.ensure_future(going_on(each)) for each in forever]
+    try:
+        yield
+    finally:
+        await ended(running)
+        with contextlib.suppress(*UNDONE):
+            await asyncio.wait_for(lead.lease.give_up(), 2.0)
+
+
+async def _over_quota(request: Request, failure: Exception) -> Response:
+    """Whoever tries again and again is answered late: others' requests are not."""
+    await asyncio.sleep(REFUSED_S)
+    return problems.of_failure(request, failure)
+
+
+async def _not_taken(request: Request, failure: Exception) -> Response:
+    return problems.respond(request, InvalidRequest.code, f"The pool's servers do not take this: {failure!r}.")
+
+
+async def _refused(request: Request, failure: Exception) -> Response:
+    said = refusal(failure)
+    _log.error("the pool's servers refuse a request", path=request.url.path, error=str(failure))
+    return problems.respond(request, said.code, said.message)
+
+
+async def _away(request: Request, failure: Exception) -> Response:
+    return problems.respond(request, PoolUnreachable.code, f"The pool's servers do not answer: {failure!r}. Try again.")

@@ -1,0 +1,101 @@
+"""Sees that the pool's streams are there. Those that pass things on are made again where somebody deleted them; of
+those that keep things nobody else has, operators are told."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+from nats.js.api import StreamConfig
+from nats.js.errors import NotFoundError
+
+from eddy.pool.connection import streams
+from eddy.pool.connection.refusals import AWAY, UNDONE, is_without_stream
+from eddy.pool.connection.streams import EVENTS, LEASES, RENEW_S, STORE, WORK, WRITTEN, work_of
+from eddy.pool.jetstream.link import Link, as_wanted
+from eddy.pool.mirror.mirror import Mirror
+
+LEADER = "KV_eddy_leader"
+PASSING_ON = (WORK, EVENTS, WRITTEN, LEASES, LEADER)
+KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes")), STORE)
+_log = structlog.get_logger("eddy.pool")
+
+
+class StreamKeeper:
+    """One head's look at the streams.
+
+    Args:
+        link: The pool.
+        mirror: What this head knows of it; follows again where something was made again.
+    """
+
+    def __init__(self, link: Link, mirror: Mirror) -> None:
+        self._link, self._mirror = link, mirror
+
+    async def run(self) -> None:
+        """Look each second, until cancelled."""
+        said = ""
+        while True:
+            try:
+                await self.look()
+                said = ""
+            except AWAY:
+                pass  # whoever needs the servers says so
+            except UNDONE as refused:
+                if said != str(refused):
+                    _log.error("the pool's streams cannot be looked after", error=str(refused))
+                said = str(refused)
+            await asyncio.sleep(RENEW_S)
+
+    async def look(self) -> None:
+        """Make again what passes things on, and say what else is not there."""
+        answer = await self._link.js._api_request(f"{self._link.js._prefix}.STREAM.NAMES", b"{}", timeout=RENEW_S)
+        there = set(answer.get("streams") or ())
+        lost = [name for name in (*PASSING_ON, *KEPT) if name not in there and not await self._is_there(name)]
+        missing = self._link.troubles.missing
+        for name in missing - set(lost):
+            _log.info("a stream of the pool is there again", stream=name)
+        for name in set(lost) - missing:
+            _log.error("a stream of the pool is gone", stream=name, made_again=name in PASSING_ON)
+        missing.clear()
+        missing.update(lost)
+        for name in lost:
+            if name in PASSING_ON:
+                await self._make(name)
+                missing.discard(name)
+
+    async def _is_there(self, stream: str) -> bool:
+        """Whether it is, though the list of a server that lags has not its name."""
+        try:
+            await self._link.js.stream_info(stream)
+        except NotFoundError as said:
+            if is_without_stream(said):
+                return False
+            raise
+        return True
+
+    async def _make(self, name: str) -> None:
+        await self._link.js.add_stream(await self._config(name))
+        if name == WORK:  # placements that boards do not name are told again
+            for board in self._mirror.boards:
+                await self._link.js.add_consumer(WORK, work_of(board))
+        await as_wanted(self._link.js)
+        self._mirror.begin_again()
+
+    async def _config(self, name: str) -> StreamConfig:
+        """As the first head made it."""
+        replicas = await self._replicas()
+        if name in (LEASES, LEADER):
+            return streams.fleeting(name.removeprefix("KV_"), replicas)
+        config = {WORK: streams.work, EVENTS: streams.events, WRITTEN: streams.written}[name](replicas)
+        bound = self._link.budget.written_bytes
+        if bound and name != WORK:
+            config.max_bytes = bound if name == WRITTEN else bound // 2
+        return config
+
+    async def _replicas(self) -> int:
+        """Servers that keep each stream."""
+        for name in KEPT:
+            if name not in self._link.troubles.missing:
+                return int((await self._link.js.stream_info(name)).config.num_replicas or 1)
+        return 1

@@ -1,0 +1,2 @@
+"""What JetStream keeps, a file a bucket: jobs, tenants, keys, boards, the leader's lease, blobs and who refers to
+them. Heads alone may use it."""

@@ -1,0 +1,56 @@
+"""What a pool's jobs and events are called outside: counts would tell each tenant how much others do
+(docs/decisions/what-tenants-learn-of-each-other.md)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
+
+from eddy.core.numbering import Numbering
+from eddy.pool.connection.streams import EVENTS
+from eddy.pool.jetstream.link import Link
+from eddy.pool.jetstream.reading import entry_of
+from eddy.pool.records.record_json import NO_SENSE, parsed, unreadable
+from eddy.store.db.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
+
+ENTRY = "numbering"
+"""In the bucket of keys, which heads alone may read."""
+
+
+async def numbers_of(link: Link) -> Numbers:
+    """How all heads of a pool tell its counts; made by the first. What was told before stays as it was told."""
+    try:
+        return _read((await entry_of(link.keys, ENTRY)).value)
+    except KeyNotFoundError:
+        jobs = (await link.submissions.status()).stream_info.state.last_seq
+        events = (await link.js.stream_info(EVENTS)).state.last_seq
+        made = json.dumps({"key": secrets.token_hex(32), "job": int(jobs) + 1, "event": int(events) + 1}).encode()
+    try:
+        await link.keys.create(ENTRY, made)
+    except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
+        made = (await entry_of(link.keys, ENTRY)).value or b"{}"
+    return _read(made)
+
+
+async def identity(link: Link) -> bytes:
+    """What tells this pool from one that its servers keep later; empty where they keep none."""
+    try:
+        return (await link.keys.get(ENTRY)).value or b""
+    except (BucketNotFoundError, KeyNotFoundError, NotFoundError):
+        return b""
+
+
+def _read(data: bytes | None) -> Numbers:
+    """What is kept of it.
+
+    Raises:
+        UnreadableRecord: It is something else. Nobody can tell what jobs are called then.
+    """
+    try:
+        kept = parsed(data)
+        key = bytes.fromhex(kept["key"])
+        return Numbers(Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"])))
+    except NO_SENSE as wrong:
+        raise unreadable("eddy_keys", ENTRY, wrong) from wrong

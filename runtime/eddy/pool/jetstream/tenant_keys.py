@@ -1,0 +1,237 @@
+"""Keys of the pool's tenants, by their hashes; the same on every head. They have 256 random bits, so a plain hash tells
+nothing about them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import asdict
+
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.kv import KeyValue
+
+from eddy.core.errors import Conflict, NotFound, Unauthorized
+from eddy.core.tenants import ApiKey, KeyScope
+from eddy.pool.connection.refusals import UNDONE
+from eddy.pool.jetstream.link import Link
+from eddy.pool.jetstream.reading import entries, entry_of
+from eddy.pool.records.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
+from eddy.store.tables.keys import new_key_id
+
+PREFIX = "eddy_"
+"""What every key begins with, as on a board."""
+KEY = "key."
+"""What entries of keys begin with."""
+
+TRIES = 64
+"""Times a change is tried again because somebody else changed the key in between."""
+TURN, TURN_S = "keys", 20.0
+"""The entry, beside the leader's, of whoever changes keys, and wall seconds that others wait for it."""
+
+
+class PoolKeys:
+    """The keys of a pool.
+
+    Args:
+        link: The pool.
+        now: Wall time, seconds since 1970.
+    """
+
+    def __init__(self, link: Link, now: Callable[[], float] = time.time) -> None:
+        self._link, self._now = link, now
+        self._at_this_head = asyncio.Lock()
+
+    async def make(
+        self, tenant: str, scope: KeyScope, label: str = "", expires_unix_s: float | None = None
+    ) -> tuple[str, ApiKey]:
+        """A new key, which is kept nowhere, and what is kept of it."""
+        secret = new_secret()
+        made = self.of(secret, tenant, scope, self._now(), label, expires_unix_s)
+        await self.keep(made)
+        return secret, made
+
+    @staticmethod
+    def of(
+        secret: str,
+        tenant: str,
+        scope: KeyScope,
+        now_unix_s: float,
+        label: str = "",
+        expires_unix_s: float | None = None,
+    ) -> ApiKey:
+        """What is kept of a key."""
+        return ApiKey(new_key_id(), tenant, hash_of(secret), scope, label, now_unix_s, expires_unix_s)
+
+    async def keep(self, key: ApiKey) -> None:
+        """Keep a new key."""
+        await self._link.keys.put(f"{KEY}{key.key_hash}", _encoded(key))
+
+    async def change(self, key: ApiKey, how: Callable[[ApiKey], ApiKey]) -> ApiKey:
+        """Change a key, on what it is at that moment; `how` may be called several times.
+
+        Raises:
+            Conflict: Too many change it at once.
+        """
+        name = f"{KEY}{key.key_hash}"
+        for _ in range(TRIES):
+            entry = await entry_of(self._link.keys, name)
+            changed = how(_decoded(key.key_hash, entry.value))
+            with contextlib.suppress(KeyWrongLastSequenceError):
+                await self._link.keys.update(name, _encoded(changed), last=int(entry.revision or 0))
+                return changed
+        raise Conflict(f"Key {key.id} is changed by too many at once; try again.", field="key", asked=key.id)
+
+    @contextlib.asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Alone among all heads, between looking at the keys there are and changing them. Who stands still in the
+        block for longer than `LEASE_S` is alone no more, and `change` still loses nothing.
+
+        Raises:
+            Conflict: Others are at it for too long.
+        """
+        async with self._at_this_head:
+            deadline = time.monotonic() + TURN_S
+            while (revision := await self._turn()) is None:
+                if time.monotonic() > deadline:
+                    raise Conflict("Keys are changed by others at this moment; try again.")
+                await asyncio.sleep(0.05)
+            try:
+                yield
+            finally:
+                with contextlib.suppress(*UNDONE):
+                    await self._link.leader.delete(TURN, last=revision)
+
+    async def _turn(self) -> int | None:
+        """Revision of the entry that says whose turn it is; None where it is another's."""
+        with contextlib.suppress(KeyWrongLastSequenceError, KeyNotFoundError):
+            return int(await self._link.leader.create(TURN, b"keys"))
+        return None
+
+    async def operators(self, now_unix_s: float, but: str = "") -> int:
+        """Good keys of operators, but the one of this name."""
+        found = await self.all()
+        return sum(key.scope is KeyScope.OPERATOR and key.id != but and not key.ended(now_unix_s) for key in found)
+
+    async def of_hash(self, key_hash: str) -> ApiKey:
+        """A key that is good.
+
+        Raises:
+            Unauthorized: There is none of that hash, or it has ended.
+        """
+        try:
+            key = _decoded(key_hash, (await entry_of(self._link.keys, f"{KEY}{key_hash}")).value)
+        except KeyNotFoundError:
+            raise Unauthorized("This key is not one of the pool's.") from None
+        if why := key.ended(self._now()):
+            raise Unauthorized(f"This key is {why}; ask the operator for another.")
+        return key
+
+    async def all(self, tenant: str = "") -> list[ApiKey]:
+        """Keys of a tenant, or all there are, oldest first; also those that have ended."""
+        found: list[ApiKey] = []
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is None:
+                    break
+                if (key := self._told(entry)) is not None:
+                    found.append(key)
+        latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
+        return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
+
+    async def following(self) -> AsyncGenerator[ApiKey, None]:
+        """Every key, and every change from then on."""
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is not None and (key := self._told(entry)) is not None:
+                    yield key
+
+    def _told(self, entry: KeyValue.Entry) -> ApiKey | None:
+        """The key of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
+        if not entry.key.startswith(KEY):
+            return None
+        self._link.troubles.forget("eddy_keys", entry.key)
+        if entry.operation is None:
+            try:
+                return _decoded(entry.key[len(KEY) :], entry.value)
+            except UnreadableRecord as wrong:
+                self._link.troubles.set_aside("eddy_keys", entry.key, wrong.details["cause"])
+        return None
+
+    async def named(self, key: str) -> ApiKey:
+        """The key of this name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        for each in await self.all():
+            if each.id == key:
+                return each
+        raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
+
+
+class KnownKeys:
+    """Keys as a head last heard of them, without a question to the servers."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, ApiKey] = {}
+
+    def take(self, key: ApiKey) -> None:
+        """A key is new, or changed."""
+        self._keys[key.id] = key
+
+    def met(self, key: ApiKey) -> None:
+        """Somebody came with a key that was just read: it may be heard of only later."""
+        self._keys.setdefault(key.id, key)
+
+    def get(self, name: str) -> ApiKey:
+        """The key of this name.
+
+        Raises:
+            NotFound: It was not heard of.
+        """
+        if (found := self._keys.get(name)) is None:
+            raise NotFound(f"There is no key {name}: `eddy key list` lists them.", field="key", asked=name)
+        return found
+
+
+def new_secret() -> str:
+    """A key that nobody has."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_of(key: str) -> str:
+    """What a key is kept as."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _encoded(key: ApiKey) -> bytes:
+    """`id` and `admin` are as releases read them that know one key a tenant."""
+    old = {"id": key.tenant, "admin": key.scope is KeyScope.OPERATOR}
+    return json.dumps({**old, "api_key": asdict(key)}).encode()
+
+
+def _decoded(key_hash: str, data: bytes | None) -> ApiKey:
+    """What is kept of a key.
+
+    Raises:
+        UnreadableRecord: It is none, or another key's.
+    """
+    try:
+        raw = parsed(data)
+        kept = raw.get("api_key")
+        if kept is None:  # of a release before keys had names and scopes
+            scope = KeyScope.OPERATOR if raw.get("admin") is True else KeyScope.TENANT
+            return value_of(
+                ApiKey, {"id": f"k{key_hash[:12]}", "tenant": raw["id"], "key_hash": key_hash, "scope": scope}
+            )
+        key = value_of(ApiKey, kept)
+        if key.key_hash != key_hash:
+            raise ValueError("it is another key's")
+    except NO_SENSE as wrong:
+        raise unreadable("eddy_keys", f"{KEY}{key_hash}", wrong) from wrong
+    return key

@@ -1,0 +1,427 @@
+"""What a head knows of the pool, kept up to date by watches: boards, leases, jobs that have not ended, estimates."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import structlog
+from nats.js.kv import KeyValue
+
+from eddy.pool.connection.refusals import AWAY, SAID_NO
+from eddy.pool.connection.streams import LEASE_S, RENEW_S
+from eddy.pool.connection.tasks import ended
+from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
+from eddy.pool.jetstream.link import Link
+from eddy.pool.jetstream.reading import entries, watched
+from eddy.pool.jetstream.tenant_keys import KnownKeys, PoolKeys
+from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
+from eddy.pool.mirror.drops import FLOODS, HELD_BACK, Drops
+from eddy.pool.mirror.estimates import Estimates
+from eddy.pool.mirror.floods import LEASES, Floods
+from eddy.pool.mirror.job_followers import JobFollowers
+from eddy.pool.mirror.job_index import JobIndex
+from eddy.pool.mirror.job_inputs import InputsThere, NeededInputs
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.mirror.record_bytes import RecordBytes
+from eddy.pool.mirror.whole_arrays import WholeArrays
+from eddy.pool.records.records import PoolBoard, PoolJob
+from eddy.pool.records.reports import lease_read
+
+BEATS = "head."
+"""Entries of heads in the bucket of leases; a board's name has no dot."""
+_log = structlog.get_logger("eddy.pool")
+ENDED = 200
+"""Jobs that ended last that are kept, to be shown."""
+COLLECTABLE = 10_000
+"""Jobs that have just ended that are kept until somebody looked at their outputs."""
+CAUGHT_UP_S = 5.0
+"""Wall seconds that what others have written may take to come here."""
+AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
+"""Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
+MOST_BEHIND = 3
+"""Looks in a row at which servers have kept less than was heard, before they have lost it."""
+MOST_S = 2 * RENEW_S
+"""What the time between two beats counts at most."""
+
+
+class HeardTime:
+    """Time in which renewals of leases would have been heard: that between this head's own beats.
+
+    While the servers choose another leader of the bucket, nothing is heard of any board; no lease ends by that.
+
+    Args:
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._last_s = clock, clock()
+        self.s = 0.0
+
+    def beat(self) -> None:
+        """An own beat was heard."""
+        now_s = self._clock()
+        self.s += min(now_s - self._last_s, MOST_S)
+        self._last_s = now_s
+
+
+class ServersDate:
+    """The date by the servers' clocks, as entries that were heard carry it: that of a head may jump.
+
+    Args:
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ahead_s: float | None = None
+
+    def told(self, unix_s: float) -> None:
+        """An entry was heard that was written at this moment."""
+        self._ahead_s = unix_s - self._clock()
+
+    def not_after(self, unix_s: float) -> float:
+        """A head's own date, seconds since 1970, or the servers' where that is earlier."""
+        return unix_s if self._ahead_s is None else min(unix_s, self._clock() + self._ahead_s)
+
+
+@dataclass
+class PoolSeen:
+    """What a head has seen happen.
+
+    Attributes:
+        ended: Jobs, by the state they ended in.
+        items: Committed.
+        moves: Jobs taken back from boards.
+        sent_bytes: Inputs sent for what was committed.
+    """
+
+    ended: Counter[str] = field(default_factory=Counter)
+    items: int = 0
+    moves: int = 0
+    sent_bytes: int = 0
+
+    def take(self, before: PoolJob | None, now: PoolJob) -> None:
+        """A record changed; nothing is counted twice where one is told again."""
+        if before is None:
+            return
+        self.items += max(now.done - before.done, 0)
+        self.moves += max(len(now.moves) - len(before.moves), 0)
+        self.sent_bytes += sum(part.sent_bytes for part in now.parts[len(before.parts) :])
+        if now.ended and not before.ended:
+            self.ended[now.state] += 1
+
+
+class Mirror:
+    """The pool as this process sees it. A head that has just started knows the same after one read of the buckets.
+
+    Args:
+        link: The pool.
+        head: Name of the head; its own beats in the bucket of leases tell whether renewals would be heard.
+        clock: Seconds that never jump.
+
+    Attributes:
+        jobs: Those that have not ended, by number.
+        boards: Every board that ever joined, by name, as it last said.
+        estimates: What their parts say of times.
+        date: That of the servers.
+        drops: What boards dropped.
+        floods: Boards that send without end.
+        tenants: Tenants of the pool, by name.
+        there: Inputs that boards were sent.
+        index: All jobs, to be listed.
+        arrays: Which arrays are there whole.
+        records: Bytes of records.
+        inputs: Blobs that jobs need.
+        collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
+        followers: Who waits for a job.
+        keys: Tenants' keys.
+        ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
+        began_s: When this head began, by the clock of the machine that never jumps.
+        seen: What has happened since everything that was there was read.
+        changed: Set when something a decision depends on has changed.
+        whole: Set once everything that was there has been read.
+    """
+
+    def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._link, self._table = link, PoolJobs(link)
+        self._beat, self.heard = f"{BEATS}{head}", HeardTime(clock)
+        self.date = ServersDate(clock)
+        self.jobs = OpenJobs()
+        self.boards: dict[str, PoolBoard] = {}
+        self._kinds: dict[str, str] = {}
+        self._heard: dict[str, float] = {}
+        self.estimates, self.drops, self.floods = Estimates(), Drops(clock), Floods(clock)
+        self.tenants: dict[str, PoolTenant] = {}
+        self.there = InputsThere()
+        self.index = JobIndex()
+        self.arrays = WholeArrays()
+        self.followers, self.keys = JobFollowers(), KnownKeys()
+        self.records, self.inputs = RecordBytes(), NeededInputs()
+        self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
+        self._revision = 0
+        self._caught_up_at = -1
+        self._behind = 0
+        self._anew = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._kinds_known = asyncio.Event()
+        self.ended: deque[PoolJob] = deque(maxlen=ENDED)
+        self.began_s = time.monotonic()
+        self.seen = PoolSeen()
+        self.changed = asyncio.Event()
+        self.whole = asyncio.Event()
+        self._follows = (self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys)
+
+    def alive(self, name: str) -> bool:
+        """Whether a board's lease holds."""
+        return self.heard.s - self._heard.get(name, float("-inf")) < LEASE_S
+
+    async def beat(self) -> None:
+        """Write to the bucket of leases as boards do; `alive` counts the time in which that is heard."""
+        await self._link.leases.put(self._beat, b"{}")
+
+    @property
+    def present(self) -> list[PoolBoard]:
+        """Boards whose lease holds, by name."""
+        return [board for name, board in sorted(self.boards.items()) if self.alive(name)]
+
+    @property
+    def usable(self) -> list[PoolBoard]:
+        """`present`, where a board that dropped what it had counts as drained for as long as it is held back, and one
+        that floods the pool while it does."""
+
+        def as_used(board: PoolBoard) -> PoolBoard:
+            if flood := self.floods.of(board.name):
+                return replace(board, drained=f"{FLOODS} {flood}")
+            return replace(board, drained=HELD_BACK) if self.drops.held_back_s(board.name) else board
+
+        return [as_used(board) for board in self.present]
+
+    async def on_board(self, name: str) -> list[int]:
+        """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
+        await self.whole.wait()
+        return [job.id for job in self.jobs.on(name)]
+
+    async def run(self) -> None:
+        """Follow the pool until cancelled; begins again where it was away, or an entry could not be dealt with."""
+        wait_s = AGAIN_S
+        while True:
+            connection, began_s = self._link.reconnects, time.monotonic()
+            tasks = [asyncio.ensure_future(each()) for each in self._follows]
+            try:
+                # A server that was away has forgotten who watched.
+                while connection == self._link.reconnects and not self._anew.is_set():
+                    if (await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED))[0]:
+                        break
+            finally:
+                outcomes = await ended(tasks)
+            for outcome in outcomes:
+                if isinstance(outcome, AWAY):
+                    _log.warning("following the pool was cut off, and begins again", error=f"{outcome!r} {outcome}")
+                elif isinstance(outcome, SAID_NO):
+                    _log.error("the pool's servers refuse what is followed; it begins again", error=str(outcome))
+                elif isinstance(outcome, Exception):
+                    # A head that follows no more places by what was, for ever, and nobody would notice.
+                    _log.error("following the pool failed, and begins again", exc_info=outcome)
+            followed = (
+                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MOST_AGAIN_S
+            )
+            self._anew.clear()
+            wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
+            await self._wait(wait_s)
+
+    def begin_again(self) -> None:
+        """Follow again: what is followed was made again."""
+        self._anew.set()
+
+    async def _wait(self, most_s: float) -> None:
+        """Wait, and no longer once the servers are back."""
+        connection, deadline = self._link.reconnects, time.monotonic() + most_s
+        while connection == self._link.reconnects and time.monotonic() < deadline:
+            await asyncio.sleep(min(AGAIN_S, most_s))
+
+    async def _boards(self) -> None:
+        async with contextlib.aclosing(entries(self._link.boards)) as told:
+            async for entry in told:
+                if entry is None:
+                    self._kinds_known.set()
+                elif entry.operation is not None:  # it was forgotten
+                    self._link.troubles.forget("eddy_boards", entry.key)
+                    self.boards.pop(entry.key, None)
+                    self.changed.set()
+                else:
+                    self._joined(entry.key, entry.value or b"")
+
+    def _joined(self, name: str, data: bytes) -> None:
+        try:
+            board = lease_read(name, data)
+        except ValueError as wrong:
+            self._link.troubles.set_aside("eddy_boards", name, str(wrong))
+            return
+        self._link.troubles.forget("eddy_boards", name)
+        known = self.boards.get(board.name, board)
+        self._board(replace(known, drained=board.drained))
+        self.changed.set()
+
+    async def _leases(self) -> None:
+        async with watched(self._link.leases) as watch:
+            async for entry in watch:
+                if entry is not None:
+                    self._lease(entry)
+
+    def _lease(self, entry: KeyValue.Entry) -> None:
+        if entry.key.startswith(BEATS):
+            if entry.key == self._beat:
+                self.heard.beat()
+                if isinstance(entry.created, datetime):
+                    self.date.told(entry.created.timestamp())
+        elif self.floods.too_much(entry.key, LEASES):
+            return  # to read it all would take all of this head
+        elif entry.operation is None and entry.value:
+            try:
+                self._renewed(lease_read(entry.key, entry.value))
+            except ValueError as wrong:
+                _log.warning("a board's lease cannot be read", board=entry.key, error=str(wrong))
+        elif entry.operation is not None:
+            self._heard.pop(entry.key, None)
+            self.changed.set()
+
+    def _renewed(self, board: PoolBoard) -> None:
+        before = self.boards.get(board.name)
+        if before is not None and before.session != board.session:
+            self.there.forget(board.name)  # its disk may be another; what it has, it is not sent again
+        drained = before.drained if before is not None else board.drained
+        self._board(replace(board, drained=drained))
+        if not self.alive(board.name) or (before is not None and before.running != board.running):
+            self.changed.set()
+        self._heard[board.name] = self.heard.s
+
+    def _board(self, board: PoolBoard) -> None:
+        self.boards[board.name], self._kinds[board.name] = board, board.kind
+
+    async def _jobs(self) -> None:
+        await self._kinds_known.wait()  # times of parts are learned by the kind of their board
+        await self._see_that_servers_kept_all()
+        async with contextlib.aclosing(self._table.following()) as following:
+            async for told in following:
+                if told is None:
+                    self.whole.set()
+                    continue
+                if told.revision <= self._revision:
+                    continue  # the watch began again
+                try:
+                    self._heard_of_job(told)
+                except Exception as failure:  # one record must not keep a head from all that come behind it
+                    _log.exception("a job's record cannot be dealt with", job=told.number)
+                    self._link.troubles.set_aside("eddy_jobs", str(told.number), repr(failure))
+                self._revision = told.revision
+                self._moved.set()
+
+    def _heard_of_job(self, told: JobEntry) -> None:
+        job = told.job
+        if job is None:
+            if told.number is not None:
+                self._lost(told.number, told.gone)
+            return
+        self.records.take(job, told.size_bytes, news=self.whole.is_set())
+        for each in self.arrays.take(job):
+            self._take(each)
+        self.followers.tell(job, told.revision)
+
+    def _lost(self, number: int, gone: bool) -> None:
+        """A record was taken away, or cannot be read: it is no job any more. What waits for one that had not ended, or
+        may not have, has waited in vain."""
+        before = self.jobs.get(number)
+        if before is not None or not (gone or self.index.has(number)):
+            self.jobs.lose(number)
+        if before is not None and gone:
+            self.records.gone(before)
+        self.inputs.gone(number)
+        self.index.forget(number)
+        self.changed.set()
+
+    async def _see_that_servers_kept_all(self) -> None:
+        """See that the servers know of all changes that were heard here: what is behind them would be taken as told.
+
+        Raises:
+            TimeoutError: They do not.
+        """
+        if await self._table.last_revision() >= self._revision:
+            self._behind = 0
+            return
+        self._behind += 1  # a server may lead that has not taken in all it was sent
+        raise asyncio.TimeoutError("the servers have fewer records of jobs than this head has read")
+
+    @property
+    def ahead(self) -> bool:
+        """Whether this head has heard of changes that the servers do not keep: what it knows is of no use then."""
+        return self._behind >= MOST_BEHIND
+
+    async def caught_up(self) -> None:
+        """Wait until all is known here that any head had written when this was called.
+
+        Raises:
+            TimeoutError: It did not come.
+        """
+        last, deadline = await self._table.last_revision(), time.monotonic() + CAUGHT_UP_S
+        await asyncio.wait_for(self.whole.wait(), CAUGHT_UP_S)
+        while self._revision < last:
+            self._moved.clear()
+            try:
+                await asyncio.wait_for(self._moved.wait(), AGAIN_S)
+            except asyncio.TimeoutError:
+                if await self._table.newest() <= self._revision:  # what was last is gone
+                    self._revision = max(self._revision, last)
+                elif time.monotonic() > deadline:
+                    raise
+
+    async def array_owner(self, number: int) -> str | None:
+        """Whose array has a number, of all that were there when the servers were connected to last; None where no array
+        has it.
+
+        Raises:
+            TimeoutError: They were not told.
+        """
+        if self._caught_up_at != (connection := self._link.reconnects):
+            await self.caught_up()
+            self._caught_up_at = connection
+        return self.index.array_owner(number)
+
+    async def _tenants(self) -> None:
+        async with contextlib.aclosing(PoolTenants(self._link).following()) as following:
+            async for tenant in following:
+                if tenant is not None:
+                    self.tenants[tenant.id] = tenant
+                    self.changed.set()
+
+    async def _tenant_keys(self) -> None:
+        async with contextlib.aclosing(PoolKeys(self._link).following()) as following:
+            async for key in following:
+                self.keys.take(key)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Of tenants, by name."""
+        return {name: tenant.weight for name, tenant in self.tenants.items()}
+
+    def _take(self, job: PoolJob) -> None:
+        self.index.take(job)
+        self.inputs.take(job)
+        self.drops.learn(job, news=self.whole.is_set())
+        self.estimates.learn(job, self._kinds)
+        for part in job.parts[-1:]:
+            self.there.sent(part.board, job)
+        known = self.jobs.get(job.id)
+        if self.whole.is_set():
+            self.seen.take(known, job)
+        if job.ended and (known is not None or not self.whole.is_set()):
+            self.ended.append(job)
+        if job.ended and self.whole.is_set():
+            self.collectable.append(job)
+        self.jobs.take(job)
+        self.changed.set()

@@ -1,0 +1,1 @@
+"""What is kept and said of jobs and boards, as values and as JSON. It knows no server; all other rooms may use it."""

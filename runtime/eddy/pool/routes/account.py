@@ -1,0 +1,30 @@
+"""`/v1/quota` at a head: what a tenant may have over the pool, and has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from eddy.pool.routes.context import Caller, Parts
+from eddy.pool.routes.shown import quota_shown
+
+router = APIRouter(prefix="/v1/quota", tags=["usage"])
+
+
+@router.get("")
+async def show_quota(parts: Parts, caller: Caller) -> Any:
+    """Your bounds, and how many jobs you have; null for what no pool bounds or counts: boards do."""
+    tenant = await parts.tenants.get(caller.id)
+    await parts.lead.mirror.caught_up()
+    kept = await parts.link.accounts.of(tenant.id)
+    await kept.caught_up()
+    return {
+        "tenant": tenant.id,
+        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
+        "weight": tenant.weight,
+        "jobs": parts.lead.mirror.jobs.of(tenant.id),
+        "blob_bytes": kept.total + parts.lead.mirror.records.of(tenant.id),
+        "slot_s": None,
+        "core_s": None,
+    }

@@ -1,0 +1,156 @@
+"""What every route of a head is given (`eddy.pool.head.app` puts it together), and who asks."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Path, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.rates import Rates
+from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
+from eddy.api.access.sessions import HEADER, Sessions
+from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
+from eddy.api.http.in_flight import InFlight
+from eddy.api.http.metrics import Metrics
+from eddy.api.http.problems import Forbidden
+from eddy.api.request_bodies.numbers import Decimal
+from eddy.core.tenants import KeyScope
+from eddy.packages.catalogue import Catalogue
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.jetstream.link import Link
+from eddy.pool.jetstream.tenant_keys import PoolKeys
+from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
+from eddy.pool.placement.forecast import Forecasts
+from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.routes.bounds import Bounds
+from eddy.store.db.numbers import Numbers
+
+LOOKS_PER_S = 4.0
+"""Dry runs, and looks back at events, of a tenant: each takes a head as long as many other requests."""
+
+
+@dataclass(slots=True)
+class HeadParts:
+    """What the routes use.
+
+    Attributes:
+        link: The pool.
+        lead: This head's part in deciding.
+        catalogue: What can be run.
+        numbers: How jobs and events are told.
+        max_blob_bytes: Largest blob.
+        page_size: Jobs in a page where the request names no limit.
+        table, blobs, tenants, keys: What the pool keeps.
+        rounds: What tenants' weights are on each board.
+        forecasts: What is expected of jobs.
+        bounds: How many jobs tenants may have.
+        metrics: Of the pool, and of this head.
+        sessions: Browsers that are logged in at this head.
+        standing: Streams and waits that are open, with what they were opened with.
+        held: Requests under way, by tenant.
+        looks: Dry runs, and looks back at events, by tenant.
+        ending: Set once the head ends: streams and waits end then.
+    """
+
+    link: Link
+    lead: Lead
+    catalogue: Catalogue
+    numbers: Numbers
+    max_blob_bytes: int
+    page_size: int
+    table: PoolJobs
+    blobs: PoolBlobs
+    tenants: PoolTenants
+    keys: PoolKeys
+    rounds: WeightRounds
+    forecasts: Forecasts
+    bounds: Bounds
+    metrics: Metrics
+    sessions: Sessions
+    standing: OpenStreams
+    held: InFlight
+    looks: Rates = field(default_factory=Rates)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def room(self, tenant: str) -> int:
+        """Bytes of blobs and outputs that a tenant may keep, beside the records of its jobs.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.records.of(tenant)
+
+    def most_bytes(self, tenant: PoolTenant) -> int:
+        """Bytes that a tenant may keep in all."""
+        own = tenant.max_blob_bytes
+        return self.link.budget.tenant_bytes if own is None else own
+
+
+async def parts_of(request: Request) -> HeadParts:
+    """The head's parts."""
+    parts = request.app.state.parts
+    assert isinstance(parts, HeadParts)
+    return parts
+
+
+SESSION = "/v1/session"
+"""A key that only reads may open one."""
+Parts = Annotated[HeadParts, Depends(parts_of)]
+_bearer = HTTPBearer(auto_error=False)
+
+
+Number = Annotated[Decimal, Path(ge=1, description="Of a job, as it was told.")]
+
+
+async def caller_of(
+    request: Request,
+    response: Response,
+    parts: Parts,
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    cookie: SessionCookie = "",
+) -> PoolTenant:
+    """Who asks: by a key, or else by a browser's session at this head.
+
+    Raises:
+        Unauthorized: Nobody has this key, or it has ended, and there is no such session.
+        Forbidden: The key only reads, or a session's request that changes something does not carry the session's token.
+        RateLimited: It has as many requests under way as it may.
+    """
+    response.headers["Cache-Control"] = "no-store"
+    if given is not None:
+        caller, cookie = await parts.tenants.of_key(given.credentials), ""
+    else:
+        session = session_of(parts.sessions, cookie, request.method, request.headers.get(HEADER, ""))
+        caller = await parts.tenants.of_hash(session.key_hash)
+    if caller.scope == KeyScope.READ.value and request.method not in SAFE and request.url.path != SESSION:
+        raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    assert caller.key is not None
+    parts.lead.mirror.keys.met(caller.key)
+    caller_in_use.set(caller)
+    key_in_use.set(caller.key.id)
+    cookie_in_use.set(cookie)
+    parts.held.take(request.scope, caller)
+    return caller
+
+
+Caller = Annotated[PoolTenant, Depends(caller_of)]
+
+
+async def operator_of(caller: Caller) -> PoolTenant:
+    """Who asks, where that is the operator.
+
+    Raises:
+        Forbidden: It is a tenant.
+    """
+    if not caller.admin:
+        raise Forbidden("Only the operator of the pool may do that.")
+    return caller
+
+
+Operator = Annotated[PoolTenant, Depends(operator_of)]

@@ -1,0 +1,208 @@
+"""`/v1/jobs` at a head: submit jobs, look at them, end them, fetch their outputs, and why a job is where it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
+
+from eddy.api.access.open_streams import Credential
+from eddy.api.answers.estimates import DryRun
+from eddy.api.answers.explained import Explained
+from eddy.api.answers.schemas import Job
+from eddy.api.dependencies.leaving import while_connected
+from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range
+from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
+from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
+from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, OutputsCollected
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.records.record_json import UnreadableRecord
+from eddy.pool.records.records import CANCELLED, SUCCEEDED, PoolJob
+from eddy.pool.routes.blobs import answered
+from eddy.pool.routes.context import LOOKS_PER_S, Caller, HeadParts, Number, Parts
+from eddy.pool.routes.downloads import StoredBytes
+from eddy.pool.routes.shown import explained, explanation, job_shown, trial_shown
+from eddy.pool.routes.submitting import admitted, requests_of, visible
+
+NOT_SUBMITTED = (1 << 63) - 1
+"""Number of a job that is tried out: behind all others of its tenant."""
+router = APIRouter(prefix="/v1", route_class=JsonRoute)
+Wait = Annotated[float, Query(ge=0, le=60)]
+
+
+def _shown(parts: HeadParts, job: PoolJob, caller: PoolTenant | None = None) -> Job:
+    """The job object; with what is expected of it, for a caller."""
+    estimate = None if caller is None else parts.forecasts.of(job, caller.admin)
+    return job_shown(job, parts.numbers.job.told, estimate)
+
+
+@router.post("/jobs", status_code=202)
+async def submit(
+    body: JobSubmission,
+    response: Response,
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
+    dry_run: bool = False,
+) -> Any:
+    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
+    key = idempotency_key or ""
+    (request,) = await requests_of(parts, caller, [body], key)
+    if dry_run:
+        parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
+        return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
+    kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
+    shown = _shown(parts, kept)
+    response.headers["Location"] = shown.links["self"]
+    return shown
+
+
+async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) -> DryRun:
+    """What a submission would be; nothing of it is kept.
+
+    Raises:
+        QuotaExceeded: The tenant would have more jobs than it may.
+    """
+    await parts.bounds.check(await parts.tenants.get(caller.id))
+    job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
+    return trial_shown(job, *parts.forecasts.trial(job, caller.admin))
+
+
+@router.get("/jobs")
+async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: Caller) -> Any:
+    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
+    if query.tenant is not None and not caller.admin and query.tenant != caller.id:
+        raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
+    limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
+    await mirror.caught_up()
+    wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
+    after = query.after(numbers)
+    if after is not None:
+        mirror.index.check_place(wanted, after)
+    places = mirror.index.page(wanted, after, limit + 1)
+    found = await asyncio.gather(*(_listed(parts, number) for _, number in places[:limit]))
+    jobs = [job for job in found if job is not None]
+    following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
+    return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}
+
+
+async def _listed(parts: HeadParts, number: int) -> PoolJob | None:
+    """A job of a list; None where it is gone meanwhile, or cannot be read."""
+    with contextlib.suppress(NotFound, UnreadableRecord):
+        return await parts.table.job(number)
+    return None
+
+
+@router.get("/jobs/{number}")
+async def show_job(
+    number: Number,
+    request: Request,
+    parts: Parts,
+    caller: Caller,
+    wait: Wait = 0.0,
+    while_state: Annotated[str | None, Query(alias="while")] = None,
+) -> Any:
+    """The job object; with `wait` once it has ended, or is not in that state any more."""
+    job = await visible(parts, caller, number)
+
+    def good(job: PoolJob) -> bool:
+        return job.ended or while_state not in (None, job.state)
+
+    if wait and not good(job):
+        job = await _waited_for(parts, request, job.id, good, wait)
+    return _shown(parts, job, caller)
+
+
+async def _waited_for(
+    parts: HeadParts, request: Request, number: int, good: Callable[[PoolJob], bool], wait_s: float
+) -> PoolJob:
+    """A job once it is good, or when the time is over; for as long as the client stays, and its key is good.
+
+    Raises:
+        ClientDisconnect: Nobody waits any more.
+        Unauthorized: The key or the session has ended meanwhile.
+    """
+    credential = Credential.in_use()
+    read = partial(parts.table.read, number)
+    until = partial(parts.lead.mirror.followers.until, number, read, good, wait_s, parts.ending)
+    with parts.standing.held(credential) as over:
+        try:
+            return await while_connected(request, until, over)
+        except ClientDisconnect:
+            parts.standing.check(credential)
+            raise
+
+
+@router.delete("/jobs/{number}", status_code=202)
+async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0) -> Any:
+    """End a job; its board drops it within a second."""
+
+    def cancelled(job: PoolJob) -> PoolJob:
+        if job.state == CANCELLED:
+            return job  # to cancel twice is to cancel, as on a board: the first answer may have been lost
+        if job.ended:
+            raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
+        return job.cancelled(time.time())
+
+    job_id = (await visible(parts, caller, number)).id
+    return _shown(parts, await parts.table.change(job_id, cancelled))
+
+
+@router.get("/jobs/{number}/outputs/{name}")
+async def output(
+    number: Number,
+    name: str,
+    parts: Parts,
+    caller: Caller,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+    range: Range = None,
+    if_range: IfRange = None,
+) -> Response:
+    """An output of all items, end to end."""
+    job = await visible(parts, caller, number)
+    if job.collected_unix_s is not None:
+        message = f"The outputs of job {number} were removed; submit it again."
+        raise OutputsCollected(message, collected_unix_s=job.collected_unix_s)
+    if job.state != SUCCEEDED or name not in job.parts[0].outputs:
+        raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
+    names = [part.outputs[name] for part in job.parts]
+    sizes = await asyncio.gather(*(parts.blobs.size_of(job.tenant, sha) for sha in names))
+    asked = PartAsked(if_match, if_none_match, range, if_range)
+    headers = {"Content-Disposition": f'attachment; filename="{number}-{quote(name)}.bin"'}
+    return await answered(parts, StoredBytes(job.tenant, names, sizes), asked, headers)
+
+
+@router.delete("/jobs/{number}/outputs", status_code=204, response_class=Response)
+async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Response:
+    """Remove the outputs of a job that has ended, for good; what they took of your bytes is free again."""
+    job_id = (await visible(parts, caller, number)).id
+    job = await parts.table.change(job_id, lambda it: it.collected(time.time()))
+    account = await parts.link.accounts.of(job.tenant)
+    await account.caught_up()
+    outputs = account.of_jobs.get(str(job.id), ())
+    await parts.blobs.let_go(job.tenant, str(job.id), outputs, parts.lead.mirror.inputs.needs)
+    return Response(status_code=204)
+
+
+@router.get("/jobs/{number}/explain")
+async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
+    """Where a job's time went and what it waits for, as a board tells it."""
+    job = await visible(parts, caller, number)
+    return explanation(job, number, time.time(), parts.forecasts.of(job, caller.admin))
+
+
+@router.get("/pool/jobs/{number}/explain")
+async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
+    """Why a job is where it is, and where it has been."""
+    return explained(await visible(parts, caller, number), number, caller.admin)

@@ -1,0 +1,227 @@
+"""What operators ask of a head: tenants, boards, and how the pool does."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from typing import Any, Literal
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from nats.js.errors import KeyNotFoundError
+from nats.js.errors import NotFoundError as NatsNotFound
+from pydantic import Field
+
+from eddy.api.answers.schemas import TenantLeaving
+from eddy.api.request_bodies.base import Request
+from eddy.api.request_bodies.names import DisplayName
+from eddy.api.request_bodies.numbers import Whole
+from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.pool.connection.credentials import NAME
+from eddy.pool.connection.streams import STORE
+from eddy.pool.jetstream.boards import change_board, forget_board
+from eddy.pool.jetstream.reading import entry_of
+from eddy.pool.jetstream.tenants import NAMES, PoolTenant
+from eddy.pool.placement.moving import to_move
+from eddy.pool.records.records import Fenced, PoolBoard
+from eddy.pool.routes.context import HeadParts, Operator, Parts
+from eddy.pool.routes.removal import remove_tenant
+from eddy.pool.routes.shown import quota_shown
+
+router = APIRouter(prefix="/v1", route_class=JsonRoute)
+
+
+class PoolAttributes(Request):
+    """What a pool knows of a tenant beside its bounds."""
+
+    weight: float = Field(
+        default=1.0, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool."
+    )
+
+
+class PoolQuota(Request):
+    """Bounds of a tenant over the pool; what is left out has none. A board's other bounds are set on the board."""
+
+    max_jobs: Whole | None = Field(default=None, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
+    max_priority: Literal[1, 3, 9] = Field(default=1, description="Highest priority of its jobs.")
+    max_blob_bytes: Whole | None = Field(
+        default=None, ge=0, le=1 << 62, description="Bytes it may keep: blobs, outputs, records of jobs."
+    )
+
+
+class PoolTenantSubmission(Request):
+    """A new tenant of the pool."""
+
+    id: str = Field(description="Its name: letters, digits, `_` and `-`, a letter first.")
+    admin: bool = Field(default=False, description="Whether it may do what the operator may.")
+    display_name: DisplayName = Field(default="", description="What people call it, in any script.")
+    quota: PoolQuota = Field(default_factory=PoolQuota, description="Its bounds.")
+    attributes: PoolAttributes = Field(default_factory=PoolAttributes, description="Its weight.")
+
+
+class PoolTenantChange(Request):
+    """What changes of a tenant; what is left out stays."""
+
+    quota: PoolQuota | None = Field(default=None, description="Bounds; those left out stay.")
+    display_name: DisplayName | None = Field(default=None, description="What people call it; null stays.")
+    weight: float | None = Field(
+        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool; null stays."
+    )
+
+
+class BoardChange(Request):
+    """What changes of a board."""
+
+    because: str = Field(max_length=200, description="Why it gets nothing more; empty gives it work again.")
+
+
+class Rebalancing(Request):
+    """What may be taken from boards."""
+
+    running: bool = Field(default=False, description="Running jobs too, where that pays.")
+
+
+@router.post("/admin/tenants", status_code=201)
+async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmission) -> Any:
+    """Add a tenant; its key is in this answer and nowhere else."""
+    if not NAMES.fullmatch(body.id):
+        allowed = "letters, digits, - and _, a letter first, at most 58 characters"
+        raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
+    attributes, called = body.attributes, body.display_name
+    tenant = PoolTenant(body.id, body.admin, attributes.weight, **body.quota.model_dump(), display_name=called)
+    key = await parts.tenants.add(tenant)
+    return JSONResponse({**_tenant(parts, tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/admin/tenants")
+async def list_tenants(parts: Parts, operator: Operator) -> Any:
+    """Every tenant, by name."""
+    return {"tenants": [_tenant(parts, each) for each in await parts.tenants.all()]}
+
+
+@router.get("/admin/tenants/{name}")
+async def show_tenant(name: str, parts: Parts, operator: Operator) -> Any:
+    """Its bounds and weight."""
+    return _tenant(parts, await parts.tenants.get(name))
+
+
+@router.patch("/admin/tenants/{name}")
+async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolTenantChange) -> Any:
+    """Bounds hold from the next submission on; a weight within some rounds of weights, a second each."""
+    what: dict[str, Any] = {} if body.quota is None else body.quota.model_dump(exclude_unset=True)
+    if body.weight is not None:
+        what["weight"] = body.weight
+    if body.display_name is not None:
+        what["display_name"] = body.display_name
+    return _tenant(parts, await parts.tenants.change(name, **what))
+
+
+@router.delete("/admin/tenants/{name}", status_code=202)
+async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = False) -> TenantLeaving:
+    """Its keys end, its jobs are cancelled (`cancel`; 409 while there are some without), its blobs, outputs and events
+    go. Records of its jobs stay, and its name, which is given to nobody else."""
+    if name == operator.id:
+        raise Conflict("The caller cannot be removed.", field="tenant", asked=name)
+    return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
+
+
+def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
+    """As a board shows one."""
+    return {
+        "id": tenant.id,
+        "admin": tenant.admin,
+        "display_name": tenant.display_name,
+        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
+        "attributes": {"weight": tenant.weight},
+        "leaving": bool(tenant.removed_unix_s),
+    }
+
+
+@router.get("/pool")
+async def pool_status(parts: Parts, operator: Operator) -> Any:
+    """Heads, boards, and how many jobs wait and run."""
+    try:
+        leader = ((await entry_of(parts.link.leader, "head")).value or b"").decode()
+    except KeyNotFoundError:
+        leader = ""
+    jobs = parts.lead.mirror.jobs
+    on_boards = len(jobs.given)
+    return {
+        "leader": leader,
+        "leads": parts.lead.lease.held,
+        "policy": parts.lead.policy,
+        "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
+        "waiting": len(jobs) - on_boards,
+        "on_boards": on_boards,
+        "missing": sorted(parts.link.troubles.missing),
+        "unreadable": parts.link.troubles.shown(),
+        "store": {
+            "blobs_bytes": await _blobs_bytes(parts),
+            "most_blobs_bytes": parts.link.budget.blobs_bytes,
+            "records_bytes": parts.lead.mirror.records.total,
+            "most_records_bytes": parts.link.budget.records_bytes,
+        },
+    }
+
+
+async def _blobs_bytes(parts: HeadParts) -> int:
+    """What blobs and outputs take; nothing where the servers have lost them."""
+    with contextlib.suppress(NatsNotFound):
+        return int((await parts.link.js.stream_info(STORE)).state.bytes)
+    return 0
+
+
+def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
+    running = [parts.numbers.job.told(number) for number in board.running]
+    mirror = parts.lead.mirror
+    held_back_s = round(mirror.drops.held_back_s(board.name), 1)
+    told = {
+        "running": running,
+        "present": mirror.alive(board.name),
+        "held_back_s": held_back_s,
+        "floods": mirror.floods.of(board.name),
+    }
+    return {**dataclasses.asdict(board), **told}
+
+
+@router.post("/pool/rebalance")
+async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
+    """Take jobs from boards where others would sooner end them; they are placed again at once, by the head that
+    leads. What they have committed stays."""
+    taken = []
+    for each in to_move(await parts.lead.view(), body.running):
+        job = each.job
+        with contextlib.suppress(Fenced):
+            await parts.table.change(job.id, lambda now, each=each: each.applied(now, time.time()))  # type: ignore[misc]
+            taken.append({"job": parts.numbers.job.told(job.id), "from": job.board, "because": each.because})
+    return {"taken": taken}
+
+
+@router.put("/pool/boards/{name}")
+async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardChange) -> Any:
+    """Give a board nothing more (`because` says why), or, where `because` is empty, work again."""
+
+    def drained(kept: PoolBoard | None) -> PoolBoard:
+        if kept is None:
+            raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
+        return dataclasses.replace(kept, drained=body.because)
+
+    if not NAME.fullmatch(name):
+        drained(None)  # nor can there be one
+    changed = await change_board(parts.link, name, drained)
+    return _board(parts, changed)
+
+
+@router.delete("/pool/boards/{name}", status_code=204, response_class=Response)
+async def remove_board(name: str, parts: Parts, operator: Operator) -> Response:
+    """Take a board out of the pool that is gone for good, with its queue. One that joins again is a new one."""
+    if not NAME.fullmatch(name):
+        raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
+    if parts.lead.mirror.alive(name):
+        message = f"Board {name} is there: `eddy pool revoke {name}`, or end its server, first."
+        raise Conflict(message, board=name)
+    await forget_board(parts.link, name)
+    return Response(status_code=204)

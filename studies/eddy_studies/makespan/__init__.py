@@ -1,0 +1,1 @@
+"""[002]: makespan placement."""

@@ -1,0 +1,87 @@
+"""`eddy reproduce nimblock`: figures 3.1 to 3.5 of [004], the published board runs, and what departures cost."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from eddy_studies.judge.sequences import ARRIVALS, workload
+from eddy_studies.nimblock import figures, published
+from eddy_studies.nimblock.departures import DEPARTURES
+from eddy_studies.nimblock.policies import make_player
+from eddy_studies.nimblock.run import BoardSetting, Player
+from eddy_studies.nimblock.sequences import play
+from eddy_studies.nimblock.validation import POLICIES, agreement, document, recorded
+from eddy_studies.report import Row, write_csv
+
+SEQUENCES = 20
+Say = Callable[[str], None]
+
+
+def reproduce(out: Path, seed: int, quick: bool, say: Say) -> list[Row]:
+    """Write every figure's data (`.csv`), picture (`.png`) and circumstances (`.md`) under `out`.
+
+    Args:
+        out: Folder.
+        seed: First seed; the others follow it.
+        quick: Two sequences a figure, and the published runs of Nimblock alone.
+        say: Told what is being done.
+    """
+    count = 2 if quick else SEQUENCES
+    seeds = range(seed, seed + count)
+    by_arrivals = {arrivals: play(arrivals, seeds, say) for arrivals in ARRIVALS}
+    ways = next(iter(by_arrivals.values()))
+    outcomes = {way: {arrivals: by_arrivals[arrivals][way] for arrivals in ARRIVALS} for way in ways}
+    rows = figures.relative(out, outcomes) + figures.tails(out, outcomes) + figures.deadlines(out, outcomes)
+    rows += _board(out, ("nimblock",) if quick else POLICIES, say)
+    command = f"eddy reproduce nimblock --out {out.name} --seed {seed}{' --quick' if quick else ''}"
+    for picture in sorted(out.glob("figure_*.png")):
+        _circumstances(picture, command, seed, count)
+    return rows
+
+
+def _circumstances(picture: Path, command: str, seed: int, count: int) -> None:
+    opened = published.OPEN.format(sequences=count, tight=published.TIGHT)
+    text = f"# {picture.stem}\n\n- command: `{command}`\n- seed: {seed}\n- commit: {_commit()}\n\n"
+    picture.with_suffix(".md").write_text(f"{text}What the text leaves open:\n\n{opened}", encoding="utf-8")
+
+
+def _commit() -> str:
+    """The commit this code is of; "unknown" where it is not in a checkout."""
+    here = Path(__file__).parent
+    asked = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def _board(out: Path, policies: tuple[str, ...], say: Say) -> list[Row]:
+    """The published runs under the text, under the artefact, and without one of its departures each."""
+    records: list[dict[str, object]] = []
+    rows = []
+    for policy in policies:
+        say(f"published board runs: {policy}")
+        runs = recorded(document(), policy, workload())
+        players: dict[str, Player] = {
+            "as the text": make_player(policy, "thesis"),
+            "as the artefact": make_player(policy, "artefact"),
+            **DEPARTURES.get(policy, {}),
+        }
+        for name, player in players.items():
+            found = agreement(workload(), runs, player, BoardSetting())
+            ours = f"mean {found.mean:.3f}, rank correlation {found.correlation:.3f}"
+            rows.append(Row("board", f"{policy}, {name}: response over the measured", "1", ours))
+            records.append(
+                {
+                    "policy": policy,
+                    "player": name,
+                    "mean": round(found.mean, 4),
+                    "rank_correlation": round(found.correlation, 4),
+                    "means": " ".join(f"{value:.3f}" for value in found.means),
+                    "rank_correlations": " ".join(f"{value:.3f}" for value in found.correlations),
+                }
+            )
+    write_csv(out / "board.csv", records)
+    return rows

@@ -1,0 +1,105 @@
+"""Every option of `eddy serve` reaches the server: it is read by its name, so none may be forgotten."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.cli.boards.serve import serve
+from eddy.cli.main import app
+from eddy.cli.support.server_settings import server_settings
+from eddy.core.errors import InvalidRequest
+from eddy.settings import SETTINGS, Value
+from eddy.trust import generate
+from typer.testing import CliRunner
+from unit.api.test_settings_defaults import NAMES
+
+ELSEWHERE = {"config", "pool", "pool_creds", "pool_name", "pool_width"}
+"""Of the configuration file, and of the pool's agent, which runs beside the server."""
+TOGETHER = {"tls_cert", "tls_key", "trusted_packages", "unsigned_packages"}
+"""These name files, and have tests of their own below."""
+OPTIONS = [name for name in inspect.signature(serve).parameters if name in SETTINGS]
+PLAIN = [name for name in OPTIONS if name not in ELSEWHERE | TOGETHER]
+DEFAULTS: dict[str, Value] = {name: SETTINGS[name].default for name in OPTIONS}
+
+
+def another(name: str, folder: Path) -> Value:
+    """A value that is not the default, and may be given."""
+    setting = SETTINGS[name]
+    if isinstance(setting.default, str):
+        others = [each for each in setting.allowed if each != setting.default]
+        return others[0] if others else str(folder)
+    return setting.default + 1 if isinstance(setting.default, int) else setting.default * 0.75 or 0.75
+
+
+def test_the_command_has_every_setting_of_the_server() -> None:
+    assert {name for name, setting in SETTINGS.items() if setting.read_by == "server"} == set(OPTIONS)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_setting_makes_a_difference(name: str, tmp_path: Path) -> None:
+    assert server_settings(DEFAULTS) == server_settings(dict(DEFAULTS))
+    assert server_settings({**DEFAULTS, name: another(name, tmp_path)}) != server_settings(DEFAULTS)
+
+
+def test_each_value_is_where_its_name_says(tmp_path: Path) -> None:
+    told = {**DEFAULTS, **{name: another(name, tmp_path) for name in PLAIN}}
+    told |= {name: value + at for at, (name, value) in enumerate(told.items()) if isinstance(value, int)}
+    settings = server_settings(told)
+    api = settings.api
+    for part in (api, api.connections, api.uploads, api.retention, settings.kernels, settings.price_settings):
+        assert {name: getattr(part, name) for name in NAMES[type(part)]} == {
+            name: told[setting] for name, setting in NAMES[type(part)].items()
+        }
+    own = [name for name in PLAIN if hasattr(settings, name)]
+    assert {name: str(getattr(settings, name)) for name in own} == {name: str(told[name]) for name in own}
+    assert len(own) + sum(map(len, NAMES.values())) == len(PLAIN), "and there are no others"
+
+
+@pytest.mark.parametrize(("name", "missing"), [("tls_cert", "tls_key"), ("tls_key", "tls_cert")])
+def test_a_certificate_and_its_key_go_together(name: str, missing: str) -> None:
+    with pytest.raises(InvalidRequest, match="go together") as refused:
+        server_settings({**DEFAULTS, name: "some.pem"})
+    assert refused.value.details["field"] == missing
+
+
+def test_signers_are_those_of_the_folder(tmp_path: Path) -> None:
+    told = {**DEFAULTS, "trusted_packages": str(tmp_path)}
+    with pytest.raises(InvalidRequest, match="holds no key"):
+        server_settings(told)
+    generate(tmp_path / "signer")
+    trust = [server_settings({**told, "unsigned_packages": unsigned}).packages for unsigned in ("refuse", "allow")]
+    assert [(each.required, len(each.keys)) for each in trust] == [(True, 1), (False, 1)]
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({"kernel_slices": 0}, "kernel_slices"),
+        ({"kernel_time_limit_s": 0.0}, "kernel_time_limit_s"),
+        ({"kernel_time_limit_s": float("nan")}, "kernel_time_limit_s"),
+        ({"price_quantum_s": 0.0}, "price_quantum_s"),
+        ({"price_quantum_s": 0.2, "price_epoch_s": 0.1}, "price_quantum_s"),
+        ({"price_epoch_s": float("nan")}, "price_quantum_s"),
+    ],
+    ids=str,
+)
+def test_values_that_do_not_go_together_are_refused_by_name(told: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        server_settings({**DEFAULTS, **told})
+    assert refused.value.details["field"] == field
+
+
+def test_flags_and_the_file_reach_the_server_by_their_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr("eddy.cli.boards.serve._run", lambda *given: started.append(given))
+    file = tmp_path / "serve.yaml"
+    file.write_text("page_size: 7\nport: 0\nprice_epoch_s: 1\n")
+    done = CliRunner().invoke(app, ["serve", "--board", "model", "--config", str(file), "--page-size", "9"])
+    assert done.exit_code == 0, done.output
+    settings, reloader, has_file, *_ = started[0]
+    assert (settings.board, settings.port, settings.api.page_size, has_file) == ("model", 0, 9, True)
+    assert settings.price_settings.epoch_s == 1.0
+    assert [reloader.values[name] for name in ("page_size", "port", "price_epoch_s")] == [9, 0, 1.0]

@@ -1,0 +1,218 @@
+"""`eddy top`: what a frame shows, that it fits, and what the keys do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from eddy.api.request_bodies import examples
+from eddy.cli.top.frame import COLUMNS, LINES, Seen, frame
+from eddy.cli.top.screen import Screen
+from eddy.core.errors import Conflict, NotFound
+
+URL = "http://127.0.0.1:8000"
+MARKET: dict[str, Any] = {
+    "epoch": 3,
+    "at_s": 0.1,
+    "price_policy": "fisher",
+    "clusters": [{"slot": 3, "module": "gpu_1c4w4t", "cores": 4, "price": 0.25}],
+    "me": {"shares": [{"slot": 3, "pes": 1.5, "core_seconds": 0.0125}]},
+}
+
+
+def job(number: int, state: str = "queued", **fields: Any) -> dict[str, Any]:
+    return {**examples.JOB, "id": number, "state": state, **fields}
+
+
+def overview(jobs: int = 2, slots: int = 4, **fields: Any) -> dict[str, Any]:
+    state = {**examples.OVERVIEW, "operator": True, "counts": {"queued": jobs}}
+    state["slots"] = [{**examples.SLOT, "slot": number} for number in range(slots)]
+    state["jobs"] = [job(number) for number in range(1, min(jobs, 40) + 1)]
+    state["tenants"] = [{"tenant": f"tenant{number}", "jobs": {"queued": number}} for number in range(1, 8)]
+    return {**state, **fields}
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 9, 40, 12_345])
+@pytest.mark.parametrize("slots", [1, 4, 10])
+@pytest.mark.parametrize("market", [None, MARKET])
+def test_a_frame_fits_the_smallest_terminal(jobs: int, slots: int, market: Any) -> None:
+    lines = frame(Seen(URL, overview(jobs, slots, ended=[job(99_999, "succeeded")]), market))
+    assert len(lines) <= LINES
+    assert max(len(line.text) for line in lines) <= COLUMNS
+    shown = [line.job for line in lines if line.job is not None]
+    assert len(shown) == len(set(shown))
+    if jobs == 12_345:
+        assert f"and {jobs - len(shown)} more under way" in lines[-1].text
+    if jobs in (0, 1) and slots == 1:
+        assert 99_999 in shown
+    heads = [line.text.split()[0] for line in lines if line.style == "head"]
+    assert heads == ["SLOT", *(["SLOT"] if market else []), "TENANTS", "JOB"]
+
+
+def test_a_frame_shows_what_the_server_said() -> None:
+    failed = job(7, "failed", error={"cause": "time-limit", "message": "It took too long."})
+    faulted = {**examples.SLOT, "phase": "faulted", "module": None}
+    state = {**overview(0, ended=[failed]), "slots": [faulted]}
+    text = {line.text: line.style for line in frame(Seen(URL, state, MARKET))}
+    rows = "\n".join(text)
+    for wanted in (
+        "ada (operator)",
+        "policy eddy",
+        "gpu_1c4w4t",
+        "0.25",
+        "1.5",
+        "0.0125",
+        "and 3 more tenants",
+    ):
+        assert wanted in rows, wanted
+    assert rows.splitlines()[0].endswith("board time 14.9 ms")
+    assert next(line for line in text if line.strip().startswith("7 ")).endswith("15.3 ms")
+    assert [style for line, style in text.items() if "faulted" in line or line.strip().startswith("7 ")] == ["bad"] * 2
+    away = frame(Seen(URL, overview(ready=False, detail="boardd does not answer")))
+    assert away[1].text == "not ready: boardd does not answer"
+    assert "no answer: refused" in frame(Seen(URL, None, problem="refused"))[1].text
+    assert [line.style for line in frame(Seen(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
+
+
+def test_a_cluster_whose_slot_was_closed_is_not_listed() -> None:
+    state = overview(0)
+    state["slots"][3]["module"] = "gpu_1c4w4t"
+    assert "gpu_1c4w4t  " in "\n".join(line.text for line in frame(Seen(URL, state, MARKET)) if "0.25" in line.text)
+    state["slots"][3] |= {"module": None, "phase": "empty"}
+    assert not any("CLUSTER" in line.text or "0.25" in line.text for line in frame(Seen(URL, state, MARKET)))
+
+
+def test_names_are_whole_where_they_fit_and_show_that_they_were_cut() -> None:
+    name = "image_compression"
+    long = job(123_456_789_012, "running", application=name, tenant="operator")
+    slot = {**examples.SLOT, "slot": 0, "module": name, "tenant": "operator", "job": long["id"]}
+    state = {**overview(0), "jobs": [long], "ended": [], "slots": [slot], "counts": {"running": 1}}
+    rows = [line.text for line in frame(Seen(URL, state))]
+    assert sum(name in row for row in rows) == 2
+    slot["module"] = long["application"] = "a" * 60
+    narrow, wide = ([line.text for line in frame(Seen(URL, state), width)] for width in (COLUMNS, 160))
+    assert max(map(len, narrow)) <= COLUMNS
+    assert sum("a…" in row for row in narrow) == 2
+    assert sum("a" * 60 in row for row in wide) == 2
+
+
+class FakeClient:
+    """A server that says what a test wants."""
+
+    def __init__(self) -> None:
+        self.state = overview(3)
+        self.cancelled: list[int] = []
+        self.policy = "fisher"
+        self.dispatch = "fcfs"
+
+    def overview(self) -> dict[str, Any]:
+        return self.state
+
+    def market(self) -> dict[str, Any]:
+        raise NotFound("no clusters", field="market")
+
+    def show(self, number: int) -> dict[str, Any]:
+        return job(number, error=None)
+
+    def cancel(self, number: int) -> dict[str, Any]:
+        if number == 3:
+            raise Conflict("job 3 has ended already", job=3)
+        self.cancelled.append(number)
+        return job(number, "cancelled")
+
+    def drain(self, slot: int, because: str) -> dict[str, Any]:
+        self.state["slots"][slot]["drained"] = True
+        return {}
+
+    def undrain(self, slot: int) -> dict[str, Any]:
+        self.state["slots"][slot]["drained"] = False
+        return {}
+
+    def policy_in_force(self) -> dict[str, Any]:
+        return {"policy": self.dispatch, "allowed": ["eddy", "fcfs"]}
+
+    def set_policy(self, policy: str) -> dict[str, Any]:
+        self.dispatch = policy
+        return {}
+
+    def price_policy(self) -> dict[str, Any]:
+        return {"policy": self.policy, "allowed": ["fisher", "themis"]}
+
+    def set_price_policy(self, policy: str) -> dict[str, Any]:
+        self.policy = policy
+        return {}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def seen_on(screen: Screen, part: str) -> str:
+    return str(screen.query_one(part).render())
+
+
+async def settled(screen: Screen, pilot: Any) -> None:
+    """Also what a worker asked for when it was done."""
+    for _ in range(2):
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+
+
+@pytest.mark.anyio
+async def test_the_keys_of_the_screen() -> None:
+    client: Any = FakeClient()
+    screen = Screen(client, URL, 60.0)
+    async with screen.run_test(size=(COLUMNS, LINES)) as pilot:
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+        assert "3 jobs under way" in seen_on(screen, "#frame")
+        await pilot.press("down", "down")
+        await pilot.press("c")
+        assert "cancel job 2?" in seen_on(screen, "#keys")
+        assert client.cancelled == []
+        await pilot.press("escape", "c", "down", "up", "c")
+        assert client.cancelled == []
+        await pilot.press("c")
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+        assert client.cancelled == [2]
+        assert "job 2: cancelled" in seen_on(screen, "#keys")
+        await pilot.press("enter")
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+        assert "escape goes back" in seen_on(screen, "#frame")
+        await pilot.press("escape", "down", "c", "c", "p")
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+        assert client.policy == "themis"
+        await pilot.press(*["up"] * 3, "d")
+        assert "drain slot 3?" in seen_on(screen, "#keys")
+        assert not client.state["slots"][3]["drained"]
+        await pilot.press("d")
+        await settled(screen, pilot)
+        assert client.state["slots"][3]["drained"]
+        assert "draining" in seen_on(screen, "#frame")
+        await pilot.press("d")
+        await settled(screen, pilot)
+        assert not client.state["slots"][3]["drained"]
+        await pilot.press("s", "s")
+        await settled(screen, pilot)
+        assert client.dispatch == "eddy"
+        assert "policy: eddy" in seen_on(screen, "#keys")
+        await pilot.press("question_mark")
+        page = seen_on(screen, "#frame")
+        assert all(f"{key:<10}" in page for key in ("enter", "c", "d", "s", "p", "q"))
+        assert max(map(len, page.splitlines())) <= COLUMNS
+        assert len(page.splitlines()) < LINES
+        await pilot.press("escape")
+        assert "3 jobs under way" in seen_on(screen, "#frame")
+        assert "d drain" in seen_on(screen, "#keys")
+        client.state["operator"] = False
+        await pilot.press("c", "c")  # cancels, and looks again
+        await settled(screen, pilot)
+        await pilot.press("escape")
+        assert "c cancel" in seen_on(screen, "#keys")
+        assert "drain" not in seen_on(screen, "#keys")
+        await pilot.press("q")
+    assert screen.return_code == 0

@@ -1,0 +1,89 @@
+"""A head takes part in deciding from its start to its end, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from eddy.api.http.limits import DRAIN_BYTES
+from eddy.core.numbering import Numbering
+from eddy.pool.head import app as head
+from eddy.pool.head.app import MOST_BODY_BYTES, create_head
+from eddy.pool.placement.lead import Lead
+from eddy.store.db.numbers import Numbers
+
+
+class Running:
+    """What decides; says when it runs, and that it was ended."""
+
+    def __init__(self, said: list[str], name: str) -> None:
+        self._said, self._name = said, name
+
+    async def run(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._said.append(f"{self._name} ended")
+
+
+class Deciding(Running):
+    """A lead with a lease."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(said, "lead")
+        self.mirror, self.seen, self.lease = MagicMock(), MagicMock(), self
+
+    async def give_up(self) -> None:
+        self._said.append("lease given up")
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["its end", "its start fails"])
+def test_what_decides_ends_and_the_lease_is_given_up(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(head, "Gate", lambda *_: Running(said, "gate"))
+
+    async def beside() -> None:
+        await asyncio.sleep(0)
+        said.append("started")
+        if fails:
+            raise OSError("nobody reads what it says")
+
+    async def run(lead: Any) -> None:
+        app = create_head(MagicMock(), lead, MagicMock(), MagicMock(), beside=beside)
+        async with app.router.lifespan_context(app):
+            said.append("serves")
+
+    if fails:
+        with pytest.raises(OSError, match="nobody reads"):
+            asyncio.run(run(Deciding(said)))
+    else:
+        asyncio.run(run(Deciding(said)))
+    assert sorted(said[:-1]) == sorted(["started", *(["serves"] if not fails else []), "gate ended", "lead ended"])
+    assert (said[0], said[-1]) == ("started", "lease given up")
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/session", "/v1/arrays"])
+def test_a_head_reads_so_much_of_a_body_and_no_more_before_it_knows_whose_it_is(path: str) -> None:
+    """It read two hundred megabytes from anybody, into memory."""
+    link, numbers = MagicMock(), Numbering(b"k" * 32, 12)
+    app = create_head(link, Lead(link, "head"), MagicMock(), Numbers(numbers, numbers))
+    offered, taken, answered = 64 << 20, 0, list[dict[str, Any]]()
+
+    async def receive() -> dict[str, Any]:
+        nonlocal taken
+        taken += 1 << 20
+        return {"type": "http.request", "body": b" " * (1 << 20), "more_body": taken < offered}
+
+    async def send(message: Any) -> None:
+        answered.append(message)
+
+    scope = {
+        **{"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""},
+        **{"headers": [(b"content-type", b"application/json")], "http_version": "1.1", "scheme": "http"},
+        **{"server": ("head", 1), "client": ("client", 1), "asgi": {"version": "3.0"}},
+    }
+    asyncio.run(app(scope, receive, send))
+    assert answered[0]["status"] == 413
+    assert taken <= MOST_BODY_BYTES + DRAIN_BYTES + (1 << 20)

@@ -1,0 +1,121 @@
+"""A head speaks the API of a board: what it does not is listed here, each with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from eddy.api.access.rates import Rates
+from eddy.api.service.app import routers
+from eddy.core.errors import RateLimited
+from eddy.pool.head import app as head
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.routes import jobs as job_routes
+from eddy.pool.routes.context import LOOKS_PER_S
+from fastapi import APIRouter, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+SLOTS = "slots are a board's own; `GET /v1/pool` and `/v1/overview` tell of boards"
+POLICIES = "what a board dispatches and prices by is set there; `eddy pool serve --policy` places"
+BLOBS = "blobs of a pool come in one request"
+KEPT = "outputs of a pool are not collected, so nothing needs to be held"
+ABSENT: Mapping[str, str] = {
+    "GET /v1/slots": SLOTS,
+    "PUT /v1/admin/slots/{}": SLOTS,
+    "GET /v1/admin/policy": POLICIES,
+    "PUT /v1/admin/policy": POLICIES,
+    "GET /v1/admin/price": POLICIES,
+    "PUT /v1/admin/price": POLICIES,
+    "GET /v1/market/history": "epochs are kept by the board whose market it is",
+    "GET /v1/market/explain": "epochs are kept by the board whose market it is",
+    "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
+    "POST /v1/admin/purge": "records of a pool's jobs are kept for ever; boards remove theirs",
+    "GET /v1/usage": "boards account for slots and cores, in the name of `pool.TENANT`",
+    "POST /v1/apps": "packages are files beside each board and head, signed there",
+    "GET /v1/jobs/{}/log": "what a kernel printed stays on the board that ran it",
+    "PUT /v1/jobs/{}/hold": KEPT,
+    "DELETE /v1/jobs/{}/hold": KEPT,
+    "HEAD /v1/blobs/{}/upload": BLOBS,
+    "PATCH /v1/blobs/{}/upload": BLOBS,
+    "DELETE /v1/blobs/{}/upload": BLOBS,
+    "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
+}
+HEADS_OWN = {
+    "GET /v1/pool",
+    "POST /v1/pool/rebalance",
+    "PUT /v1/pool/boards/{}",
+    "DELETE /v1/pool/boards/{}",
+    "GET /v1/pool/jobs/{}/explain",
+    "GET /v1/pool/timeline",
+    "DELETE /v1/jobs/{}/outputs",
+}
+
+
+def routes(of: Iterable[APIRouter]) -> dict[str, APIRoute]:
+    found: dict[str, APIRoute] = {}
+    for router in of:
+        for route in router.routes:
+            inside = getattr(route, "original_router", None)
+            if inside is not None:
+                found |= routes([inside])
+                continue
+            assert isinstance(route, APIRoute)
+            for method in route.methods or ():
+                found[f"{method} {re.sub('{[^}]*}', '{}', route.path)}"] = route
+    return found
+
+
+def asked(dependant: Dependant) -> set[str]:
+    """Names of query parameters and headers, those of models and of dependencies too."""
+    names = set()
+    for parameter in (*dependant.query_params, *dependant.header_params):
+        fields = getattr(parameter.field_info.annotation, "model_fields", None)
+        names |= {field.alias or name for name, field in fields.items()} if fields else {parameter.alias}
+    return names.union(*(asked(each) for each in dependant.dependencies))
+
+
+BOARD = routes(routers())
+HEAD = routes(head.routers())
+
+
+def test_a_head_answers_what_a_board_does() -> None:
+    assert BOARD.keys() - HEAD.keys() == ABSENT.keys()
+    assert HEAD.keys() - BOARD.keys() == HEADS_OWN
+
+
+def test_a_head_passes_nothing_over_that_changes_an_answer() -> None:
+    """A parameter nobody reads is ignored in silence: a trial that a head does not know of would be a job."""
+    differ = {name: asked(BOARD[name].dependant) - asked(HEAD[name].dependant) for name in BOARD.keys() & HEAD.keys()}
+    assert {name: missing for name, missing in differ.items() if missing} == {}
+
+
+def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs a head tens of milliseconds where thousands of jobs wait."""
+
+    async def requests(*_: object) -> list[dict[str, Any]]:
+        return [{}]
+
+    async def tried(*_: object) -> Any:
+        return SimpleNamespace(model_dump=lambda mode: {})
+
+    monkeypatch.setattr(job_routes, "requests_of", requests)
+    monkeypatch.setattr(job_routes, "_tried", tried)
+    parts: Any = SimpleNamespace(looks=Rates(lambda: 0.0))
+    body: Any = None
+
+    def ask(caller: PoolTenant) -> None:
+        asyncio.run(job_routes.submit(body, Response(), parts, caller, None, dry_run=True))
+
+    ada = PoolTenant("ada")
+    for _ in range(int(LOOKS_PER_S)):
+        ask(ada)
+    with pytest.raises(RateLimited):
+        ask(ada)
+    ask(PoolTenant("grace"))
+    for _ in range(10):
+        ask(PoolTenant("operator", admin=True))

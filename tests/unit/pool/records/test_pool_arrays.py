@@ -1,0 +1,48 @@
+"""Records of an array come in any order, and again: none counts before that of its first place, which comes last."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from eddy.core.asked import ArrayPlace
+from eddy.pool.mirror.whole_arrays import WholeArrays
+from eddy.pool.records.records import RUNNING, PoolJob
+
+
+def job(number: int, array: int | None = None, index: int = 0) -> PoolJob:
+    place = None if array is None else ArrayPlace(array, index, 3)
+    return PoolJob(number, "ada", {"application": "fir"}, 0.0, array=place)
+
+
+def test_a_job_of_its_own_counts_at_once() -> None:
+    arrays = WholeArrays()
+    assert arrays.accepted(job(1))
+    assert arrays.take(job(1)) == (job(1),)
+
+
+@pytest.mark.parametrize("array", [4, 5])
+def test_an_array_counts_once_its_first_place_is_there_whatever_came_before(array: int) -> None:
+    """Its number is its own, or its first job's as in earlier releases."""
+    every = {5: 0, 6: 1, 7: 2}
+    for order in itertools.permutations(every):
+        arrays, counted = WholeArrays(), list[int]()
+        for number in order:
+            came = arrays.take(job(number, array, every[number]))
+            counted += [each.id for each in came]
+            assert (number in counted) == (5 in counted) == arrays.accepted(job(number, array, every[number]))
+        assert sorted(counted) == [5, 6, 7]
+        assert counted.index(5) == 0
+        assert arrays.take(job(6, array, 1)) == (job(6, array, 1),), "whatever is told of it from now on counts"
+        assert arrays.take(job(5, array)) == (job(5, array),)
+
+
+def test_of_a_record_that_comes_again_the_latest_counts_and_of_other_arrays_none() -> None:
+    arrays = WholeArrays()
+    arrays.take(job(6, 4, 1))
+    later = replace(job(6, 4, 1), state=RUNNING)
+    arrays.take(later)
+    arrays.take(job(9, 8, 1))
+    assert arrays.take(job(5, 4)) == (job(5, 4), later)
+    assert not arrays.accepted(job(9, 8, 1))

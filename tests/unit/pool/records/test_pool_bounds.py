@@ -1,0 +1,145 @@
+"""Bounds of tenants: heads that are asked at once accept no more together than one would."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from eddy.core.errors import QuotaExceeded
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.jetstream.troubles import Troubles
+from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.records.records import PoolJob
+from eddy.pool.routes.bounds import CLAIMED_S, Bounds
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+
+
+@dataclass
+class Entry:
+    value: bytes
+    revision: int
+
+
+class Keys:
+    """A bucket that takes its time."""
+
+    _stream = "KV_eddy_keys"
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Entry] = {}
+
+    @property
+    def _js(self) -> Any:
+        return self
+
+    async def confirmed(self, stream: str) -> None:
+        assert stream == self._stream
+
+    async def get(self, name: str) -> Entry:
+        await asyncio.sleep(random.random() / 200)
+        if name not in self.kept:
+            raise KeyNotFoundError
+        return self.kept[name]
+
+    async def update(self, name: str, value: bytes, last: int) -> None:
+        await asyncio.sleep(random.random() / 200)
+        if last != (self.kept[name].revision if name in self.kept else 0):
+            raise KeyWrongLastSequenceError
+        self.kept[name] = Entry(value, last + 1)
+
+
+@dataclass
+class Pool:
+    keys: Keys = field(default_factory=Keys)
+    jobs: OpenJobs = field(default_factory=OpenJobs)
+    now_s: float = 0.0
+    troubles: Troubles = field(default_factory=Troubles)
+
+    async def caught_up(self) -> None:
+        await asyncio.sleep(random.random() / 200)
+
+    def bounds(self, ahead_s: float = 0.0) -> Bounds:
+        link: Any = self
+        return Bounds(link, link, lambda: self.now_s + ahead_s)
+
+    def add(self, tenant: str = "ada") -> None:
+        number = len(self.jobs) + 1
+        self.jobs.take(PoolJob(number, tenant, {"application": "a"}, 0.0))
+
+
+ADA = PoolTenant("ada", max_jobs=7, max_priority=3)
+
+
+def test_heads_together_accept_what_a_tenant_may_have() -> None:
+    async def go() -> None:
+        pool = Pool()
+        heads = [pool.bounds() for _ in range(3)]
+        for _ in range(2):
+            pool.add("grace")
+
+        async def submit(place: int) -> bool:
+            try:
+                async with heads[place % 3].within(ADA):
+                    await asyncio.sleep(0.01)
+                    pool.add()
+            except QuotaExceeded:
+                return False
+            return True
+
+        assert sum(await asyncio.gather(*map(submit, range(30)))) == 7
+        assert sum(job.tenant == "ada" for job in pool.jobs.values()) == 7
+        assert pool.keys.kept["claims.ada"].value == b"{}"
+
+    asyncio.run(go())
+
+
+def test_what_a_head_claimed_that_was_killed_counts_for_a_while() -> None:
+    async def go() -> None:
+        pool = Pool()
+        killed = pool.bounds().within(ADA, jobs=5)
+        await killed.__aenter__()
+        other = pool.bounds()
+        async with other.within(ADA, jobs=2):
+            pass
+        with pytest.raises(QuotaExceeded, match="the bound is 7"):
+            async with other.within(ADA, jobs=3):
+                pass
+        pool.now_s += CLAIMED_S
+        async with other.within(ADA, jobs=7):
+            pass
+
+    asyncio.run(go())
+
+
+def test_heads_whose_dates_differ_count_each_others_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        pool = Pool()
+        monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9)
+        async with pool.bounds().within(ADA, jobs=5):
+            monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9 + 86_400)
+            with pytest.raises(QuotaExceeded):
+                async with pool.bounds(ahead_s=86_400.0).within(ADA, jobs=5):
+                    pass
+
+    asyncio.run(go())
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    async def go() -> None:
+        pool = Pool()
+        bounds = pool.bounds()
+        for _ in range(6):
+            pool.add()
+        await bounds.check(ADA)
+        for jobs in (2, 8):
+            with pytest.raises(QuotaExceeded):
+                await bounds.check(ADA, jobs)
+            with pytest.raises(QuotaExceeded):
+                async with bounds.within(ADA, jobs):
+                    pass
+        assert pool.keys.kept == {}
+
+    asyncio.run(go())

@@ -1,0 +1,85 @@
+"""Every link in the documentation leads somewhere: files exist, and headings that are named exist in them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```|^ {4,}\S.*?$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+"""Fenced, indented and inline."""
+
+
+def pages() -> list[Path]:
+    """The Markdown files that are part of the project."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    found = [ROOT / name for name in listed] or [*ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+    return sorted(page for page in found if page.exists())
+
+
+def anchors(page: Path) -> set[str]:
+    """The names headings are linked by."""
+    titles = re.findall(r"^#+ +(.+?)\s*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken(page: Path) -> list[str]:
+    """What a page links to and cannot be found."""
+    wrong = []
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    for match in LINK.finditer(text):
+        target = match.group(1) or match.group(2)
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.exists():
+            wrong.append(f"{target}: no such file")
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            wrong.append(f"{target}: no such heading")
+    return wrong
+
+
+def test_every_link_leads_somewhere() -> None:
+    every = pages()
+    assert len(every) > 10
+    assert {str(page.relative_to(ROOT)): wrong for page in every if (wrong := broken(page))} == {}
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One Two\n[a](#one-two) [b](#three) [c](nothing.md) ![d](nothing.png) [e](https://x.org)\n")
+    assert broken(page) == ["#three: no such heading", "nothing.md: no such file", "nothing.png: no such file"]
+
+
+def test_the_index_links_every_page_of_decisions() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    assert linked == {page.name for page in folder.glob("*.md")} - {"README.md"}
+
+
+def test_decisions_are_cited_by_page() -> None:
+    """In sources too, where no link is checked; pages have names, no numbers."""
+    found = subprocess.run(
+        ["git", "grep", "-noIE", r"decisions/[0-9A-Za-z_-]+\.md|[Dd]ecision [0-9]+"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.splitlines()
+    cited = [line.rsplit(":", 1)[1] for line in found]
+    assert len(cited) > 50
+    assert [
+        line
+        for line, what in zip(found, cited, strict=True)
+        if not what.startswith("decisions/") or not (ROOT / "docs" / what).exists()
+    ] == []

@@ -1,0 +1,116 @@
+"""Every block of the hardware is free of Verilator's warnings, on its own and in every size that is built."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+from eddy_sim.tools.filelist import read_filelist, sources_of, tool_arguments
+from eddy_sim.tools.toolchain import verilator_root
+
+HW = Path(__file__).resolve().parents[3] / "hw"
+LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
+ENGINES = ({"NumSlots": 1, "Engine": 1}, {"NumSlots": 10, "CacheBytes": 32768, "Engine": 1})
+"""Shells with a configuration engine."""
+SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
+    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}, {"NumSlots": 4, "CacheBytes": 32768}, *ENGINES),
+    "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
+    "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
+    "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}),
+    "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
+}
+"""Parameters a top is checked with, where its own are not all there is."""
+WAIVERS = HW / "waivers.vlt"
+"""What Verilator is told to pass over, with reasons."""
+MODELS = HW / "top" / "models" / "models.f"
+"""Ports of the vendor's primitives, which the boards' fabric instantiates."""
+ON_PRIMITIVES = {"zynqmp", "kv260", "zcu104"}
+
+
+@cache
+def text(path: Path) -> str:
+    """A source without comments and strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def tops(filelist: Path) -> list[str]:
+    """The modules of a block's own sources that none of its sources instantiates."""
+    own = [path for path in sources_of(read_filelist(filelist)) if path.is_relative_to(filelist.parent)]
+    modules = [name for path in own for name in re.findall(r"^module\s+(\w+)", text(path), flags=re.MULTILINE)]
+    used = {name for name in modules if any(re.search(rf"^\s+{name}\s+(#|u_)", text(p), re.MULTILINE) for p in own)}
+    return [name for name in modules if name not in used]
+
+
+CASES = [(path, top, size) for path in LISTS for top in tops(path) for size in SIZES.get(top, ({},))]
+
+
+def _name(case: tuple[Path, str, Mapping[str, int]]) -> str:
+    path, top, size = case
+    return "-".join([path.stem, top, *(f"{name}{value}" for name, value in size.items())])
+
+
+def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
+    """What Verilator says of a top; empty where nothing is wrong."""
+    command = [
+        *(str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top),
+        *(f"-G{name}={value}" for name, value in size.items()),
+        *(str(WAIVERS), *tool_arguments(sources)),
+    ]
+    environment = {"VERILATOR_ROOT": str(verilator_root())}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_no_warnings(case: tuple[Path, str, Mapping[str, int]]) -> None:
+    path, top, size = case
+    models = read_filelist(MODELS) if path.stem in ON_PRIMITIVES else []
+    said = lint([*read_filelist(path), *models], top, size)
+    assert not said, said
+
+
+def test_every_block_has_a_top() -> None:
+    found = {path.stem for path, _, _ in CASES}
+    # A block of packages or headers alone has nothing to check on its own; whoever uses it is checked with it.
+    assert found == {path.stem for path in LISTS} - {"eddy_pkg", "slot_ports", "axi_ports"}
+    assert {"shell", "slot_path", "dct", "knn_search"} <= {top for _, top, _ in CASES}
+
+
+OWN = sorted([*HW.glob("ip/*/rtl/*.sv*"), *HW.glob("top/*/rtl/*.sv*")])
+REGISTER = re.compile(r"\w+_q\d?|(?:\w+_)?ram|\w+_n?o|[ms]_axil?_\w+")
+"""How CONTRIBUTING.md lets a register be called."""
+ASSIGNED = re.compile(
+    r"(?:^|;|\bbegin|\belse|\)|:)\s*(\w+)(?:\[(?:[^\[\]]|\[[^\]]*\])*\]|\.\w+)*\s*<=[^;]*;", re.MULTILINE
+)
+
+
+def misnamed(source: str) -> set[str]:
+    """What `always_ff` assigns and is not called a register, a memory or a port."""
+    blocks = re.findall(r"always_ff\b(.*?)(?=\n  \S|\Z)", source, flags=re.DOTALL)
+    names = {name for block in blocks for name in ASSIGNED.findall(re.sub(r"(?:if|for) \(.*?\) ", ") ", block))}
+    return {name for name in names if not REGISTER.fullmatch(name)}
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: str(path.stem))
+def test_registers_and_connections_are_named(path: Path) -> None:
+    assert not misnamed(text(path))
+    assert not re.search(r"\.\*", text(path)), "name the ports"
+
+
+def test_a_misnamed_register_is_found() -> None:
+    source = "  always_ff @(posedge clk_i) begin\n    if (a_i <= 3) count <= b_i;\n    ok_q[2] <= 1'b0;\n  end\n"
+    assert misnamed(source) == {"count"}
+
+
+@pytest.mark.rtl
+def test_a_warning_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "sloppy.sv"
+    source.write_text(
+        "module sloppy (input logic [3:0] a_i, output logic [1:0] b_o);\n  assign b_o = a_i;\nendmodule\n"
+    )
+    assert "WIDTHTRUNC" in lint([source], "sloppy", {})
