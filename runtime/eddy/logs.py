@@ -113,7 +113,7 @@ class Outlet(io.RawIOBase):
         """
         wait_s = 0.0 if self._unsaid and self.patience_s is not None else self.patience_s
         if not _ready(self._descriptor, wait_s):
-            raise TimeoutError("nobody reads it")
+            raise TimeoutError("it has no reader")
         written = os.write(self._descriptor, data[: select.PIPE_BUF])  # a pipe that is ready takes these at once
         self._torn = data[written - 1] != ord("\n")
         return written

@@ -69,7 +69,7 @@ def test_a_server_says_at_its_start_which_policies_hold_instead_of_those_it_was_
     store.remember(*in_force("themis", PRICE))
     _say_kept(server)
     said = capsys.readouterr().err
-    assert "--price themis is in force, not market" in said
+    assert "--price themis is in use, not market" in said
     assert "`eddy market set market` changes it" in said
     assert "--policy" not in said
     server.settings.price = "themis"

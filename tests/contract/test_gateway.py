@@ -211,7 +211,7 @@ def test_a_gateway_that_nobody_could_open_does_not_start(tmp_path: Path) -> None
     made = certificate(tmp_path, "gateway")
     command = [sys.executable, "-m", "eddy", "gateway", f"--keys={tmp_path}", f"--tls-cert={made}"]
     for options, said in (
-        ((f"--tls-key={tmp_path / 'gateway-key.pem'}",), "nobody could come in"),
+        ((f"--tls-key={tmp_path / 'gateway-key.pem'}",), "every caller would be refused"),
         ((f"--tls-key={tmp_path / 'gateway-key.pem'}", "--listen=here"), "no address to listen on"),
         ((), "--tls-key is missing"),
     ):

@@ -335,7 +335,7 @@ def test_a_damaged_file_of_a_pool_is_said_to_be_one(tmp_path: Path) -> None:
             file.write_bytes(each)
             with pytest.raises(PoolUnreachable):
                 PoolAccess.named(str(file))
-    with pytest.raises(PoolUnreachable, match="ever started"):
+    with pytest.raises(PoolUnreachable, match="has been started"):
         asyncio.run(connected(PoolAccess(""), "b1").__aenter__())
     with pytest.raises(PoolUnreachable, match="'h:x'"):
         PoolAccess.named("tls://somebody:secret@h:x")

@@ -120,9 +120,7 @@ def _fused(raw: Any, names: Sequence[str], buffers: set[str]) -> tuple[FusedTask
         covers = [str(fields.choice(each, place, names)) for each in fields.sequence(entry.get("covers"), place)]
         fields.unique(covers, place)
         if len(covers) < 2:
-            raise InvalidRequest(
-                f"{place}: a fused task stands for two tasks at least", field=place, allowed=list(names)
-            )
+            raise InvalidRequest(f"{place}: a fused task covers at least two tasks", field=place, allowed=list(names))
         found.append(
             FusedTask(task.name, task.module, tuple(covers), task.arguments, task.estimate_s, task.time_limit_s)
         )

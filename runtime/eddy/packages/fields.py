@@ -97,7 +97,7 @@ def unique(names: Sequence[str], field: str) -> None:
     """Refuse a name that stands twice."""
     for each in names:
         if names.count(each) > 1:
-            raise InvalidRequest(f"{field}: {each} stands twice", field=field)
+            raise InvalidRequest(f"{field}: {each} occurs twice", field=field)
 
 
 def integer(value: Any, field: str, low: int, high: int) -> int:

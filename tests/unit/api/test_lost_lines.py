@@ -70,7 +70,7 @@ def test_a_pipe_whose_reader_stands_still_keeps_nobody_waiting(pipe: tuple[int, 
     assert len(kept) + outlet.lost == 2000
     print("again", file=stream)
     said, again = os.read(reading, 1 << 20).decode().splitlines()
-    assert f"{outlet.lost} lines of the log could not be written (nobody reads it)" in said
+    assert f"{outlet.lost} lines of the log could not be written (it has no reader)" in said
     assert again == "again"
     print("and again", file=stream)
     assert os.read(reading, 1 << 20) == b"and again\n", "said once"

@@ -69,7 +69,7 @@ def test_wrong_fields_are_named(changes: dict[str, Any], field: str) -> None:
 
 def test_a_name_given_twice_is_refused() -> None:
     task = raw()["tasks"][0]
-    with pytest.raises(InvalidRequest, match="second stands twice"):
+    with pytest.raises(InvalidRequest, match="second occurs twice"):
         parse_application(raw(tasks=[task, task], edges=[]))
 
 

@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|^ {4,}\S.*?$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -83,3 +85,26 @@ def test_decisions_are_cited_by_page() -> None:
         for line, what in zip(found, cited, strict=True)
         if not what.startswith("decisions/") or not (ROOT / "docs" / what).exists()
     ] == []
+
+
+NAMED = re.compile(
+    r"`(?:python -m )?(?:((?:[\w-]+/)+[\w-]+\.(?:py|svh?|cpp|c|yaml))|(eddy(?:_sim|_studies|_drivers)?(?:\.\w+)+))`"
+)
+"""A file, from some folder of the repository on, or a Python module or what is in one."""
+
+
+@pytest.mark.parametrize("pattern", ["*.md", "decisions/*.md", "explanations/*.md", "reference/**/*.md"])
+def test_files_and_modules_that_pages_name_exist(pattern: str) -> None:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    ends = {name[at:] for name in listed for at in (0, *(i + 1 for i, sign in enumerate(name) if sign == "/"))}
+    modules = {
+        end.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for end in ends if end.endswith(".py")
+    }
+    missing = [
+        f"{page.name}: {path or module}"
+        for page in sorted((ROOT / "docs").glob(pattern))
+        for path, module in NAMED.findall(page.read_text(encoding="utf-8"))
+        if not (path in ends if path else {module, module.rpartition(".")[0]} & modules)
+    ]
+    assert missing == []

@@ -264,7 +264,7 @@ def test_where_a_backup_may_not_go(data: Path, tmp_path: Path, what: str) -> Non
         back_up(data, into)
     else:
         into = data / "backup"
-    says = {"file": "is a file", "folder": "is not empty", "backup": "has a backup already", "within": "lies within"}
+    says = {"file": "is a file", "folder": "is not empty", "backup": "has a backup already", "within": "is within"}
     with pytest.raises(InvalidRequest, match=says[what]):
         back_up(data, into)
     if what == "folder":

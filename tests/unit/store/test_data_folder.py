@@ -150,7 +150,7 @@ def test_a_missing_data_base_is_damage_not_a_first_start(folder: Path, kept: set
     for each in folder.iterdir():
         if each.name not in kept:
             each.unlink()
-    with pytest.raises(StorageDamaged, match="sqlite3 is missing beside"):
+    with pytest.raises(StorageDamaged, match="sqlite3 is missing next to"):
         start(folder)
     assert {name: (folder / name).read_bytes() for name in kept} == before
 

@@ -56,17 +56,17 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "bad-request": Entry(400, "The request cannot be read", "Check method, headers and body."),
         "unauthorized": Entry(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
         "forbidden": Entry(403, "This key may not do that", "Use the operator's key."),
-        "not-found": Entry(404, "There is no such thing", "List what there is; another tenant's things do not show."),
+        "not-found": Entry(404, "It does not exist", "List what exists; other tenants' things are not shown."),
         "method-not-allowed": Entry(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
         "request-timeout": Entry(
             408, "The request came too slowly", "Send it without long pauses, on a new connection."
         ),
-        "conflict": Entry(409, "The state of the thing forbids the request", "Check its current state first."),
+        "conflict": Entry(409, "Its present state forbids the request", "Check its current state first."),
         "outputs-collected": Entry(
             410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
         ),
         "unknown-cursor": Entry(
-            410, "The place to go on from is not known", "Begin again without it, from what there is now."
+            410, "The position to continue from is unknown", "Start again without it, from the present state."
         ),
         "precondition-failed": Entry(
             412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed` tag."
@@ -102,7 +102,7 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
             507, "You keep as many bytes as you may", "Delete blobs or outputs, or ask for a higher bound."
         ),
         "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
-        "storage-damaged": Entry(503, "What was kept is damaged", "The log names the file; restore it from a backup."),
+        "storage-damaged": Entry(503, "Stored data is damaged", "The log names the file; restore it from a backup."),
         "record-damaged": Entry(
             500, "A stored record is damaged", "Others can be read; `eddy doctor` names it, a backup may have it whole."
         ),

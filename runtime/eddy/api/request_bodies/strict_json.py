@@ -67,7 +67,7 @@ def parse(body: bytes) -> Any:
     """Read a JSON body.
 
     Raises:
-        JSONDecodeError: It is not JSON in UTF-8, a name stands twice in one object, or it is nested too deep.
+        JSONDecodeError: It is not JSON in UTF-8, a name occurs twice in one object, or it is nested too deep.
         UnfitValue: A number is not finite or longer than 64 bits, a text has a lone surrogate or U+0000, or an object
             has too many names.
     """
@@ -97,7 +97,7 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the name {printable(name)!r:.80} stands twice in one object")
+            raise ValueError(f"the name {printable(name)!r:.80} occurs twice in one object")
         found[name] = value
     return found
 

@@ -119,7 +119,7 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
     While it has jobs that have not ended, it is refused (409), unless these are to be cancelled (`cancel`).
     """
     if tenant in (operator.id, OPERATOR):
-        raise Conflict("The operator, and whoever asks, cannot be removed.", field="tenant", asked=tenant)
+        raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=tenant)
     with _adding:
         context.store.tenants.get(tenant)
         note(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)

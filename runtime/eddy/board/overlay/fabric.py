@@ -142,7 +142,7 @@ def _await_end(engine: IcapEngine) -> None:
         if not engine.status().busy:
             return
     raise BoardFault(
-        "the configuration engine did not end the load that was under way when this boardd began; load the whole"
+        "the configuration engine did not end the load that was in progress when this boardd started; load the whole"
         " bitstream again (restart eddy-boardd)",
         cause="configuration-error",
     )

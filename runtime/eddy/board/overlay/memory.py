@@ -26,7 +26,7 @@ def reserve_arena(device: Any, profile: Profile) -> Any:
     dram = profile.dram
     if first % PAGE or not dram.base <= first <= last <= dram.base + dram.bytes:
         raise BoardNotReady(
-            f"the arena came to lie at {first:#x} to {last:#x}, the profile's memory is {dram.base:#x} to"
+            f"the arena was placed at {first:#x} to {last:#x}, the profile's memory is {dram.base:#x} to"
             f" {dram.base + dram.bytes:#x}; use the profile of this board, or reserve memory inside of it (cma=)",
             cause="memory-address",
         )

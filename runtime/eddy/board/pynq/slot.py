@@ -133,8 +133,8 @@ def scrubbed(index: int, slot: BoardSlot) -> Image:
         raise not_idle(index, slot)
     if not slot.held.scrubs:
         raise ImageRefused(
-            f"that a reset scrubs {slot.held.module}, build {slot.held.build}, was not verified, or nobody trusted says"
-            f" so; load slot {index} again for another tenant",
+            f"no trusted record says that a reset scrubs {slot.held.module}, build {slot.held.build}; load slot {index}"
+            " again for another tenant",
             reason="not-scrubbed",
         )
     return slot.held

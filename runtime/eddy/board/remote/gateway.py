@@ -120,8 +120,8 @@ class Gateway:
         except (OSError, InvalidRequest) as error:
             connection.close()
             raise BoardUnreachable(
-                f"the gateway at {self} did not open ({error}); see that --gateway-ca has its certificate, and that the"
-                " certificate has the name that you said"
+                f"the gateway at {self} did not open ({error}); check that --gateway-ca has its certificate, and that"
+                " the certificate has the name you gave"
             ) from error
         if "error" in answer:
             connection.close()
@@ -164,8 +164,8 @@ class GatewayServer:
         self._stopped = False
         if not self._known():
             raise InvalidRequest(
-                f"{keys} has no *.pub: nobody could come in; make a pair with `python -m eddy.board.images.signing"
-                " keygen NAME`, and put NAME.pub there",
+                f"{keys} has no *.pub, so every caller would be refused; make a pair with"
+                " `python -m eddy.board.images.signing keygen NAME`, and put NAME.pub there",
                 field="keys",
             )
 

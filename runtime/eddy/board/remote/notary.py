@@ -155,7 +155,7 @@ def read_list(folder: Path) -> tuple[SignedHead, ...]:
         head = _parsed(line)
         before = found[-1].number if found else 0
         if head is None or head.number <= before or not vouched(head, key):
-            raise damaged(path, f"is not what was written (line {count})", "keep it as evidence; move it away to go on")
+            raise damaged(path, f"is not what was written (line {count})", "keep it as evidence, and move it away")
         found.append(head)
     return tuple(found)
 

@@ -41,7 +41,7 @@ ROOT = Path("/")
 
 def install(
     profile: Annotated[str, option("profile")] = PROFILE,
-    root: Annotated[Path, typer.Option("--root", help="Where the board's file system lies.")] = ROOT,
+    root: Annotated[Path, typer.Option("--root", help="Root of the board's file system.")] = ROOT,
     environment: Annotated[
         Path | None, typer.Option("--environment", help="Virtual environment to run; by default this command's.")
     ] = None,

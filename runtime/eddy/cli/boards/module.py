@@ -183,8 +183,7 @@ def check(
         bool,
         typer.Option(
             "--record/--no-record",
-            help="Write down beside the manifest what was found: a server gives jobs no module that has no check on"
-            " record.",
+            help="Write the result next to the manifest: a server gives jobs no module that has no check on record.",
         ),
     ] = True,
     as_json: AsJson = False,

@@ -205,7 +205,7 @@ def _say_kept(server: Server) -> None:
         live = kept_instead(server.store, name, of, known)
         if live:
             say(
-                f"eddy: --{of} {live} is in force, not {name}: it was put in force while the server ran;"
+                f"eddy: --{of} {live} is in use, not {name}: it was chosen while the server ran;"
                 f" `{set_by} {name}` changes it"
             )
 

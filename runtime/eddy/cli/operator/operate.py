@@ -61,7 +61,7 @@ def purge(
 
 
 def policy(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Another policy, put in force at once.")] = "",
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Policy to change to, at once.")] = "",
     url: Url = URL,
     key: Key = KEY,
     as_json: AsJson = False,

@@ -42,7 +42,7 @@ def tenant_add(
     ] = None,
     weight: Annotated[
         float | None,
-        typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to beside the others; 1 else."),
+        typer.Option("--weight", min=1e-6, max=1e6, help="Its share relative to other tenants; 1 by default."),
     ] = None,
     called: Annotated[str, typer.Option("--display-name", help="What people call it, in any script.")] = "",
     max_priority: Annotated[

@@ -38,7 +38,7 @@ def up(
     data: Data = DATA,
     host: Annotated[str, typer.Option("--host", help="Address NATS listens on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="TCP port NATS listens on; 0 chooses a free one.")] = 4222,
-    server: Annotated[str, typer.Option("--server", help="Of a pool that `eddy pool cluster` began: which.")] = "",
+    server: Annotated[str, typer.Option("--server", help="Which server, of a pool made by `eddy pool cluster`.")] = "",
     store_bytes: Annotated[
         int, typer.Option("--store-bytes", min=0, help="Most it keeps; 0 is three quarters of what its disk can hold.")
     ] = 0,
@@ -97,7 +97,7 @@ def _supervise(nats: NatsServer) -> None:
             if seen != (seen := nats.admission.changed_at):
                 nats.admission.refresh(nats.place)
         except (EddyError, OSError) as failure:
-            say(f"eddy: the server goes on with whom it let in before: {failure}")
+            say(f"eddy: the server continues with the boards it admitted before: {failure}")
 
 
 @app.command()
@@ -263,7 +263,7 @@ def serve(
 
         with signals.calling(head.stop):
             head.run(ready)
-        say("eddy: stopped; jobs go on, and wait for another head to be placed")
+        say("eddy: stopped; running jobs continue, waiting ones need another head")
 
 
 @app.command()
@@ -278,7 +278,7 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         if board.get("floods"):
             say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
     for stream in found.get("missing", ()):
-        say(f"the servers have lost {stream}: restore it; nothing that it kept can be told until then")
+        say(f"the servers have lost {stream}: restore it; its contents are unknown until then")
     for record in found.get("unreadable", ()):
         say(f"{record['key']} in {record['bucket']} cannot be read, and is set aside: {record['why']}")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "

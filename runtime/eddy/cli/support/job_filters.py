@@ -46,7 +46,7 @@ RetryOn = Annotated[
 EndLate = Annotated[bool, typer.Option("--end-late", help="End it where its deadline has passed.")]
 LeastProgress = Annotated[
     float | None,
-    typer.Option("--min-progress", min=0, max=1, help="Part of its speed alone that it should keep beside others."),
+    typer.Option("--min-progress", min=0, max=1, help="Part of its speed alone that it should keep while others run."),
 ]
 WithLabel = Annotated[
     list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Only jobs with it; repeatable.")
@@ -119,5 +119,5 @@ def fitting(
 def retries_of(times: int, causes: Sequence[str] | None) -> dict[str, Any] | None:
     """What a submission says of being tried again."""
     if causes and not times:
-        raise typer.BadParameter("--retry-on says after what; say how often with --retries.")
+        raise typer.BadParameter("--retry-on names causes; give the number of tries with --retries.")
     return {"max": times, **({"on": list(causes)} if causes else {})} if times else None

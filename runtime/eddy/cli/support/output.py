@@ -74,7 +74,7 @@ def say_damaged(what: str, damaged: Sequence[object]) -> None:
     """Say what is missing from a list, for its records cannot be read; nothing where nothing is."""
     if damaged:
         names = ", ".join(map(str, damaged[:10])) + (" and others" if len(damaged) > 10 else "")
-        say(f"eddy: {len(damaged)} damaged {what} left out: {names}; `eddy doctor` beside the server says more")
+        say(f"eddy: {len(damaged)} damaged {what} left out: {names}; `eddy doctor` on the server's machine has details")
 
 
 def shown(text: str) -> str:

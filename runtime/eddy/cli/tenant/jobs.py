@@ -128,7 +128,7 @@ def submit(
         beside: dict[str, Any] = {"labels": labels_of(labels), "after": after or (), "end_late": end_late}
         beside |= {"afterany": afterany or (), "afternotok": afternotok or (), "retries": retries_of(retries, retry_on)}
         if not as_array and (aftercorr or max_running is not None):
-            raise typer.BadParameter("--aftercorr and --max-running are said of an array: give --as-array.")
+            raise typer.BadParameter("--aftercorr and --max-running apply to arrays: add --as-array.")
         app = client.app(application)
         given = gather(inputs or [], client.buffers(application), app["max_batch"])
         if not as_array:
@@ -183,7 +183,7 @@ def jobs(
     before: Before = None,
     sort: Sort = "newest",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many.")] = 20,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on with a line whenever a job changes.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Then a line for each change of a job.")] = False,
     columns: Annotated[str, typer.Option("--columns", callback=known_columns, help="Which, with commas.")] = "",
     form: Annotated[
         str, typer.Option("--format", callback=one_of(FORMATS), help="table, csv, or lines of JSON.")

@@ -41,7 +41,7 @@ class LagKeeper:
                 int(slot): {str(t): float(lag) for t, lag in lags.items()} for slot, lags in self._left(found).items()
             }
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
-            _log.warning("what tenants owe on clusters cannot be read, and is forgiven: %s", error)
+            _log.warning("stored lags of tenants on clusters cannot be read and start at zero: %s", error)
             return {}
 
     def keep(self, lags: Lags) -> None:

@@ -54,7 +54,7 @@ class TenantMemory:
         kernel = application.name.startswith("kernel:")
         raise InvalidRequest(
             f"This job needs {need} bytes of board memory; the jobs of one tenant hold at most {most} of {self.arena}"
-            " together, so that others can run beside them" + (f": at most {fits} items fit." if fits else "."),
+            " together, so that others can run at the same time" + (f": at most {fits} items fit." if fits else "."),
             field="kernel.arguments" if kernel else "batch",
             asked=need,
             allowed=most if kernel else f"1..{fits}" if fits else "none",

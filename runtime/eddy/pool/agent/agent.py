@@ -195,7 +195,7 @@ class Agent:
                     told = parsed(message.data)
                     number, token = int(told["job"]), int(told["token"])
                 except NO_SENSE as wrong:
-                    _log.error("what this board was told cannot be read, and is passed over", error=repr(wrong))
+                    _log.error("a message to this board cannot be read and is ignored", error=repr(wrong))
                     await message.term()
                     continue
                 if (job := await self._job(pool, number, token)) is not None:

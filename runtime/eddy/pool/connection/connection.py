@@ -59,12 +59,12 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
         try:
             return await call()
         except LASTING as failure:
-            raise EddyError(f"The pool cannot be told this: {failure!r}.", cause=repr(failure)) from failure
+            raise EddyError(f"The pool cannot accept this: {failure!r}.", cause=repr(failure)) from failure
         except (*AWAY, StorageFull) as failure:
             if time.monotonic() - told_s > SILENT_S:
                 told_s = time.monotonic()
                 what = "is full" if isinstance(failure, StorageFull) else "does not answer"
-                _log.warning(f"the pool {what}; it is asked again", error=repr(failure))
+                _log.warning(f"the pool {what}; retrying", error=repr(failure))
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, 2.0)
         except SAID_NO as said:
@@ -204,7 +204,7 @@ async def connected(
         PoolUnreachable: Nothing answers in time, or it does not let this user in.
     """
     if not access.urls:
-        raise PoolUnreachable("No server of this pool was ever started: `eddy pool up` starts one.")
+        raise PoolUnreachable("No server of this pool has been started: `eddy pool up` starts one.")
     client = _Client(access, access_now, board)
     try:
         await asyncio.wait_for(client.reach(name), patience_s)

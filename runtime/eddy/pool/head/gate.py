@@ -121,7 +121,7 @@ class Gate:
     async def _answered(self, board: str, asked: bytes) -> Mapping[str, Any]:
         try:
             if len(asked) > MOST_SAID_BYTES:
-                raise InvalidRequest(f"A board says at most {MOST_SAID_BYTES} bytes at once.", field="what")
+                raise InvalidRequest(f"A board may send at most {MOST_SAID_BYTES} bytes at once.", field="what")
             ask = json.loads(asked)
             return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:

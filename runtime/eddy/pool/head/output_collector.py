@@ -72,9 +72,9 @@ class OutputCollector:
                     await self.sweep()
                     self._sweep_at_s = time.monotonic() + SWEEP_S
             except AWAY as failure:
-                _log.warning("removing what nobody can fetch is put off", error=repr(failure))
+                _log.warning("the removal of outputs without a job is postponed", error=repr(failure))
             except (EddyError, *SAID_NO) as said:  # the next sweep looks again
-                _log.error("what nobody can fetch cannot be removed", error=str(said))
+                _log.error("outputs without a job cannot be removed", error=str(said))
                 self._sweep_at_s = max(self._sweep_at_s, time.monotonic() + SWEEP_FIRST_S)
 
     async def _tidied(self, job: PoolJob) -> None:

@@ -234,7 +234,7 @@ class TenantBytes:
             finally:
                 moved.cancel()
             if self._revision < revision and (self.over or time.monotonic() > deadline):
-                raise asyncio.TimeoutError("what the servers keep of a tenant's bytes is not heard here")
+                raise asyncio.TimeoutError("this head hears no byte counts from the servers")
 
     async def announce(
         self, sha: str, reference: str, size_bytes: int, coming: bool = False, last: int | None = None, **more: int

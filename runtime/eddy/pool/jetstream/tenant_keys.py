@@ -128,7 +128,7 @@ class PoolKeys:
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         if why := key.ended(self._now()):
-            raise Unauthorized(f"This key is {why}; ask whoever gave it to you for another.")
+            raise Unauthorized(f"This key is {why}; ask the operator for another.")
         return key
 
     async def all(self, tenant: str = "") -> list[ApiKey]:

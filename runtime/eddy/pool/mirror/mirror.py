@@ -355,7 +355,7 @@ class Mirror:
             self._behind = 0
             return
         self._behind += 1  # a server may lead that has not taken in all it was sent
-        raise asyncio.TimeoutError("the servers have kept less of the jobs than was heard here")
+        raise asyncio.TimeoutError("the servers have fewer records of jobs than this head has read")
 
     @property
     def ahead(self) -> bool:

@@ -124,7 +124,7 @@ async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = Fal
     """Its keys end, its jobs are cancelled (`cancel`; 409 while there are some without), its blobs, outputs and events
     go. Records of its jobs stay, and its name, which is given to nobody else."""
     if name == operator.id:
-        raise Conflict("Whoever asks cannot be removed.", field="tenant", asked=name)
+        raise Conflict("The caller cannot be removed.", field="tenant", asked=name)
     return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
 
 

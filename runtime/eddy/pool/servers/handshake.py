@@ -69,5 +69,5 @@ def _line(connection: socket.socket, deadline: float) -> bytes:
             raise ConnectionError("the server ended the connection")
         found += byte
         if len(found) > LINE_BYTES:
-            raise ConnectionError("the server says too much")
+            raise ConnectionError("the server sent too much")
     return bytes(found[:-2])

@@ -42,7 +42,7 @@ def check_file(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(_HEADER)
     if not head:
-        raise broken(path, "it is empty, which no data base ever is")
+        raise broken(path, "it is empty; a data base never is")
     if len(head) < _HEADER or not head.startswith(_MAGIC):
         raise broken(path, "it does not start like an SQLite data base")
     log = path.with_name(path.name + "-wal")

@@ -245,7 +245,7 @@ def _record(number: int, text: str, cancel: int, tenant: str, state: str, final:
     if (record.tenant, record.state.value, int(record.state.is_final)) != (tenant, state, final):
         raise ValueError(f"its columns say {tenant!r}, {state!r}, {final!r}")
     if type(cancel) is not int:
-        raise TypeError(f"its end was asked for at {cancel!r:.40}")
+        raise TypeError(f"its cancellation was requested at {cancel!r:.40}")
     requested_unix_s = cancel_unix_s(cancel)
     return record if requested_unix_s is None else dataclasses.replace(record, cancel_asked_unix_s=requested_unix_s)
 

@@ -51,7 +51,7 @@ def give_up(database: Database, number: int, told: int, why: str) -> None:
         )
         event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, record.state, detail=words)
         insert(db, INSERT_EVENTS, [event_values(event)])
-    _log.error("job %d cannot go on: %s", told, why, extra={"job": told})
+    _log.error("job %d cannot continue: %s", told, why, extra={"job": told})
 
 
 def state_before(written: bytes | None) -> JobState:

@@ -315,7 +315,7 @@ class JobTable:
         """
         row = self._db.row("SELECT tenant FROM job WHERE id = ?", job)
         if row is not None and not isinstance(row["tenant"], str):
-            raise self._db.damage.note(RecordKind.JOB, job, "it does not say whose it is")
+            raise self._db.damage.note(RecordKind.JOB, job, "it has no owner")
         return None if row is None else str(row["tenant"])
 
 

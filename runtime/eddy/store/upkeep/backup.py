@@ -131,7 +131,7 @@ def back_up(data: Path, into: Path) -> BackupNote:
 
 def _begin(data: Path, into: Path) -> None:
     if into.resolve().is_relative_to(data.resolve()):
-        raise InvalidRequest(f"{into} lies within the data folder {data}: a backup belongs elsewhere", field="into")
+        raise InvalidRequest(f"{into} is within the data folder {data}: a backup belongs elsewhere", field="into")
     if into.exists() and not into.is_dir():
         raise InvalidRequest(f"{into} is a file: name a folder for the backup", field="into")
     present = contents(into)

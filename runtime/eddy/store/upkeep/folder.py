@@ -161,7 +161,7 @@ def look(path: Path) -> None:
         if not others + left:
             message = f"{path} is no data folder of `eddy serve`: name the one it was started with (--data)."
             raise InvalidRequest(message, field="data", asked=str(path))
-        raise damaged(database, f"is missing beside {' and '.join(others + left)}", _BACKUP)
+        raise damaged(database, f"is missing next to {' and '.join(others + left)}", _BACKUP)
     with os_errors(path):
         check_file(database)
         if not secret.exists():

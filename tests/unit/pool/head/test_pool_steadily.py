@@ -19,7 +19,7 @@ def test_what_would_be_the_same_for_ever_is_an_error() -> None:
         tried.append(1)
         raise MaxPayloadError
 
-    with pytest.raises(EddyError, match="cannot be told this"):
+    with pytest.raises(EddyError, match="cannot accept this"):
         asyncio.run(asyncio.wait_for(steadily(call), 180.0))
     assert tried == [1]
 
