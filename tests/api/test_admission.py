@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,8 @@ from eddy.api.request_bodies import admission
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import JobRequest
-from eddy.pool import submitting
-from eddy.pool.tenants import PoolTenant
+from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.routes import submitting
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime" / "eddy"
 BLOB = bytes(range(6))
@@ -89,6 +90,8 @@ def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InvalidRequest, match="at most 3"):
         asyncio.run(kept(priority=9))
     assert asyncio.run(kept("old", priority=9))["priority"] == 9, "what was accepted is not refused when sent again"
+    ada = replace(ada, max_priority=1)
+    assert asyncio.run(kept(priority=9))["priority"] == 1
 
 
 def test_requests_are_made_of_submissions_in_one_place() -> None:

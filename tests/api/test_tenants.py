@@ -214,9 +214,12 @@ async def test_bounds_and_weight_change_while_a_tenant_works(server: Any) -> Non
         assert changed.json()["quota"]["max_blob_bytes"] == 1000, "what is left out stays"
         assert server.store.tenants.weight("ada") == 2.5
         assert (await ada.post("/v1/jobs", json=body)).status_code == 202
-        await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_jobs": 9, "max_priority": 1}})
-        refused = await ada.post("/v1/jobs", json={**body, "priority": 3})
-        assert (refused.status_code, refused.json()["allowed"]) == (422, [1])
+        await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_jobs": 9, "max_priority": 3}})
+        refused = await ada.post("/v1/jobs", json={**body, "priority": 9})
+        assert (refused.status_code, refused.json()["allowed"]) == (422, [1, 3])
+        await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_priority": 1}})
+        taken = await ada.post("/v1/jobs", json={**body, "priority": 3})
+        assert (taken.status_code, taken.json()["priority"]) == (202, 1), "one priority, as its record says"
         shown = (await client.get("/v1/admin/tenants/ada")).json()
         assert (shown["quota"]["max_priority"], shown["attributes"]["weight"]) == (1, 2.5)
         assert (await client.patch("/v1/admin/tenants/nobody", json={})).status_code == 404

@@ -19,7 +19,7 @@ from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
 from area_report.synthesis import UnknownCell, count, synthesize  # noqa: E402
 from area_report.tops import Device, Top, header, meaning, read_devices, read_tops  # noqa: E402
-from eddy_sim import yosys  # noqa: E402
+from eddy_sim.tools import yosys  # noqa: E402
 
 SOURCE = """
 // A comment.

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from eddy.api.http.problems import KINDS
 from eddy.api.service.app import routers
+from eddy.board.port.port import Cause
 from eddy.cli.main import app
 from eddy.cli.support import output
+from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
+from eddy.core.errors import EddyError
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
-from eddy.policy.price import POLICIES
+from eddy.policy.dispatch import POLICIES as DISPATCH
+from eddy.policy.place import METHODS
+from eddy.policy.price import POLICIES as PRICE
 from fastapi import FastAPI
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
@@ -44,16 +51,55 @@ def test_the_page_names_every_state_and_kind_of_event() -> None:
     assert not missing
 
 
+def test_the_page_names_every_cause_of_a_failure() -> None:
+    causes = {cause.value for cause in Cause} - {Cause.NONE.value, Cause.STOPPED.value} | {*ITS_OWN, *NOT_ITS_FAULT}
+    assert sorted(cause for cause in causes if f"`{cause}`" not in API) == []
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """Every command that does something, by the words that name it."""
+    below = getattr(group, "commands", {})
+    if not below:
+        yield path
+    for name, command in below.items():
+        yield from commands(command, *path, name)
+
+
 def test_the_page_names_every_command_and_exit_code() -> None:
-    group = typer.main.get_command(app)
-    commands = getattr(group, "commands", {})
-    assert not [name for name in commands if f"`eddy {name}" not in CLI]
+    shown = re.findall(r"^\| (`eddy (?:\\\||[^|])*)\|", CLI, re.MULTILINE) + re.findall(
+        r"^`eddy \w+`", CLI, re.MULTILINE
+    )
+    missing = [
+        path
+        for path in commands(typer.main.get_command(app), "eddy")
+        if not any(
+            row.startswith(f"`{' '.join(path[:-1])}") and re.search(rf"(?<![\w-]){path[-1]}(?![\w-])", row)
+            for row in shown
+        )
+    ]
+    assert missing == []
     for code in (output.OK, output.FAILED, output.USAGE, output.UNREACHABLE, output.REFUSED, output.BOARD):
         assert f"\n| {code} | " in CLI
 
 
-def test_which_policy_has_a_row_for_every_price_policy() -> None:
-    price = WHICH_POLICY.split("\n## Price\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (`[^|]+) \|", price, re.MULTILINE)
+def test_the_pages_name_every_code_of_an_error() -> None:
+    """Those that reach a user: studies and the simulation's tools aside, which are imported nowhere here."""
+    asked, found = [EddyError], set[str]()
+    while asked:
+        kinds = asked.pop().__subclasses__()
+        asked += kinds
+        found |= {kind.code for kind in kinds if kind.__module__.startswith("eddy.")}
+    assert len(found) > 30
+    assert sorted(code for code in found if f"`{code}`" not in API + CLI) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "policies"),
+    [("Place", METHODS), ("Price", PRICE), ("Dispatch", DISPATCH)],
+    ids=["place", "price", "dispatch"],
+)
+def test_which_policy_has_a_row_for_every_policy(heading: str, policies: Mapping[str, Any]) -> None:
+    section = WHICH_POLICY.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [row for row in re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE) if "(function)" not in row]
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert set(POLICIES.own) <= named <= set(POLICIES)
+    assert set(getattr(policies, "own", policies)) <= named <= set(policies)

@@ -1,14 +1,16 @@
-"""Packages that have rooms: the page on where things go says of each room what its docstring says."""
+"""The page of the architecture: it says of each room what its docstring says, and its picture has every package."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "explanations" / "where-does-it-go.md").read_text(encoding="utf-8")
+EDDY = ROOT / "runtime" / "eddy"
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = {
     "runtime/eddy/api": set(),
     "runtime/eddy/board": {"signing"},
@@ -37,3 +39,14 @@ def test_rooms_say_what_is_in_them_and_are_not_crowded(package: str) -> None:
         assert len(first) > 40, room
         assert f"| `{room.name}` | {first} |" in PAGE, f"{room}: write the room's docstring into the page"
         assert len([*room.glob("*.py")]) - 1 <= MOST_FILES, room
+
+
+def test_the_picture_has_every_package_and_arrows_that_are_imports() -> None:
+    picture = PAGE.partition("```mermaid")[2].partition("```")[0]
+    arrows = re.findall(r"^\s+(\w+)(?:\[[^\]]*\])? --> (\w+)", picture, re.MULTILINE)
+    packages = {path.parent.name for path in EDDY.glob("*/__init__.py")}
+    assert {*re.findall(r"(\w+)\[", picture)} >= packages - {"core", "studies"}, "draw the package"
+    assert len(arrows) > 8
+    for of, to in arrows:
+        imported = f"eddy.{to}" if to in packages else "eddy_drivers"
+        assert any(imported in path.read_text(encoding="utf-8") for path in (EDDY / of).rglob("*.py")), (of, to)

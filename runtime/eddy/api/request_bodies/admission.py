@@ -7,6 +7,7 @@ A rule about what a job may ask for belongs here; what a board or its store has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from eddy.api.request_bodies.jobs import JobSubmission
@@ -45,7 +46,7 @@ def admit(
     idempotency_key: str = "",
     max_running: int | None = None,
 ) -> JobRequest:
-    """Make a request of a submission.
+    """Make a request of a submission. A tenant that may use the lowest priority alone has it, whatever it asks for.
 
     Args:
         submission: As it came in.
@@ -60,10 +61,13 @@ def admit(
         Conflict: It asks for what is not there.
     """
     view = submission.check_kind(kinds)
-    if submission.priority > by.max_priority:
+    lowest = PRIORITIES[0]
+    if submission.priority > by.max_priority > lowest:
         allowed = [each for each in PRIORITIES if each <= by.max_priority]
         message = f"Your jobs may have a priority of at most {by.max_priority}; ask the operator for more."
         raise InvalidRequest(message, field="priority", asked=submission.priority, allowed=allowed)
     if submission.min_progress is not None:
         by.check_progress(submission.min_progress)
-    return submission.request(by.id, view, tuple(after), idempotency_key, max_running)
+    request = submission.request(by.id, view, tuple(after), idempotency_key, max_running)
+    # Whose jobs all have one priority says nothing by asking for another: programs that set priorities run here, too.
+    return request if by.max_priority > lowest else replace(request, priority=lowest)

@@ -154,6 +154,8 @@ def submit(
             **beside,
         )
         say(f"job {job.id} submitted")
+        if job.data["priority"] < priority:
+            say(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
         if wait or out is not None:
             wait_for(job)
         files = save(client, job, out, given) if out is not None else {}

@@ -14,6 +14,7 @@ from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
+from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.pool.jetstream.byte_accounts import over_quota
 from eddy.pool.jetstream.jobs import AT_ONCE
@@ -79,7 +80,7 @@ async def requests_of(
         NotFound: There is no such application.
     """
     shared, by = jobs[0], await parts.tenants.get(caller.id)
-    if key and shared.priority > by.max_priority and await parts.table.known(caller.id, key):
+    if key and shared.priority > by.max_priority > PRIORITIES[0] and await parts.table.known(caller.id, key):
         by = replace(by, max_priority=shared.priority)
     if shared.application is not None:
         parts.catalogue.application(shared.application)
