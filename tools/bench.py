@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def main() -> int:
-    """Run the benchmarks whose names are given (`sim` for `bench_sim.py`), or all; exit 1 where one failed."""
+    """Run the benchmarks whose names are given (`sim` for `benches.sim.py`), or all; exit 1 where one failed."""
     wanted = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     options = [argument for argument in sys.argv[1:] if argument.startswith("-")]
     scripts = sorted(FOLDER.glob("bench_*.py"))

@@ -1,7 +1,7 @@
 """Small jobs through a live pool: how busy they keep its boards, what a head does a second, and what memory it takes.
 
-    python tools/bench_pool_work.py --jobs 10000 --item-s 1.0
-    python tools/bench_pool_work.py --jobs 1500 --item-s 0.1 --turns 2 --against ../before
+    python tools/benches/pool_work.py --jobs 10000 --item-s 1.0
+    python tools/benches/pool_work.py --jobs 1500 --item-s 0.1 --turns 2 --against ../before
 
 A NATS server, a head and the boards are processes of this machine; boards are agents as they are, behind which nothing
 is computed (`service_bench.timed_boards`), so that this machine's processors are left to the head. Jobs of one item are
@@ -26,11 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench_pool import cpu_s, head, memory_mb
-from bench_service import prepare, submission
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import ask, request, some
 from service_bench.servers import ROOT, Running, python_path
+
+from benches.pool import cpu_s, head, memory_mb
+from benches.service import prepare, submission
 
 ENDED = re.compile(r'^eddy_pool_jobs_ended_total\{state="(\w+)"\} (\S+)$', re.MULTILINE)
 PRESENT = re.compile(r"^eddy_pool_board_present\{.*\} 1(?:\.0)?$", re.MULTILINE)

@@ -1,6 +1,6 @@
 """What one tenant of a pool costs another, and what bytes cost a head.
 
-    python tools/bench_pool_tenants.py --turns 3 --against ../before
+    python tools/benches/pool_tenants.py --turns 3 --against ../before
 
 A NATS server and a head are processes of this machine, without boards. `ada` submits jobs by one connection, one after
 another, while `eve` has nothing open, 100 waits for a job, or stores blobs again and again though she keeps as many
@@ -25,9 +25,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from pathlib import Path
 
 import httpx
-from bench_pool import head, memory_mb
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.servers import ROOT, Running
+
+from benches.pool import head, memory_mb
 
 WAITS, LARGE, AT_ONCE, SMALL = 100, 64 << 20, 16, 16 << 10
 JOB = {"application": "image_compression", "batch": 1}

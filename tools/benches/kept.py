@@ -22,7 +22,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bench_service import CLIENTS, TILE, prepare, submission
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
@@ -32,6 +31,8 @@ from service_bench.clients import ask, drive, request
 from service_bench.memory import forget_most, held_bytes, most_bytes, spent_s
 from service_bench.servers import Running, eddy, reference
 from service_bench.streams import fetch, upload
+
+from benches.service import CLIENTS, TILE, prepare, submission
 
 JOBS, PAGE, PAGES, TURNS, GROUP = 100_000, 50, 100, 3, 500
 BLOB_BYTES = 256 << 20

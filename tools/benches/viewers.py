@@ -18,12 +18,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench_followers import drain
-from bench_service import prepare, submission
 from eddy.api.answers.overview import JOBS
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
 from service_bench.servers import Running, eddy
+
+from benches.followers import drain
+from benches.service import prepare, submission
 
 VIEWERS, PERIOD_S = 20, 1.0
 MOST = {

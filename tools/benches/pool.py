@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench_service import prepare, submission
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy, python_path, served
+
+from benches.service import prepare, submission
 
 MANY = 16
 

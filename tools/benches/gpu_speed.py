@@ -1,7 +1,7 @@
 """How much work of programs a simulated GPU cluster does in a second, beside that of the cluster's first release.
 
-tools/bench_gpu_speed.py                 against the first release, taken from the repository's history
-tools/bench_gpu_speed.py --against DIR   against another checkout
+tools/benches/gpu_speed.py                 against the first release, taken from the repository's history
+tools/benches/gpu_speed.py --against DIR   against another checkout
 
 Both trees run in turns, each with its own cluster, compiler and launch: the floating-point loop of
 `eddy_sim.gpu.programs`, whose instructions are the same in both, in lane instructions a second; and the workloads of

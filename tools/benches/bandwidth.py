@@ -156,7 +156,7 @@ def one_line(folder: Path) -> tuple[Path, ...]:
     for path in read_filelist(FILELIST):
         text = path.read_text(encoding="utf-8")
         if path.name == "gpu_cluster.sv" and text.count(ONE_LINE[0]) != 1:
-            raise SystemExit(f"{path} does not have {ONE_LINE[0]} once: say in tools/bench_bandwidth.py what it has")
+            raise SystemExit(f"{path} does not have {ONE_LINE[0]} once: say in tools/benches/bandwidth.py what it has")
         if ONE_LINE[0] in text:
             path = folder / path.name
             path.write_text(text.replace(*ONE_LINE), encoding="utf-8")

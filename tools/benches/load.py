@@ -22,7 +22,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_service import CLIENTS, TILE, prepare, submission
 from eddy.core.applications import Application
 from eddy.core.fusion import in_form
 from eddy.core.records import JobRequest
@@ -31,6 +30,8 @@ from eddy.store import Store
 from eddy.store.tables.submission import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy
+
+from benches.service import CLIENTS, TILE, prepare, submission
 
 FEW, MANY, TURNS = 1_500, 10_000, 1
 """Jobs waiting; few are as many as no machine ends while nobody asks, else it is their end that is measured."""

@@ -21,7 +21,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from bench_service import TILE, prepare, submission
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
@@ -29,6 +28,8 @@ from eddy.store.db.rows import Commit
 from eddy.store.tables.submission import Submission
 from service_bench.clients import some
 from service_bench.servers import eddy
+
+from benches.service import TILE, prepare, submission
 
 JOBS, ROUNDS, BOUND, CLIENTS, SUBMITTED, GROUP, EVENTS = 3_000, 4, 1_500, 4, 100, 500, 16
 """Jobs of a round, ended jobs that are kept, clients, what these submit in a round, jobs of a commit, events of a job

@@ -1,7 +1,7 @@
 """[002]'s testbed on processes of this machine: makespans of the default policy, SJF and LJF, live beside planned.
 
-    python tools/bench_makespan.py                       two seeds, to see that it works
-    python tools/bench_makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
+    python tools/benches/makespan.py                       two seeds, to see that it works
+    python tools/benches/makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
 of `eddy.pool.connection.pace`, and all of them through one more, its port. A responder receives through such a port,

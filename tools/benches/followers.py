@@ -20,10 +20,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench_service import prepare, submission
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
 from service_bench.servers import Running, bare, eddy
+
+from benches.service import prepare, submission
 
 FOLLOWERS = 1000
 WORD = b"id: " + b"." * 150 + b"\n"

@@ -1,0 +1,1 @@
+"""Cases of `tools/bench.py`, which says what a case is."""
