@@ -9,7 +9,6 @@ import pytest
 
 SOURCES = sorted((Path(__file__).parents[3] / "runtime" / "eddy").rglob("*.py"))
 ALLOWED = {
-    "api/http/frequent.py": "FastAPI's fields have `embed` where they are bodies, callables a name where functions",
     "api/http/metrics.py": "FastAPI keeps no route where none matched",
     "api/http/queries.py": "FastAPI has the routes of an included router behind another",
     "board/port/wire.py": "the name of a type, generic ones have none",

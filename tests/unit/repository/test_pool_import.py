@@ -29,3 +29,13 @@ def test_a_pool_that_is_not_there_is_said_in_one_line() -> None:
     found = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert found.returncode == 3
     assert found.stderr.strip().splitlines()[-1].startswith("eddy: No pool answers at 127.0.0.1:9")
+
+
+def test_commands_on_keys_import_no_client_and_no_reader_of_certificates() -> None:
+    """A key that was stolen is to be dead at once: most of what `eddy pool revoke` took was imports."""
+    code = (
+        "import sys\nfrom eddy.pool.servers.admission import PoolAdmission\n"
+        "print([name for name in ('nats', 'uvicorn', 'fastapi', 'cryptography.x509') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -1,5 +1,5 @@
 """How many requests a second a tenant may make: a bucket of tokens each, filled at its rate, a second's worth deep; and
-how often it may ask for what takes a board's server as long as many submissions do: others wait meanwhile."""
+how often it may ask for what takes a server or a head as long as many submissions do: others wait meanwhile."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from eddy.api.http.current_request import AnyTenant
 from eddy.core.errors import RateLimited
-from eddy.core.tenants import TenantRecord
 
 BURST_S = 1.0
 """Seconds' worth of requests that may come at once, and one at least."""
@@ -74,39 +74,46 @@ class Looks:
         back: Looks back at events.
         resumed: Streams that go on far behind.
         pages: Pages of jobs.
+        forecasts_per_s: Explanations and dry runs of a tenant.
+        few_events: Events that anybody may look back at, at any rate.
     """
 
     forecasts: Rates = field(default_factory=Rates)
     back: Rates = field(default_factory=Rates)
     resumed: Rates = field(default_factory=Rates)
     pages: Rates = field(default_factory=Rates)
+    forecasts_per_s: float = FORECASTS_PER_S
+    few_events: int = FEW
 
-    def take_forecast(self, tenant: TenantRecord) -> None:
+    def take_forecast(self, tenant: AnyTenant) -> None:
         """Let an explanation or a dry run pass.
 
         Raises:
             RateLimited: The tenant has had too many.
         """
-        self.forecasts.take(tenant.id, _bound(tenant, FORECASTS_PER_S), "ask for {} explanations or dry runs")
+        self.forecasts.take(tenant.id, _bound(tenant, self.forecasts_per_s), "ask for {} explanations or dry runs")
 
-    def take_back(self, tenant: TenantRecord) -> None:
-        """Let a look back at many events pass.
-
-        Raises:
-            RateLimited: The tenant has had too many.
-        """
-        self.back.take(tenant.id, _bound(tenant, LOOKS_PER_S), f"look back {{}} times at more than {FEW} events")
-
-    def take_resumed(self, tenant: TenantRecord) -> None:
-        """Let a stream go on that has many events to bring first.
+    def take_back(self, tenant: AnyTenant, events: int) -> None:
+        """Let a look back at so many events pass.
 
         Raises:
             RateLimited: The tenant has had too many.
         """
-        what = f"resume {{}} streams more than {FEW} events behind"
-        self.resumed.take(tenant.id, _bound(tenant, RESUMED_PER_S), what)
+        if events > self.few_events:
+            most = f"more than {self.few_events} events" if self.few_events else "events"
+            self.back.take(tenant.id, _bound(tenant, LOOKS_PER_S), f"look back {{}} times at {most}")
 
-    def take_page(self, tenant: TenantRecord, jobs: int) -> None:
+    def take_resumed(self, tenant: AnyTenant, events: int) -> None:
+        """Let a stream go on that has so many events to bring first.
+
+        Raises:
+            RateLimited: The tenant has had too many.
+        """
+        if events > FEW:
+            what = f"resume {{}} streams more than {FEW} events behind"
+            self.resumed.take(tenant.id, _bound(tenant, RESUMED_PER_S), what)
+
+    def take_page(self, tenant: AnyTenant, jobs: int) -> None:
         """Let a page of so many jobs pass.
 
         Raises:
@@ -116,5 +123,5 @@ class Looks:
             self.pages.take(tenant.id, _bound(tenant, PAGES_PER_S), f"ask for {{}} pages of more than {FEW} jobs")
 
 
-def _bound(tenant: TenantRecord, per_s: float) -> float | None:
+def _bound(tenant: AnyTenant, per_s: float) -> float | None:
     return None if tenant.admin else per_s

@@ -45,7 +45,7 @@ class Queries:
     Args:
         app: The application behind it.
         routers: All its routes.
-        caller: What a route depends on that asks who is there.
+        caller: What its routes depend on that ask who is there.
     """
 
     def __init__(self, app: ASGIApp, routers: Iterable[APIRouter], caller: Callable[..., Any]) -> None:
@@ -85,12 +85,8 @@ def _routes(router: APIRouter, caller: Callable[..., Any]) -> Iterator[RouteQuer
         if inside is not None:
             yield from _routes(inside, caller)
         elif isinstance(route, APIRoute):
-            yield RouteQuery(
-                route.path_regex,
-                frozenset(route.methods or ()),
-                dict(_taken(route.dependant)),
-                _asks(route.dependant, caller),
-            )
+            methods, names = frozenset(route.methods or ()), dict(_taken(route.dependant))
+            yield RouteQuery(route.path_regex, methods, names, _asks(route.dependant, caller))
 
 
 def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:

@@ -43,10 +43,9 @@ async def events(
         after = context.store.numbers.event.meant(last_event_id)
         await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))
         if not viewer.admin and after < await read(context, partial(context.store.events.before_last, whose, FEW)):
-            (context.looks.take_resumed if follow else context.looks.take_back)(viewer)
+            (context.looks.take_resumed if follow else context.looks.take_back)(viewer, FEW + 1)
     else:
-        if last > FEW:
-            context.looks.take_back(viewer)
+        context.looks.take_back(viewer, last)
         after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store
     followed = Followed(

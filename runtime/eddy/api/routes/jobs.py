@@ -20,7 +20,6 @@ from eddy.api.dependencies.events import EventStream, Followed
 from eddy.api.dependencies.following import following, waited_for
 from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
 from eddy.api.dependencies.progress import slowdown_of
-from eddy.api.http.frequent import FrequentRoute
 from eddy.api.http.openapi import LOCATION, content, refusals, stream
 from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.request_bodies import examples
@@ -79,9 +78,9 @@ async def submit(
     return Response(text, 202, headers, media_type="application/json")
 
 
-def frequent(model: type[JobSubmission]) -> APIRouter:
-    """The routes that are asked most, where a submission is as `model` says."""
-    every = APIRouter(route_class=FrequentRoute)
+def routes(model: type[JobSubmission]) -> APIRouter:
+    """The routes, where a submission is as `model` says."""
+    every = APIRouter(route_class=JsonRoute)
     every.add_api_route(
         router.prefix,
         with_body(submit, model),
@@ -97,19 +96,17 @@ def frequent(model: type[JobSubmission]) -> APIRouter:
             **refusals(409, 429, 502),
         },
     )
-    every.add_api_route(
-        router.prefix,
-        list_jobs,
-        methods=["GET"],
-        tags=list(router.tags),
-        operation_id="list_jobs",
-        response_model=JobPage,
-        summary="List jobs, newest first",
-        responses=refusals(410),
-    )
+    every.include_router(router)
     return every
 
 
+@router.get(
+    "",
+    operation_id="list_jobs",
+    response_model=JobPage,
+    summary="List jobs, newest first",
+    responses=refusals(410),
+)
 async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: Caller) -> Response:
     """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order. Jobs whose
     records are damaged are passed over, and named in `damaged`."""

@@ -20,7 +20,7 @@ from eddy.api.dependencies.callers import caller
 from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.events import words
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
-from eddy.api.http import frequent, openapi, problems
+from eddy.api.http import openapi, problems
 from eddy.api.http.ending import Ending
 from eddy.api.http.in_flight import InFlight
 from eddy.api.http.limits import BodyLimit
@@ -73,7 +73,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
-    """All of the API, for these kinds of jobs; first what is asked most."""
+    """All of the API, for these kinds of jobs."""
     others = (
         explain,
         holds,
@@ -93,7 +93,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         system,
     )
     model = submission_model(kinds)
-    return (jobs.frequent(model), jobs.router, arrays.routes(model), *(part.router for part in others), market.admin)
+    return (jobs.routes(model), arrays.routes(model), *(part.router for part in others), market.admin)
 
 
 def compose(
@@ -169,9 +169,8 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(Figures(context))
     problems.install(app)
-    most_asked, *others = every = routers(context.kinds)
-    frequent.install(app, most_asked)
-    for router in others:
+    every = routers(context.kinds)
+    for router in every:
         app.include_router(router)
     dashboard.install(app)
     app.add_middleware(Queries, routers=every, caller=caller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 import time
 from collections.abc import Sequence
@@ -452,9 +453,7 @@ def _pool(url: str, key: str, as_json: bool) -> dict[str, Any]:
 
 
 def _installed() -> None:
-    """Refuse to begin without the extra."""
-    try:
-        import nats  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise not_installed(missing, "pool") from missing
+    """Refuse to begin without the extra; it is not imported, as commands on keys do without it."""
+    for name in ("nats", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise not_installed(ModuleNotFoundError(name=name), "pool")

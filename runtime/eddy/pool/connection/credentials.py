@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
-import ipaddress
 import json
 import re
 import ssl
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.x509.oid import NameOID
 
 from eddy.core.errors import EddyError
 from eddy.files import write_private
 
 SERVER_NAME = "eddy-pool"
 """What the certificate names. Servers are known by this certificate, whatever address they are reached at."""
-CERTIFICATE_DAYS = 3650
 NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
 """X509_V_FLAG_NO_CHECK_TIME, which Python has no name for.  Source: OpenSSL, X509_VERIFY_PARAM_set_flags(3)."""
-LOOPBACK = "127.0.0.1"
 _SEED, _USER = 18 << 3, 20 << 3
 
 
@@ -85,16 +76,12 @@ class UserKey:
     @property
     def seed(self) -> str:
         """The secret half, 58 characters from `SU`."""
-        raw = self._key.private_bytes(
-            serialization.Encoding.Raw, serialization.PrivateFormat.Raw, serialization.NoEncryption()
-        )
-        return _written(_seed_kind() + raw)
+        return _written(_seed_kind() + self._key.private_bytes_raw())
 
     @property
     def public(self) -> str:
         """The public half, 56 characters from `U`."""
-        raw = self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-        return _written(bytes([_USER]) + raw)
+        return _written(bytes([_USER]) + self._key.public_key().public_bytes_raw())
 
     def sign(self, nonce: str) -> bytes:
         """A signature over a server's number, base64."""
@@ -219,44 +206,3 @@ def _is_server(url: str) -> bool:
         return parts.scheme in ("nats", "tls") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def made_certificate(certificate: Path, key: Path, hosts: Iterable[str] = ()) -> None:
-    """Write a certificate of the servers, signed by itself, and its private key; both PEM.
-
-    Args:
-        certificate: Where.
-        key: Where.
-        hosts: Names and addresses at which servers of a cluster reach each other: they check these. This machine's own
-            is always one.
-    """
-    private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
-    names = [x509.DNSName(SERVER_NAME), *map(_host_name, dict.fromkeys((LOOPBACK, *hosts)))]
-    # Servers of a cluster check each other's dates.
-    begins = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
-    ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=CERTIFICATE_DAYS)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(private.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(ends)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(private, hashes.SHA256())
-    )
-    secret = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_private(key, secret)
-    write_private(certificate, made.public_bytes(serialization.Encoding.PEM))
-
-
-def _host_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)

@@ -21,6 +21,7 @@ from eddy.api.http.ending import Ending
 from eddy.api.http.in_flight import InFlight
 from eddy.api.http.limits import BodyLimit
 from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.queries import Queries
 from eddy.api.http.requests import Requests
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
@@ -55,7 +56,7 @@ from eddy.pool.routes import (
     timeline,
 )
 from eddy.pool.routes.bounds import Bounds
-from eddy.pool.routes.context import HeadParts
+from eddy.pool.routes.context import HeadParts, caller_of
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
 
@@ -126,6 +127,7 @@ def create_head(
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
+    app.add_middleware(Queries, routers=routers(), caller=caller_of)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)

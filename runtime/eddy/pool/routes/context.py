@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.access.open_streams import OpenStreams
-from eddy.api.access.rates import Rates
+from eddy.api.access.rates import Looks
 from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
@@ -31,8 +31,8 @@ from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.routes.bounds import Bounds
 from eddy.store.db.numbers import Numbers
 
-LOOKS_PER_S = 4.0
-"""Dry runs, and looks back at events, of a tenant: each takes a head as long as many other requests."""
+TRIALS_PER_S = 4.0
+"""Dry runs of a tenant: each is a forecast of all that waits in the pool."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,8 @@ class HeadParts:
         sessions: Browsers that are logged in at this head.
         standing: Streams and waits that are open, with what they were opened with.
         held: Requests under way, by tenant.
-        looks: Dry runs, and looks back at events, by tenant.
+        looks: What takes a head as long as many other requests, by tenant. It asks the servers for each place in the
+            stream of events, so anybody may look back at none at any rate.
         ending: Set once the head ends: streams and waits end then.
     """
 
@@ -75,7 +76,7 @@ class HeadParts:
     sessions: Sessions
     standing: OpenStreams
     held: InFlight
-    looks: Rates = field(default_factory=Rates)
+    looks: Looks = field(default_factory=lambda: Looks(forecasts_per_s=TRIALS_PER_S, few_events=0))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def room(self, tenant: str) -> int:

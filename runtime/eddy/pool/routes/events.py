@@ -26,7 +26,7 @@ from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.reading import FORGET_S, confirmed_stream
 from eddy.pool.records.record_json import NO_SENSE, parsed
 from eddy.pool.records.records import FINAL, PoolJob
-from eddy.pool.routes.context import LOOKS_PER_S, Caller, HeadParts, Number, Parts
+from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.submitting import visible
 from eddy.store.tables.events import unknown_event
 
@@ -61,9 +61,11 @@ async def all_events(
     subject = f"eddy.events.{'*' if caller.admin else caller.id}.*"
     if last_event_id is not None:
         after = await _place(parts, subject, last_event_id)
+        if not caller.admin:
+            behind = await _behind(parts, subject, after)
+            (parts.looks.take_resumed if follow else parts.looks.take_back)(caller, behind)
     else:
-        if last:
-            parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
+        parts.looks.take_back(caller, last)
         after = await _before_last(parts, subject, last)
     return _feed(parts, _told(parts, subject, after, follow))
 
@@ -102,8 +104,11 @@ async def _before_last(parts: HeadParts, subject: str, last: int) -> int:
 
 
 async def _behind(parts: HeadParts, subject: str, after: int) -> int:
-    """How many events of a subject come after a place in the stream."""
-    found = await parts.link.js.add_consumer(EVENTS, _from(after, filter_subject=subject))
+    """How many events of a subject come after a place in the stream; none while that is made again."""
+    try:
+        found = await parts.link.js.add_consumer(EVENTS, _from(after, filter_subject=subject))
+    except NatsNotFound:
+        return 0
     try:
         return int(found.num_pending or 0)
     finally:

@@ -29,7 +29,7 @@ from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.record_json import UnreadableRecord
 from eddy.pool.records.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.routes.blobs import answered
-from eddy.pool.routes.context import LOOKS_PER_S, Caller, HeadParts, Number, Parts
+from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.downloads import StoredBytes
 from eddy.pool.routes.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.routes.submitting import admitted, requests_of, visible
@@ -59,7 +59,7 @@ async def submit(
     key = idempotency_key or ""
     (request,) = await requests_of(parts, caller, [body], key)
     if dry_run:
-        parts.looks.take(caller.id, None if caller.admin else LOOKS_PER_S)
+        parts.looks.take_forecast(caller)
         return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
     kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
     shown = _shown(parts, kept)
@@ -84,6 +84,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     if query.tenant is not None and not caller.admin and query.tenant != caller.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
     limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
+    parts.looks.take_page(caller, limit)
     await mirror.caught_up()
     wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
     after = query.after(numbers)

@@ -25,7 +25,7 @@ from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
 from eddy.files import free_bytes, write_private
-from eddy.pool.connection.credentials import NAME, PoolAccess, PoolUnreachable, UserKey, made_certificate
+from eddy.pool.connection.credentials import NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.servers.handshake import admits
 
 READ_AGAIN_S = 60.0
@@ -184,6 +184,8 @@ class PoolAdmission:
 
     def _begin(self, hosts: Iterable[str]) -> None:
         if not self._certificate.exists():
+            from eddy.pool.servers.certificate import made_certificate  # what reads X.509 is slow to import
+
             made_certificate(self._certificate, self._key, hosts)
         if not self._kept.exists():
             head = UserKey()
@@ -407,10 +409,11 @@ class PoolAdmission:
     def _apply_at(self, kept: _Users, place: Place) -> None:
         if not place.folder.is_dir():
             return  # on another machine
-        # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
-        # Nor does a server that runs take another bound of its store, whatever its file says by now.
+        # A server that runs takes no other bound of its store, whatever its file says by now.
         jetstream = _began_with(place) or _jetstream_of(place.config) or _jetstream(place, 0)
-        for generation in (UserKey().seed, kept.generation):
+        # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
+        generations = (UserKey().seed, kept.generation) if _has_news(kept, place) else (kept.generation,)
+        for generation in generations:
             self._write(kept, place, generation, jetstream)
             self._read_again(place, generation)
 
@@ -533,6 +536,14 @@ class PoolAdmission:
 def _entry(place: Place, folder: str) -> dict[str, Any]:
     """A server as it is kept."""
     return {**asdict(place), "folder": folder, "routes": list(place.routes)}
+
+
+def _has_news(kept: _Users, place: Place) -> bool:
+    """Whether a server is to let in a board that its configuration does not have."""
+    with contextlib.suppress(OSError):
+        text = place.config.read_text()
+        return any(public not in text for public in kept.boards.values())
+    return True
 
 
 def _jetstream(place: Place, store_bytes: int) -> dict[str, Any]:

@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
+import httpx
 import pytest
-from eddy.api.access.rates import Rates
+from eddy.api.access.rates import Looks, Rates
 from eddy.api.service.app import routers
 from eddy.core.errors import RateLimited
 from eddy.pool.head import app as head
+from eddy.pool.head.app import create_head
 from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.placement.lead import Lead
 from eddy.pool.routes import jobs as job_routes
-from eddy.pool.routes.context import LOOKS_PER_S
+from eddy.pool.routes.context import TRIALS_PER_S, HeadParts
 from fastapi import APIRouter, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -105,17 +109,57 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
     monkeypatch.setattr(job_routes, "requests_of", requests)
     monkeypatch.setattr(job_routes, "_tried", tried)
-    parts: Any = SimpleNamespace(looks=Rates(lambda: 0.0))
+    parts: Any = SimpleNamespace(looks=Looks(Rates(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
     body: Any = None
 
     def ask(caller: PoolTenant) -> None:
         asyncio.run(job_routes.submit(body, Response(), parts, caller, None, dry_run=True))
 
     ada = PoolTenant("ada")
-    for _ in range(int(LOOKS_PER_S)):
+    for _ in range(int(TRIALS_PER_S)):
         ask(ada)
     with pytest.raises(RateLimited):
         ask(ada)
     ask(PoolTenant("grace"))
     for _ in range(10):
         ask(PoolTenant("operator", admin=True))
+
+
+def test_a_parameter_that_a_head_does_not_have_is_refused_on_every_route() -> None:
+    """`?dryrun=true` submitted the job."""
+    app = create_head(MagicMock(), Lead(MagicMock(), "head"), MagicMock(), MagicMock())
+    key = {"Authorization": "Bearer eddy_x"}
+
+    async def answers(method: str, path: str, query: str, headers: Mapping[str, str]) -> httpx.Response:
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://head") as client:
+            return await client.request(method, f"{path}?{query}", headers=headers)
+
+    assert len(HEAD) > 30
+    for route in HEAD:
+        method, path = route.replace("{}", "1").split()
+        found = asyncio.run(answers(method, path, "dryrun=true", key))
+        assert found.status_code == 422, route
+        if method != "HEAD":
+            assert (found.json()["code"], found.json()["field"]) == ("invalid-request", "dryrun")
+    twice = asyncio.run(answers("POST", "/v1/jobs", "dry_run=true&dry_run=false", key))
+    assert (twice.status_code, twice.json()["field"]) == (422, "dry_run")
+    stranger = asyncio.run(answers("GET", "/v1/jobs", "dryrun=true", {}))
+    assert stranger.status_code == 401, "who has no key is told that"
+
+
+def test_who_looks_back_at_events_or_lists_many_jobs_is_bounded_as_at_a_board() -> None:
+    looks = HeadParts.__dataclass_fields__["looks"].default_factory()  # type: ignore[operator]
+    ada, operator = PoolTenant("ada"), PoolTenant("operator", admin=True)
+    for take, most, few, said in (
+        (looks.take_back, 4, 0, "look back 4 times at events a second"),
+        (looks.take_page, 8, 100, "8 pages of more than 100 jobs"),
+        (looks.take_resumed, 20, 100, "20 streams more than 100 events behind"),
+    ):
+        for _ in range(most):
+            take(ada, few + 1)
+        with pytest.raises(RateLimited, match=said):
+            take(ada, few + 1_000)
+        for _ in range(most):
+            take(ada, few)
+            take(operator, 1_000)
