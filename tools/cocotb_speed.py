@@ -1,4 +1,4 @@
-"""Idle cycles and register reads of a 4-slot shell in cocotb, for `tools/bench_sim.py`."""
+"""Idle cycles and register reads of a 4-slot shell in cocotb, for `tools/benches/sim.py`."""
 
 from __future__ import annotations
 

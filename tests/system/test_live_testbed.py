@@ -14,7 +14,7 @@ from eddy_studies.makespan.workload import BatchShape, batch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from bench_makespan import Ran, rates_kept, summary
+from benches.makespan import Ran, rates_kept, summary
 from live_testbed.arrivals import Batch, Expected
 from live_testbed.hosts import running
 from live_testbed.responder import Responder

@@ -1,1 +1,1 @@
-"""[002]'s testbed as processes on this machine; see `tools/bench_makespan.py`."""
+"""[002]'s testbed as processes on this machine; see `tools/benches/makespan.py`."""

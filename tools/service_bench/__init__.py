@@ -1,1 +1,1 @@
-"""The parts of `tools/bench_service.py`: servers to measure, a reference beside them, clients that cost little."""
+"""The parts of `tools/benches/service.py`: servers to measure, a reference beside them, clients that cost little."""

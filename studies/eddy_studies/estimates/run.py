@@ -14,9 +14,9 @@ from pathlib import Path
 from eddy.hypervisor.forecast.estimator import Estimator
 from eddy.model.estimates.calibration import Calibration
 
+from eddy_studies import pictures
 from eddy_studies.estimates.figures import WHATS, Quality, quality, reliability
 from eddy_studies.estimates.mixes import mixes
-from eddy_studies.estimates.pictures import reliability_diagram
 from eddy_studies.estimates.replay import Outcome, replay
 from eddy_studies.judge.sequences import FRESH, workload
 from eddy_studies.report import Row, write_csv
@@ -58,7 +58,7 @@ def report(out: Path, outcomes: Sequence[Outcome], unit_s: float) -> list[Row]:
         for policy in policies
     }
     curves = {what: reliability(outcomes, what, unit_s) for what in WHATS}
-    reliability_diagram(out / "reliability.png", curves, len(outcomes))
+    pictures.reliability(out / "reliability.png", curves, len(outcomes))
     write_csv(out / "jobs.csv", [_record(outcome) for outcome in outcomes])
     document = {
         "jobs": len(outcomes),

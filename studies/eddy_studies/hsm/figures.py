@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from eddy.model.slowdown import average_turnaround, fairness, fit_memory_law, system_throughput
 
-from eddy_studies.hsm import pictures, published
+from eddy_studies import pictures
+from eddy_studies.hsm import published
 from eddy_studies.hsm.mixes import (
     BW_APP,
     EVEN,
@@ -34,6 +35,8 @@ MODEL = "model"
 """What a row of the fast cluster model is marked with."""
 Series = Mapping[str, Sequence[float]]
 
+MEASURES = {"fairness": "fairness", "stp": "STP", "antt": "ANTT"}
+
 
 def percent(part: float) -> str:
     """With one digit."""
@@ -55,7 +58,12 @@ def scaling(
         for cores, speed in curve.items()
     ]
     write_csv(out / f"figure_2_{source}.csv", records)
-    pictures.scaling(out / f"figure_2_{source}.png", curves, memory_bound, source)
+    straight = ([0, max((max(curve) for curve in curves.values()), default=1)], [0, 1])
+    sides: dict[str, dict[str, pictures.Curve]] = {}
+    for name, curve in curves.items():
+        side = f"{'memory' if name in memory_bound else 'compute'}-bound ({source})"
+        sides.setdefault(side, {"in proportion": straight})[name] = ([*curve], [*curve.values()])
+    pictures.lines(out / f"figure_2_{source}.png", sides, ("cores", "speed over that on all"), ylim=(0, None))
     rows = []
     for what, names in (
         ("compute-bound", [n for n in curves if n not in memory_bound]),
@@ -129,6 +137,21 @@ def by_kind(outcomes: Sequence[Outcome], policies: Sequence[str]) -> dict[str, d
     return found
 
 
+def _bars(
+    path: Path,
+    found: Mapping[str, Mapping[str, Mapping[str, float]]],
+    policies: Sequence[str],
+    title: str,
+    kinds: Sequence[str] = (*KINDS, "all"),
+) -> None:
+    """One panel a measure, one group a kind of mix, one bar a policy."""
+    panels = {
+        f"{MEASURES[measure]}, {title}": {p: [values[p].get(each, 0.0) for each in kinds] for p in policies}
+        for measure, values in found.items()
+    }
+    pictures.bars(path, panels, kinds, "", values="%.2f")
+
+
 def sharing(out: Path, outcomes: Sequence[Outcome]) -> tuple[list[Row], dict[str, dict[str, dict[str, float]]]]:
     """Figures 11 and 13: fairness, STP and ANTT by policy and kind of mix."""
     found = by_kind(outcomes, FAIR)
@@ -141,9 +164,9 @@ def sharing(out: Path, outcomes: Sequence[Outcome]) -> tuple[list[Row], dict[str
             for which, value in kinds.items()
         ],
     )
-    pictures.bars(out / "figure_11.png", found, [p for p in FAIR if p != BW_APP], "fairness-aware sharing")
+    _bars(out / "figure_11.png", found, [p for p in FAIR if p != BW_APP], "fairness-aware sharing")
     shown = {name: found[name] for name in ("fairness", "stp")}
-    pictures.bars(out / "figure_13.png", shown, [EVEN, BW_APP, "hsm_fair"], "bandwidth or cores")
+    _bars(out / "figure_13.png", shown, [EVEN, BW_APP, "hsm_fair"], "bandwidth or cores")
     fair = found["fairness"]
     both = {p: _mean([fairness(o.progress) for o in under(outcomes, p) if kind(o.task.mix) in KINDS[:2]]) for p in FAIR}
     rows = [
@@ -234,7 +257,9 @@ def controller(out: Path, by_setting: Mapping[str, Sequence[Outcome]]) -> list[R
     write_csv(
         out / "figure_14.csv", [{"setting": s, **{n: round(v, 5) for n, v in m.items()}} for s, m in means.items()]
     )
-    pictures.controller(out / "figure_14.png", means)
+    series = {name: [100 * m[name] for m in means.values()] for name in PREDICTORS}
+    title = "settings of the memory's controller"
+    pictures.bars(out / "figure_14.png", {title: series}, list(means), "mean error of progress, %")
     apart = [m["hsm"] for m in means.values()]
     text = f"{percent(min(apart))} to {percent(max(apart))}"
     rows = [Row("14", "HSM's mean error over queue sizes and caps", published.CONTROLLER, text, MODEL)]
@@ -306,7 +331,7 @@ def four_programs(out: Path, outcomes: Sequence[Outcome]) -> list[Row]:
             for o in outcomes
         ],
     )
-    pictures.bars(out / "figure_15.png", found, policies, "four programs", kinds=("all",))
+    _bars(out / "figure_15.png", found, policies, "four programs", kinds=("all",))
     even = found["fairness"][EVEN]["all"]
     return [
         Row("15", f"fairness of four programs, {p}", published.FOUR_FAIRNESS if p == "hsm_fair" else "-",

@@ -10,9 +10,9 @@ from eddy.model.placement.instance import Floats, Instance
 from eddy.policy.place import METHODS
 from eddy.policy.place.schedule import makespan_of
 
-from eddy_studies.makespan.pictures import chart
 from eddy_studies.makespan.sweep import Record
 from eddy_studies.makespan.workload import BatchShape, batch
+from eddy_studies.pictures import chart
 from eddy_studies.report import Row, write_csv
 
 SHAPE = BatchShape(responders=40)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy_studies.makespan.pictures import chart
 from eddy_studies.makespan.sweep import KINDS, Record, sweep
 from eddy_studies.makespan.workload import BatchShape
+from eddy_studies.pictures import chart
 from eddy_studies.report import Row, write_csv
 
 PUBLISHED_3 = {

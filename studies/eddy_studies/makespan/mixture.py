@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy_studies.makespan.pictures import bars
 from eddy_studies.makespan.sweep import Record, checked
 from eddy_studies.makespan.workload import BatchShape, mixed
+from eddy_studies.pictures import scheme_bars
 from eddy_studies.report import Row, write_csv
 
 PATTERNS = {
@@ -43,7 +43,7 @@ def figure_6(out: Path, seed: int, quick: bool) -> list[Row]:
         ]
     write_csv(out / "figure_6.csv", records)
     published = "[002] figure 6: waves end earlier than SJF and LJF, the more so the more jobs compute"
-    bars(out / "figure_6.png", records, "mixture", "makespan_s", "makespan, s", published)
+    scheme_bars(out / "figure_6.png", records, "mixture", "makespan_s", "makespan, s", published)
     gains = {(r["mixture"], r["scheme"]): float(str(r["improvement_over_sjf"])) for r in records}
     ours = "; ".join(
         f"{name}: waves {gains[name, 'waves']:.1%}, default {gains[name, 'default']:.1%}" for name in PATTERNS

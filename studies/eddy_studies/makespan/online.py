@@ -14,9 +14,9 @@ from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.successive_batches import after, later
 
-from eddy_studies.makespan.pictures import chart
 from eddy_studies.makespan.sweep import KINDS, SCHEMES, Record, method_of
 from eddy_studies.makespan.workload import BatchShape, batch
+from eddy_studies.pictures import chart
 from eddy_studies.report import Row, write_csv
 
 PUBLISHED = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from eddy.model.placement.instance import Instance
 
-from eddy_studies.makespan.pictures import bars
 from eddy_studies.makespan.sweep import SCHEMES, Record, run
+from eddy_studies.pictures import scheme_bars
 from eddy_studies.report import Row, write_csv
 
 MEGABYTE = 8e6
@@ -55,5 +55,5 @@ def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
             rows.append(Row(name, f"improvement over {rival.upper()}", f"{value:.2%}", ours, note))
     write_csv(out / "figure_2.csv", records)
     published = "[002] figure 2, under SJF and LJF: by 19.56 and 33.72 % (2a), by 25.80 and 0 % (2b)"
-    bars(out / "figure_2.png", records, "figure", "makespan_s", "makespan, s", published)
+    scheme_bars(out / "figure_2.png", records, "figure", "makespan_s", "makespan, s", published)
     return rows

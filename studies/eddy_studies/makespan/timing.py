@@ -7,9 +7,9 @@ from time import process_time
 
 from eddy.policy.place import METHODS
 
-from eddy_studies.makespan.pictures import chart
 from eddy_studies.makespan.sweep import KINDS, Record, method_of
 from eddy_studies.makespan.workload import BatchShape, batch
+from eddy_studies.pictures import chart
 from eddy_studies.report import Row, write_csv
 
 RUNS = 3

@@ -11,9 +11,9 @@ from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.successive_batches import grouped, mean_completion_s
 
-from eddy_studies.makespan.pictures import chart
 from eddy_studies.makespan.sweep import Record
 from eddy_studies.makespan.workload import BatchShape, batch
+from eddy_studies.pictures import chart
 from eddy_studies.report import Row, write_csv
 
 

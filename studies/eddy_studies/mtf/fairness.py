@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from eddy.policy.price.rounds import Floats
 
-from eddy_studies.mtf import envy, example, metrics, pictures, workload
+from eddy_studies import pictures
+from eddy_studies.mtf import envy, example, metrics, workload
 from eddy_studies.mtf.figures import LOADS
-from eddy_studies.mtf.pictures import LABELS
 from eddy_studies.mtf.results import STRIDE_SHARE, TIME_SHARE, Runs
 from eddy_studies.mtf.workload import QUARTERS_4, Experiment
 from eddy_studies.policies import ROUNDS
@@ -90,7 +90,7 @@ def sharing(out: Path, runs: Runs, quick: bool) -> list[Row]:
         rows.append(
             Row(
                 "5.18",
-                f"agents with phi >= 1 against {LABELS.get(reference, reference)}, mean over loads",
+                f"agents with phi >= 1 against {pictures.label(reference)}, mean over loads",
                 "most",
                 ours,
                 "",

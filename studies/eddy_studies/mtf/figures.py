@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import numpy as np
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.thresholds import Fixed
 
-from eddy_studies.mtf import pictures, workload
+from eddy_studies import pictures
+from eddy_studies.mtf import workload
 from eddy_studies.mtf.overhead import microseconds
 from eddy_studies.mtf.results import STRIDE_SHARE, THEMIS_AS_WRITTEN, Estimate, Runs, estimate
 from eddy_studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Experiment
@@ -80,10 +82,18 @@ def welfare_by_load(out: Path, runs: Runs, quick: bool) -> list[Row]:
                 )
         write_csv(out / f"figure_{setup.welfare}.csv", records)
         labels = ("queue utility", "weighted welfare, accelerators busy")
-        pictures.lines(out / f"figure_{setup.welfare}.png", loads, series, labels)
+        _lines(out / f"figure_{setup.welfare}.png", loads, series, labels)
         _throughput_pictures(out, setup, records)
         rows += _welfare_rows(runs, setup, settings)
     return rows
+
+
+def _lines(
+    path: Path, x: Sequence[float], series: Mapping[str, Sequence[tuple[float, float]]], labels: tuple[str, str]
+) -> None:
+    """One line for each policy, with intervals: (mean, half width) at every x."""
+    curves = {name: (x, *zip(*points, strict=True)) for name, points in series.items()}
+    pictures.lines(path, {"": curves}, labels, each=(5.6, 3.4), ylim=(0, None))
 
 
 def _throughput_pictures(out: Path, setup: Setup, records: list[dict[str, object]]) -> None:
@@ -97,13 +107,12 @@ def _throughput_pictures(out: Path, setup: Setup, records: list[dict[str, object
         for name, (value,) in of("throughput", load).items():
             everyone[name].append(value)
     label = "throughput, accelerators busy"
-    pictures.bars(out / f"figure_{setup.throughput}.png", loads, {"all agents": everyone}, label)
+    pictures.bars(out / f"figure_{setup.throughput}.png", {"all agents": everyone}, loads, label)
     if setup.by_weight:
         keys = [key for key in records[0] if key.startswith("throughput_w")]
         panels = {f"load {load}": {n: [of(key, load)[n][0] for key in keys] for n in CONTEST} for load in loads}
-        pictures.bars(
-            out / f"figure_{setup.by_weight}.png", [k.removeprefix("throughput_") for k in keys], panels, label
-        )
+        groups = [k.removeprefix("throughput_") for k in keys]
+        pictures.bars(out / f"figure_{setup.by_weight}.png", panels, groups, label)
 
 
 def _welfare_rows(runs: Runs, setup: Setup, settings: list[Experiment]) -> list[Row]:
@@ -152,7 +161,7 @@ def deadlines(out: Path, runs: Runs, quick: bool) -> list[Row]:
         settings = [Experiment(weights, deadline=d) for d in chosen]
         runs.need(settings, [*CONTEST, STRIDE_SHARE])
         series = {n: [(e.mean, e.half) for e in (estimate(runs.welfare(s, n)) for s in settings)] for n in CONTEST}
-        pictures.lines(out / f"figure_5.13{suffix}.png", chosen, series, ("deadline, rounds", "weighted welfare"))
+        _lines(out / f"figure_5.13{suffix}.png", chosen, series, ("deadline, rounds", "weighted welfare"))
         records: list[dict[str, object]] = []
         for s in settings:
             for n in CONTEST:
@@ -213,7 +222,7 @@ def mixed_loads(out: Path, runs: Runs, quick: bool) -> list[Row]:
         values = {n: runs.throughput(setting, n) for n in CONTEST}
         groups = {"all": kinds > 0, **{f"w={w:g}": kinds == w for w in np.unique(kinds)}}
         series = {n: [float(v[mask].mean()) for mask in groups.values()] for n, v in values.items()}
-        pictures.bars(out / f"figure_{figure}.png", list(groups), {"mixed loads": series}, "throughput")
+        pictures.bars(out / f"figure_{figure}.png", {"mixed loads": series}, list(groups), "throughput")
         write_csv(
             out / f"figure_{figure}.csv",
             [{"policy": n, **{g: round(x, 5) for g, x in zip(groups, v, strict=True)}} for n, v in series.items()],
@@ -246,7 +255,7 @@ def overhead(out: Path, runs: Runs, quick: bool) -> list[Row]:
             found[figure][count] = microseconds(contest, agents, accelerators, rounds)
         series = {n: [(found[figure][c][n], 0.0) for c in counts] for n in names}
         axis = "agents" if figure == "5.16" else "accelerators"
-        pictures.lines(out / f"figure_{figure}.png", counts, series, (axis, "a round, microseconds"))
+        _lines(out / f"figure_{figure}.png", counts, series, (axis, "a round, microseconds"))
         write_csv(
             out / f"figure_{figure}.csv",
             [{axis: c, "policy": n, "microseconds": round(found[figure][c][n], 2)} for c in counts for n in names],

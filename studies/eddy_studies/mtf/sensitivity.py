@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy_studies.mtf.pictures import LABELS
 from eddy_studies.mtf.results import STRIDE_SHARE, Runs
 from eddy_studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Experiment
+from eddy_studies.pictures import label
 from eddy_studies.report import Row, write_csv
 
 STEADY = Experiment(QUARTERS_4, load=0.6, deadline=5)
@@ -91,7 +91,7 @@ def goals(out: Path, runs: Runs, quick: bool) -> list[Row]:
             rows.append(_goal(f"{name} over Gandiva-fair, deadline {deadline}", goal, ratio.mean, ratio.half))
         for rival, goal in (("gandiva", 1.4), ("themis", 1.05), ("max_weight", 0.85)):
             ratio = runs.ratio(BURSTY, name, rival)
-            rows.append(_goal(f"{name} over {LABELS[rival]}, bursty, deadline 5", goal, ratio.mean, ratio.half))
+            rows.append(_goal(f"{name} over {label(rival)}, bursty, deadline 5", goal, ratio.mean, ratio.half))
         for what, setting in (("steady", by_deadline[5]), ("bursty", BURSTY)):
             part = runs.satisfied(setting, name)
             least = runs.phi(setting, name).min()

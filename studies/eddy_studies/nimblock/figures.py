@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy_studies.nimblock import pictures, published
+from eddy_studies import pictures
+from eddy_studies.nimblock import published
 from eddy_studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 from eddy_studies.report import Row, write_csv
 
@@ -71,7 +72,7 @@ def relative(out: Path, outcomes: Outcomes) -> list[Row]:
         ]
         write_csv(out / f"{name}.csv", records)
         for policy in SHARING:
-            who = f"{arrivals}, {pictures.NAMES[policy]}"
+            who = f"{arrivals}, {pictures.label(policy)}"
             rows += [
                 _row(figure, f"{who}: median response, times lower", published.MEDIANS, ours, arrivals, policy, median),
                 _row(figure, f"{who}: mean, times lower", published.MEANS, ours, arrivals, policy, mean),
@@ -95,7 +96,7 @@ def tails(out: Path, outcomes: Outcomes) -> list[Row]:
     return [
         Row(
             "3.3",
-            f"{arrivals}: Nimblock's {p}th percentile, times lower than {pictures.NAMES[rival]}'s",
+            f"{arrivals}: Nimblock's {p}th percentile, times lower than {pictures.label(rival)}'s",
             theirs,
             _ours(_of(outcomes, arrivals), rival, tail(p)),
         )
@@ -121,10 +122,10 @@ def deadlines(out: Path, outcomes: Outcomes) -> list[Row]:
         ]
         write_csv(out / f"{name}.csv", records)
         for policy in SHARING:
-            what = f"{arrivals}, {pictures.NAMES[policy]}: D_s with one failure in ten"
+            what = f"{arrivals}, {pictures.label(policy)}: D_s with one failure in ten"
             rows.append(_row(figure, what, published.TEN_PERCENT, ours, arrivals, policy, ten_percent))
         for policy in ("prema", "round_robin"):
-            what = f"{arrivals}: Nimblock's fewer failures at tight deadlines than {pictures.NAMES[policy]}, per cent"
+            what = f"{arrivals}: Nimblock's fewer failures at tight deadlines than {pictures.label(policy)}, per cent"
             rows.append(_row(figure, what, published.FEWER, ours, arrivals, policy, fewer))
     return rows
 

@@ -17,8 +17,9 @@ from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.executor import Executor
 from eddy.gpu.programs.shape import ClusterShape
 
+from eddy_studies import pictures
 from eddy_studies.report import Row, write_csv
-from eddy_studies.vayalapra import live_figures, pictures, sharing
+from eddy_studies.vayalapra import live_figures, sharing
 from eddy_studies.vayalapra.clusters import core_scaling
 from eddy_studies.vayalapra.scaling import (
     BENCHMARKS,

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from eddy.market import equilibrium
 
+from eddy_studies import pictures
 from eddy_studies.report import Row, write_csv
-from eddy_studies.vayalapra import charts, slicing
+from eddy_studies.vayalapra import slicing
 from eddy_studies.vayalapra.clusters import CONFIGURATIONS
 from eddy_studies.vayalapra.users import MECHANISMS, USER_SETS, WEIGHTS, Outcome, chosen, configuration, outcome
 
@@ -67,7 +68,7 @@ def figure_5_3(out: Path) -> list[Row]:
         for k, p in enumerate(prices[:1000])
     ]
     write_csv(out / "figure_5_3.csv", records)
-    charts.convergence(out / "figure_5_3.png", prices, epsilon)
+    pictures.convergence(out / "figure_5_3.png", prices, epsilon)
     at = {limit: int(np.argmax(epsilon < limit)) + 1 for limit in (1e-4, 1e-5)}
     alike = abs(prices[-1][0] / prices[-1][1] - 1)
     text = ", ".join(f"{p:.4f}" for p in exact.prices)
@@ -83,7 +84,7 @@ def _user_set(figure: str, user_set: str, out: Path, found: Results) -> list[Row
     """Speedups and shares on the market (Figures 5.4 to 5.6)."""
     own = {name: found[user_set, name, "market"] for name in CONFIGURATIONS}
     _records(out / f"figure_{figure.replace('.', '_')}.csv", user_set, found, ("market",))
-    charts.speedups_and_shares(out / f"figure_{figure.replace('.', '_')}.png", own)
+    pictures.speedups_and_shares(out / f"figure_{figure.replace('.', '_')}.png", own)
     rows = []
     for name, one in own.items():
         fair = one.speedup / found[user_set, name, "entitlement"].speedup
@@ -138,7 +139,7 @@ def _baseline(figure: str, mechanism: str, out: Path, found: Results) -> list[Ro
         out / f"{stem}.csv",
         [record for user_set in USER_SETS for record in _of(user_set, found, (mechanism,))],
     )
-    charts.beside_the_market(out / f"{stem}.png", found, mechanism)
+    pictures.beside_the_market(out / f"{stem}.png", found, mechanism)
     rows = []
     for user_set in USER_SETS:
         for name in CONFIGURATIONS:
@@ -196,7 +197,7 @@ def _utilisation(figure: str, mechanisms: tuple[str, ...], out: Path, found: Res
         for name in CONFIGURATIONS
     ]
     write_csv(out / f"{stem}.csv", records)
-    charts.utilisation(out / f"{stem}.png", found, mechanisms)
+    pictures.utilisation(out / f"{stem}.png", found, mechanisms)
     return [
         Row(
             figure,

@@ -21,7 +21,7 @@ from eddy.market.smoothed import ONE, ZERO, Look, SmoothedDemand
 from unit.market_cases import Case, worst_violation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
-import bench_market
+import benches.market
 import market_trials
 
 BELOW_ITS_PART = (
@@ -40,11 +40,11 @@ def _case(numbers: tuple[Any, ...], utility: str) -> Case:
 
 
 @pytest.mark.parametrize("utility", ["amdahl", "deliverable"])
-@pytest.mark.parametrize("kind", bench_market.LARGE)
+@pytest.mark.parametrize("kind", benches.market.LARGE)
 def test_straight_markets_of_every_kind_are_solved(kind: str, utility: str) -> None:
-    """The same in a small size as `bench_market.py --whole` solves with 5,000 tenants and 500 clusters."""
+    """The same in a small size as `benches.market.py --whole` solves with 5,000 tenants and 500 clusters."""
     for n, m in ((120, 24), (40, 60)):
-        numbers = bench_market.large(kind, n, m)[:4]
+        numbers = benches.market.large(kind, n, m)[:4]
         eq = equilibrium(*numbers, utility, in_digits=False)
         case = _case(numbers, utility)
         assert eq.residual < 1e-9, (n, m)

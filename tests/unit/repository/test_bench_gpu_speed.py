@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
-import bench_gpu_speed
+import benches.gpu_speed
 
 
 def test_a_history_without_the_first_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_gpu_speed, "FIRST", "0" * 40)
+    monkeypatch.setattr(benches.gpu_speed, "FIRST", "0" * 40)
     with pytest.raises(SystemExit, match="not in this repository's history"):
-        bench_gpu_speed.first_release(tmp_path)
+        benches.gpu_speed.first_release(tmp_path)
 
 
 def test_this_tree_is_compared_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,8 +23,8 @@ def test_this_tree_is_compared_with_the_other(tmp_path: Path, monkeypatch: pytes
         slow = tree == tmp_path
         return {"float": 2.0 if slow else 5.0, "work": {"a": 4.0 if slow else 1.0, "b": 1.0}}
 
-    monkeypatch.setattr(bench_gpu_speed, "_turn", turn)
-    found = bench_gpu_speed.compare(tmp_path, 2)
+    monkeypatch.setattr(benches.gpu_speed, "_turn", turn)
+    found = benches.gpu_speed.compare(tmp_path, 2)
     assert found["float loop, relative"] == 2.5, "a rate"
     assert (found["a, relative"], found["b, relative"]) == (4.0, 1.0), "times: the other's over this one's"
     assert found["workloads, relative"] == pytest.approx(2.0)

@@ -18,7 +18,7 @@ KIND, TOOLS = JobEventKind, Path(__file__).resolve().parents[3] / "tools"
 
 def test_work_is_tasks_of_items_whatever_the_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(TOOLS))
-    from bench_load import DATABASE, NAME, Worked
+    from benches.load import DATABASE, NAME, Worked
 
     application = load_catalogue(TOOLS.parent / "bitstreams").application(NAME)
     store = Store(tmp_path / DATABASE)

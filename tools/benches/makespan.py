@@ -1,7 +1,7 @@
 """[002]'s testbed on processes of this machine: makespans of the default policy, SJF and LJF, live beside planned.
 
-    python tools/bench_makespan.py                       two seeds, to see that it works
-    python tools/bench_makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
+    make bench ARGS="makespan"                       two seeds, to see that it works
+    make bench ARGS="makespan --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png"
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
 of `eddy.pool.connection.pace`, and all of them through one more, its port. A responder receives through such a port,
@@ -20,10 +20,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from eddy.model.placement.instance import Instance, Placement
@@ -33,6 +33,8 @@ from eddy_studies.makespan.workload import BatchShape, batch
 from live_testbed.hosts import Hosts, running
 from live_testbed.rtl_boards import Learned, items_of, with_rtl
 from live_testbed.scales import Scales
+
+from benches import tell
 
 SCHEMES = ("default", "sjf", "ljf")
 PUBLISHED = {"sjf": 0.3625, "ljf": 0.4681}
@@ -121,7 +123,7 @@ def rates_kept(
     return tuple(kept), bits
 
 
-def summary(runs: Sequence[Ran]) -> dict[str, object]:
+def summary(runs: Sequence[Ran]) -> dict[str, Any]:
     """The figures that are asked for."""
     seeds = list(dict.fromkeys(run.what for run in runs if run.what.startswith(SEED)))
     with_boards = [run for run in runs if run.what.startswith(RTL_SEED)]
@@ -198,37 +200,36 @@ def _runs(given: argparse.Namespace) -> Iterator[Ran]:
                 yield ran_with_rtl(hosts, f"{RTL_SEED} {seed}", instance, scheme, by_seed, learned)
 
 
-def main() -> int:
-    """Run, and print the summary as JSON; exit code 1 where a job went wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2, help="batches that send and compute")
-    parser.add_argument("--seed", type=int, default=0, help="the first")
-    parser.add_argument("--rtl-seeds", type=int, default=1, help="of them, those that are run with `rtl` boards too")
-    parser.add_argument("--wall", type=float, default=5.0, help="wall seconds of a second, for these")
-    parser.add_argument("--bits", type=float, default=0.008, help="bits sent of a bit")
-    parser.add_argument("--out", type=Path, help="folder for every batch's figures, as JSON")
-    parser.add_argument("--picture", type=Path, help="draw it")
-    given = parser.parse_args()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--seeds": {"type": int, "default": 2, "help": "batches that send and compute"},
+    "--seed": {"type": int, "default": 0, "help": "the first"},
+    "--rtl-seeds": {"type": int, "default": 1, "help": "of them, those that are run with `rtl` boards too"},
+    "--wall": {"type": float, "default": 5.0, "help": "wall seconds of a second, for these"},
+    "--bits": {"type": float, "default": 0.008, "help": "bits sent of a bit"},
+    "--out": {"type": Path, "help": "folder for every batch's figures, as JSON"},
+    "--picture": {"type": Path, "help": "draw it"},
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """The summary of all batches."""
     runs = []
-    for run in _runs(given):
+    for run in _runs(options):
         runs.append(run)
-        print(
+        tell(
             f"{run.what:32} {run.scheme:8} planned {run.planned_s:7.3f} s  live {run.live_s:7.3f} s"
-            f"  {run.live_s / run.planned_s - 1:+6.1%}  {len(run.wrong)} wrong",
-            file=sys.stderr,
-            flush=True,
+            f"  {run.live_s / run.planned_s - 1:+6.1%}  {len(run.wrong)} wrong"
         )
-    found = summary(runs)
-    if given.out:
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "runs.json").write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n")
-    if given.picture:
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "runs.json").write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n")
+    if options.picture:
         from live_testbed.picture import draw
 
-        draw(runs, PUBLISHED, given.picture)
-    print(json.dumps(found, indent=2))
-    return 1 if found["wrong"] else 0
+        draw(runs, PUBLISHED, options.picture)
+    return summary(runs)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def missed(found: dict[str, Any]) -> list[str]:
+    """Jobs that went wrong."""
+    return list(found["wrong"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
+from typing import Any
 from unittest.mock import patch
 
 from eddy.hypervisor.machine.virtual import run_virtual
@@ -49,21 +49,12 @@ def costs(name: str, sequences: int, draw: str) -> dict[str, float]:
         return {str(tenants): fair_s[tenants] / total_s(tenants) for tenants in TENANTS}
 
 
-def main() -> None:
-    """Print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policy", default="eddy", choices=sorted(POLICIES))
-    parser.add_argument("--sequences", type=int, default=4, metavar="N", help="of each kind of arrivals and draw (4)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args()
-    found = {draw: costs(options.policy, options.sequences, draw) for draw in DRAWS}
-    if options.json:
-        print(json.dumps({"policy": options.policy, "sequences": options.sequences, "cost": found}))
-        return
-    print(f"mean response with fair queueing over that without, under {options.policy}, by tenants")
-    for draw, by_tenants in found.items():
-        print(f"  {draw:10}" + "".join(f"  {count}: {ratio:.3f}" for count, ratio in by_tenants.items()))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--policy": {"default": "eddy", "choices": sorted(POLICIES)},
+    "--sequences": {"type": int, "default": 4, "metavar": "N", "help": "of each kind of arrivals and draw (4)"},
+}
 
 
-if __name__ == "__main__":
-    main()
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Mean response with fair queueing over that without, by draw and number of tenants."""
+    return {draw: costs(options.policy, options.sequences, draw) for draw in DRAWS}

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import shutil
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bench_service import CLIENTS, TILE, prepare, submission
 from eddy.core.applications import Application
 from eddy.core.fusion import in_form
 from eddy.core.records import JobRequest
@@ -31,6 +29,9 @@ from eddy.store import Store
 from eddy.store.tables.submission import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy
+
+from benches import AGAINST
+from benches.service import CLIENTS, TILE, prepare, submission
 
 FEW, MANY, TURNS = 1_500, 10_000, 1
 """Jobs waiting; few are as many as no machine ends while nobody asks, else it is their end that is measured."""
@@ -159,24 +160,18 @@ def measure(seconds: float, against: Path | None, turns: int) -> dict[str, dict[
     }
 
 
-def main() -> int:
-    """Measure, print, and say whether the goals are met."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each rate, in each turn")
-    parser.add_argument("--turns", type=int, default=TURNS, help="how often")
-    parser.add_argument("--against", type=Path, help="another checkout to measure in turns with this one")
-    options = parser.parse_args()
-    found = measure(options.seconds, options.against, options.turns)
-    if options.json:
-        json.dump(found, sys.stdout)
-        return 0
-    for name, row in found.items():
-        for what, value in row.items():
-            goal = f" (goal {LEAST[what]:g}: {'met' if value >= LEAST[what] else 'missed'})" if what in LEAST else ""
-            print(f"{name}: {what}: {value:.3g}{goal}")
-    return int(any(found["eddy"][what] < least for what, least in LEAST.items()))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--seconds": {"type": float, "default": 4.0, "help": "of each rate, in each turn"},
+    "--turns": {"type": int, "default": TURNS, "help": "how often"},
+    "--against": AGAINST,
+}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Rates of both, each with the work done meanwhile."""
+    return measure(options.seconds, options.against, options.turns)
+
+
+def missed(found: dict[str, dict[str, float]]) -> list[str]:
+    """This tree's alone."""
+    return [what for what, least in LEAST.items() if found["eddy"][what] < least]

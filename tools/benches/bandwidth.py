@@ -11,13 +11,14 @@ standard output.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from benches import ROOT, tell
+
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
 from eddy.board.images.signing import Trust  # noqa: E402
@@ -41,14 +42,6 @@ DATA = 0x1_0000
 """Where in the region the lines begin that are read."""
 LINES_EACH = 24
 """Lines each lane reads."""
-LEAST_GAIN = 1.3
-"""Least times the bandwidth of default shells where rows are hit seldom."""
-LEAST_SHARE = 0.9
-"""Least part of the peak that one stream reaches."""
-LEAST_OF_ROWS = 0.95
-"""Least part of what the four-activate window lets through, where each lane has a stream of its own."""
-LEAST_GAIN_L2 = 1.3
-"""Least times the bandwidth of one line a core, behind a second level, where each lane has a stream of its own."""
 ONE_LINE = (".DataReads(DataReads)", ".DataReads(1)")
 """What makes a core ask for one line of data after the other."""
 LIMIT_CYCLES = 10_000_000
@@ -108,11 +101,6 @@ class Reached:
     row_hit_rate: float
 
 
-def tell(message: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {message}", file=sys.stderr, flush=True)
-
-
 def measure(profile: Profile, stream: str, cores: int = CORES) -> Reached:
     """Run a kind of reading on so many cores of the board's cluster."""
     module = load_module_manifest(MODULE)
@@ -156,7 +144,7 @@ def one_line(folder: Path) -> tuple[Path, ...]:
     for path in read_filelist(FILELIST):
         text = path.read_text(encoding="utf-8")
         if path.name == "gpu_cluster.sv" and text.count(ONE_LINE[0]) != 1:
-            raise SystemExit(f"{path} does not have {ONE_LINE[0]} once: say in tools/bench_bandwidth.py what it has")
+            raise SystemExit(f"{path} does not have {ONE_LINE[0]} once: say in tools/benches/bandwidth.py what it has")
         if ONE_LINE[0] in text:
             path = folder / path.name
             path.write_text(text.replace(*ONE_LINE), encoding="utf-8")
@@ -194,69 +182,36 @@ def second_level() -> dict[str, Reached]:
     return reached
 
 
-def say(reached: dict[str, Reached]) -> None:
-    """A line for each."""
-    for name, each in reached.items():
-        print(f"bandwidth: {name}: {each.share:.3f} of the memory's peak, row hits {each.row_hit_rate:.3f}")
+OPTIONS = {"--l2": {"action": "store_true", "help": "only what is reached behind a second-level cache"}}
+LEAST = {
+    "gain by lines behind the second level": 1.3,
+    "one stream's share": 0.9,
+    "gain by requests under way": 1.3,
+    "part of what the four-activate window lets through": 0.95,
+}
+"""Goals, of all cores of a profile's cluster."""
 
 
-def too_little_behind_l2(reached: dict[str, Reached], as_json: bool) -> bool:
-    """Whether more lines under way gain less than they should; says what they gain."""
-    stream = f"a stream a lane, {CORES} cores"
-    gain = reached[f"second level, several lines a core, {stream}"].share
-    gain /= reached[f"second level, one line a core, {stream}"].share
-    if not as_json:
-        print(f"bandwidth: behind the second level, {CORES} cores gain {gain:.2f} times by more lines under way")
-    return gain < LEAST_GAIN_L2
-
-
-def main() -> int:
-    """Measure, print, and exit 1 where the cores do not reach what they should."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    parser.add_argument("--l2", action="store_true", help="only what is reached behind a second-level cache")
-    asked = parser.parse_args()
-    as_json: bool = asked.as_json
-    behind = second_level()
-    if asked.l2:
-        if as_json:
-            found = {name: {"share": each.share, "row_hit_rate": each.row_hit_rate} for name, each in behind.items()}
-            print(json.dumps({"bandwidth": {"reached": found}}))
-        else:
-            say(behind)
-        return int(too_little_behind_l2(behind, as_json))
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """What cores reach of a memory's peak."""
+    behind, stream = second_level(), f"a stream a lane, {CORES} cores"
+    one, several = (behind[f"second level, {which} a core, {stream}"] for which in ("one line", "several lines"))
+    gains = {"gain by lines behind the second level": several.share / one.share}
+    if options.l2:
+        return {"reached": {name: asdict(each) for name, each in behind.items()}, **gains}
     known = build.manifest_path
     build.manifest_path = lambda name: MODULE / "manifest.yaml" if name == MODULE.name else known(name)  # type: ignore[assignment]
     reached = {}
     for name, profile in boards().items():
-        for stream in STREAMS:
+        for each in STREAMS:
             for cores in (1, 2, 4, CORES) if name != "default shell, kv260's memory" else (CORES,):
-                key = f"{name}, {stream}, {cores} cores"
+                key = f"{name}, {each}, {cores} cores"
                 tell(key)
-                reached[key] = measure(profile, stream, cores)
+                reached[key] = measure(profile, each, cores)
+    before, after = (reached[f"{name}, {stream}"] for name in ("default shell", "hsm"))
     hsm = boards()["hsm"].dram
-    one = reached[f"hsm, one stream, {CORES} cores"]
-    before, after = (reached[f"{name}, a stream a lane, {CORES} cores"] for name in ("default shell", "hsm"))
-    if as_json:
-        both = {**reached, **behind}
-        found = {name: {"share": each.share, "row_hit_rate": each.row_hit_rate} for name, each in both.items()}
-        print(json.dumps({"bandwidth": {"reached": found, "gain": after.share / before.share}}))
-    else:
-        say({**reached, **behind})
-        print(f"bandwidth: {CORES} cores gain {after.share / before.share:.2f} times by more requests under way")
     activated = 4 * 64 / (hsm.faw_ns * 1e-9) / hsm.bytes_per_s / (1 - after.row_hit_rate)
-    if not as_json:
-        print(f"bandwidth: {after.share / activated:.3f} of what the four-activate window lets through")
-    failed = (
-        one.share < LEAST_SHARE
-        or after.share < LEAST_GAIN * before.share
-        or after.share < LEAST_OF_ROWS * min(activated, 1.0)
-        or too_little_behind_l2(behind, as_json)
-    )
-    if failed:
-        print("bandwidth: the cores do not saturate the memory", file=sys.stderr)
-    return int(failed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    gains["one stream's share"] = reached[f"hsm, one stream, {CORES} cores"].share
+    gains["gain by requests under way"] = after.share / before.share
+    gains["part of what the four-activate window lets through"] = after.share / min(activated, 1.0)
+    return {"reached": {name: asdict(each) for name, each in {**reached, **behind}.items()}, **gains}

@@ -1,36 +1,36 @@
 """Small jobs through a live pool: how busy they keep its boards, what a head does a second, and what memory it takes.
 
-    python tools/bench_pool_work.py --jobs 10000 --item-s 1.0
-    python tools/bench_pool_work.py --jobs 1500 --item-s 0.1 --turns 2 --against ../before
+    make bench ARGS="pool_work --jobs 10000 --item-s 1.0"
+    make bench ARGS="pool_work --jobs 1500 --item-s 0.1 --turns 2 --against ../before"
 
 A NATS server, a head and the boards are processes of this machine; boards are agents as they are, behind which nothing
 is computed (`service_bench.timed_boards`), so that this machine's processors are left to the head. Jobs of one item are
 submitted over HTTP by `--clients` while boards work. `busy` is the time that items take over the time that boards had,
 from the first submission to the last end. With `--against DIR` head and boards are in turns those of another checkout.
-With `--json`, one object on standard output.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from bench_pool import cpu_s, head, memory_mb
-from bench_service import prepare, submission
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import ask, request, some
-from service_bench.servers import ROOT, Running, python_path
+from service_bench.servers import Running, python_path
+
+from benches import AGAINST, in_turns
+from benches.pool import cpu_s, head, memory_mb
+from benches.service import prepare, submission
 
 ENDED = re.compile(r'^eddy_pool_jobs_ended_total\{state="(\w+)"\} (\S+)$', re.MULTILINE)
 PRESENT = re.compile(r"^eddy_pool_board_present\{.*\} 1(?:\.0)?$", re.MULTILINE)
@@ -81,7 +81,7 @@ def measure(root: Path, jobs: int, count: int, item_s: float, clients: int) -> d
             submitting.join()
             spent = {each: cpu_s(each) - before[each] for each in before}
             return {
-                "succeeded": ended(server).get("succeeded", 0),
+                "not succeeded": jobs - ended(server).get("succeeded", 0),
                 "span_s": round(span_s, 1),
                 "busy": round(jobs * item_s / (count * span_s), 4),
                 "jobs_per_s": round(jobs / span_s, 1),
@@ -93,38 +93,27 @@ def measure(root: Path, jobs: int, count: int, item_s: float, clients: int) -> d
             }
 
 
-def middle(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--jobs": {"type": int, "default": 1000},
+    "--boards": {"type": int, "default": 20},
+    "--item-s": {"type": float, "default": 0.5, "help": "wall seconds of a job"},
+    "--clients": {"type": int, "default": 8},
+    "--turns": {"type": int, "default": 1},
+    "--against": AGAINST,
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
     """Medians over turns."""
-    return {name: round(statistics.median(each[name] for each in found), 4) for name in found[0]}
+    return in_turns(
+        options.against,
+        options.turns,
+        lambda root: measure(root, options.jobs, options.boards, options.item_s, options.clients),
+    )
 
 
-def main() -> int:
-    """Measure and print; exit code 1 where a job did not succeed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--boards", type=int, default=20)
-    parser.add_argument("--item-s", type=float, default=0.5, help="wall seconds of a job")
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--against", type=Path, help="another checkout, which is measured in turns")
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    given = parser.parse_args()
-    roots = {"head": ROOT, **({"against": given.against.resolve()} if given.against else {})}
-    found: dict[str, list[dict[str, float]]] = {}
-    for _ in range(given.turns):
-        for who, root in roots.items():
-            run = measure(root, given.jobs, given.boards, given.item_s, given.clients)
-            found.setdefault(who, []).append(run)
-            print(f"{who:8} {run}", file=sys.stderr, flush=True)
-    told = {who: middle(each) for who, each in found.items()}
-    if given.as_json:
-        print(json.dumps(told))
-    else:
-        for who, figures in told.items():
-            for name, figure in figures.items():
-                print(f"{who:20} {name:32} {figure:>10}")
-    return 0 if all(run["succeeded"] == given.jobs for each in found.values() for run in each) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def missed(found: dict[str, dict[str, float]]) -> list[str]:
+    """Jobs that did not succeed."""
+    return [
+        f"{who}: {row['not succeeded']:g} jobs did not succeed" for who, row in found.items() if row["not succeeded"]
+    ]

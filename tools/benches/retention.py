@@ -4,7 +4,7 @@ Two data folders. In each round more jobs are put into both, ended an hour ago, 
 submissions and steps make them. Then `eddy serve` on the `model` board works on each in turn: clients submit while the
 one with the bound removes what is too much. Then the bytes of the data bases are counted, without the write-ahead
 log, which has 4 MB at most. With a bound they must stay what they were in the second round; without one they grow by
-each job. With `--json`, one object on standard output.
+each job.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import hashlib
-import json
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from bench_service import TILE, prepare, submission
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
@@ -29,6 +27,8 @@ from eddy.store.db.rows import Commit
 from eddy.store.tables.submission import Submission
 from service_bench.clients import some
 from service_bench.servers import eddy
+
+from benches.service import TILE, prepare, submission
 
 JOBS, ROUNDS, BOUND, CLIENTS, SUBMITTED, GROUP, EVENTS = 3_000, 4, 1_500, 4, 100, 500, 16
 """Jobs of a round, ended jobs that are kept, clients, what these submit in a round, jobs of a commit, events of a job
@@ -111,33 +111,22 @@ def measured(folder: Path, jobs: int, rounds: int, bound: int) -> dict[str, list
     return found
 
 
-def main() -> int:
-    """Run it; exit 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=JOBS, help="jobs of a round")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--bound", type=int, default=BOUND, help="ended jobs the bounded server keeps")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--jobs": {"type": int, "default": JOBS, "help": "jobs of a round"},
+    "--rounds": {"type": int, "default": ROUNDS},
+    "--bound": {"type": int, "default": BOUND, "help": "ended jobs the bounded server keeps"},
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """A bounded server next to a free one."""
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder:
-        found = measured(Path(folder), arguments.jobs, arguments.rounds, arguments.bound)
+        found = measured(Path(folder), options.jobs, options.rounds, options.bound)
     kept, free = (found[f"{name}: kB of the data base"] for name in ("bounded", "free"))
-    ratios = {
+    medians = [statistics.median(found[f"{name}: median ms of a submission"]) for name in ("bounded", "free")]
+    return {
+        **found,
         "bytes in the last round / in the second, with a bound": kept[-1] / kept[1],
         "bytes in the last round / in the second, without": free[-1] / free[1],
-        "median submission, with a bound / without": statistics.median(found["bounded: median ms of a submission"])
-        / statistics.median(found["free: median ms of a submission"]),
+        "median submission, with a bound / without": medians[0] / medians[1],
     }
-    missed = [name for name, most in MOST.items() if ratios[name] > most]
-    if arguments.json:
-        print(json.dumps({**found, **ratios, "missed": missed}))
-        return int(bool(missed))
-    for name, values in sorted(found.items()):
-        print(f"{name:34} {' '.join(f'{value:10.1f}' for value in values)}")
-    for name, value in ratios.items():
-        print(f"{name:58} {value:6.2f}{'  above its goal' if name in missed else ''}")
-    return int(bool(missed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

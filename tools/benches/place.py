@@ -10,9 +10,7 @@ object. The large tables take 6 GB of memory and are left out where there is not
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,15 +26,12 @@ from eddy.policy.place.joint import joint_bound
 from eddy.policy.place.list_scheduling import first_answer
 from eddy_studies.makespan.workload import BatchShape, batch
 
+from benches import tell
+
 SEEDS = range(8)
 JOBS, ACCELERATORS = 1_000_000, 1_500
 NEEDED_KB = 9_000_000
 Figure = dict[str, Any]
-
-
-def tell(message: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 def best_ms(work: Callable[[], object], runs: int = 9) -> float:
@@ -156,28 +151,27 @@ def memory_kb() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), 0)
 
 
-def main() -> int:
-    """Measure and print; exit 1 where a figure is not what it should be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one object instead of a table")
-    parser.add_argument("--small", action="store_true", help="leave the large tables out")
-    options = parser.parse_args()
+OPTIONS = {"--small": {"action": "store_true", "help": "leave the large tables out"}}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Times and gaps, those of large tables where there is memory for them."""
     # Seconds of the clock mean something only on a machine that does nothing else.
-    load = {"what": "programs running beside, on average of a minute", "value": os.getloadavg()[0]}
-    figures: list[Figure] = [load, *small(), *sending("network"), *sending("joint")]
+    load: Figure = {"what": "programs running beside, on average of a minute", "value": os.getloadavg()[0]}
+    figures = [load, *small(), *sending("network"), *sending("joint")]
     if not options.small and memory_kb() >= NEEDED_KB:
         figures += large()
     elif not options.small:
         tell(f"the large tables need {NEEDED_KB // 1000} MB of free memory: left out")
-    missed = [f for f in figures if "at_most" in f and f["value"] > f["at_most"] * (1 + 1e-9) + 1e-9]
-    if options.json:
-        print(json.dumps({"place": figures}, indent=2))
-    else:
-        for f in figures:
-            goal = f"   (at most {f['at_most']:g})" if "at_most" in f else ""
-            print(f"{f['what']:<80} {f['value']:10.4f}{goal}{'   MISSED' if f in missed else ''}")
-    return int(bool(missed))
+    return {"place": figures}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def lines(found: dict[str, list[Figure]]) -> list[str]:
+    """One a figure, with its goal."""
+    goals = [f"   (at most {f['at_most']:g})" if "at_most" in f else "" for f in found["place"]]
+    return [f"{f['what']:<80} {f['value']:10.4f}{goal}" for f, goal in zip(found["place"], goals, strict=True)]
+
+
+def missed(found: dict[str, list[Figure]]) -> list[str]:
+    """Figures above their goals."""
+    return [f["what"] for f in found["place"] if "at_most" in f and f["value"] > f["at_most"] * (1 + 1e-9) + 1e-9]

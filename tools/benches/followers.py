@@ -4,8 +4,7 @@
 that is drained; then a thousand do. The server's processor time over that of the same without followers is theirs; the
 lag of an event is from the moment its job's submission was sent, so it includes keeping the job, to each follower that
 has it. In turns with it, an event loop that does nothing else writes as many bytes to as many connections: its lag is
-what the machine gives anyone at that time, and the client's part of both is the same. With `--json`, one object on
-standard output.
+what the machine gives anyone at that time, and the client's part of both is the same.
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ import argparse
 import asyncio
 import bisect
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from bench_service import prepare, submission
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
 from service_bench.servers import Running, bare, eddy
+
+from benches.service import prepare, submission
 
 FOLLOWERS = 1000
 WORD = b"id: " + b"." * 150 + b"\n"
@@ -150,19 +150,16 @@ def _quantile(values: list[float], part: float) -> float:
     return sorted(values)[int(part * len(values))] if values else float("nan")
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--followers", type=int, default=FOLLOWERS)
-    parser.add_argument("--seconds", type=float, default=12.0, help="of following")
-    options = parser.parse_args()
-    more = (
-        "--max-connections",
-        str(options.followers + 50),
-        "--max-connections-per-client",
-        str(options.followers + 50),
-    )
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--followers": {"type": int, "default": FOLLOWERS},
+    "--seconds": {"type": float, "default": 12.0, "help": "of following"},
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """What followers cost, and how late they are told."""
+    most = str(options.followers + 50)
+    more = ("--max-connections", most, "--max-connections-per-client", most)
     with (
         tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder,
         eddy(Path(folder), more=more) as server,
@@ -170,15 +167,4 @@ def main() -> int:
     ):
         prepare(server)
         drain(server)
-        found = asyncio.run(measure(server, beside, options.followers, options.seconds))
-    if options.json:
-        json.dump(found, sys.stdout)
-        return 0
-    for what, value in found.items():
-        goal = f" (goal at most {MOST[what]:g}: {'met' if value <= MOST[what] else 'missed'})" if what in MOST else ""
-        print(f"{what}: {value:.4g}{goal}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return asyncio.run(measure(server, beside, options.followers, options.seconds))

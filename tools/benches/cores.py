@@ -1,7 +1,6 @@
 """Cores shared between tenants on the simulated board: are promises kept, and what does clearing save beside loading?
 
-Everything is in board time of the RTL, so the load of this machine does not matter. With `--json`, one object on
-standard output.
+Everything is in board time of the RTL, so the load of this machine does not matter.
 
 - *shares*: three tenants of weights 1, 4, 1 on a cluster of two cores, kernels of unequal length, for 50 ms of board
   time: what each had of all that was had, over what the market promised it;
@@ -12,12 +11,13 @@ standard output.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from benches import ROOT, tell
+
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
 from contract.gpu_harness import CLUSTER, MODULES, manifest_path, rtl  # noqa: E402
@@ -35,16 +35,7 @@ GROUPS = {"a": 2400, "b": 9600, "c": 4800}
 """Work-groups of each tenant's kernels: 1 to 4 ms on one core."""
 WINDOW_S, WARM_S = 50e-3, 4e-3
 QUANTUM_S = 0.2e-3
-MOST_OFF = 0.02
-"""Most by which a share may be off its promise over the window."""
-LEAST_SAVED = 10.0
-"""Least times as many kernels a second with clearing as with loads."""
 TURNS = 8
-
-
-def tell(message: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 def shares() -> dict[str, dict[str, float]]:
@@ -116,30 +107,14 @@ def hands() -> dict[str, float]:
     return rates
 
 
-def main() -> int:
-    """Measure, print, and exit 1 where a share is further off than it may be, or clearing saves too little."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    as_json: bool = parser.parse_args().as_json
+LEAST = {"clearing over loading": 10.0}
+MOST = {"off by": 0.02}
+"""Goals: kernels of two tenants in turns; part of its promise by which a tenant's cores may be off."""
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Rates of handing a core over, and what tenants had of what they were promised."""
     build.manifest_path = manifest_path(build.manifest_path)  # type: ignore[assignment]
     rates, found = hands(), shares()
-    off = {name: share["had"] / share["promised"] - 1 for name, share in found.items()}
-    saved = rates["clear"] / rates["load"]
-    if as_json:
-        print(json.dumps({"cores": {"kernels_per_s": rates, "clear_over_load": saved, "shares": found, "off": off}}))
-    else:
-        text = ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items())
-        print(f"cores: two tenants in turns on one core, kernels/s: {text}; clearing over loading {saved:.1f}")
-        for name, share in found.items():
-            line = f"promised {share['promised']:.4f}, had {share['had']:.4f}, off by {off[name]:+.2%}"
-            print(f"cores: tenant {name} of weight {WEIGHTS[name]:g}, {WINDOW_S * 1e3:g} ms: {line}")
-    wrong = [name for name, each in off.items() if abs(each) > MOST_OFF]
-    if wrong:
-        print(f"cores: {wrong} had more than {MOST_OFF:.0%} off their promise", file=sys.stderr)
-    if saved < LEAST_SAVED:
-        print(f"cores: clearing gives {saved:.1f} times loading's rate, at least {LEAST_SAVED:g}", file=sys.stderr)
-    return int(bool(wrong) or saved < LEAST_SAVED)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    off = {name: {**share, "off by": abs(share["had"] / share["promised"] - 1)} for name, share in found.items()}
+    return {"kernels/s": rates, "clearing over loading": rates["clear"] / rates["load"], "tenant": off}

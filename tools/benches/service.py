@@ -6,8 +6,7 @@ Everything is measured in one run, over HTTP, with kept connections, on the `mod
 - *listing*: one client asks for the newest job, and for `/healthz` in turn;
 - *metrics*: one scrape with all those jobs in the store.
 
-With `--against DIR`, the same of another checkout (a git worktree, say), in turns with this one's. With `--json`, one
-object on standard output.
+With `--against DIR`, the same of another checkout (a git worktree, say), in turns with this one's.
 """
 
 from __future__ import annotations
@@ -22,9 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from service_bench.clients import ask, drive, request
 from service_bench.servers import ROOT, Running, eddy, reference
+
+from benches import AGAINST
 
 CLIENTS, TURNS = 32, 3
 MOST = {"listing / healthz": 3.0, "submission p99 / reference p50": 15.0}
@@ -124,27 +126,21 @@ def measure(seconds: float, against: Path | None) -> dict[str, dict[str, float]]
     }
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--seconds", type=float, default=12.0, help="of submitting to each server, over all turns")
-    parser.add_argument("--against", type=Path, help="another checkout to measure in turns with this one")
-    options = parser.parse_args()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--seconds": {"type": float, "default": 12.0, "help": "of submitting to each server, over all turns"},
+    "--against": AGAINST,
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Servers in turns."""
     found = measure(options.seconds, options.against)
-    if options.json:
-        json.dump(found, sys.stdout)
-        return 0
-    for name, row in found.items():
-        print(f"{name:10}" + ", ".join(f"{what} {value:.4g}" for what, value in row.items()))
-    for what, most in MOST.items():
-        print(f"goal, {what} at most {most:g}: {'met' if found['eddy'][what] <= most else 'missed'}")
-    for what, least in LEAST.items():
-        print(f"goal, {what} at least {least:g}: {'met' if found['eddy'][what] >= least else 'missed'}")
     if "against" in found:
-        print(f"submissions, this / other: {found['eddy']['submissions/s'] / found['against']['submissions/s']:.2f}")
-    return 0
+        found["this / other"] = {"submissions": found["eddy"]["submissions/s"] / found["against"]["submissions/s"]}
+    return found
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def missed(found: dict[str, dict[str, float]]) -> list[str]:
+    """This tree's alone."""
+    over = [what for what, most in MOST.items() if found["eddy"][what] > most]
+    return over + [what for what, least in LEAST.items() if found["eddy"][what] < least]

@@ -6,8 +6,10 @@ take minutes.
 
 from __future__ import annotations
 
+import argparse
 import random
 import time
+from typing import Any
 
 from eddy.policy.dispatch import POLICIES
 from eddy_studies.judge.sequences import workload
@@ -30,16 +32,11 @@ def events() -> list[Arrival]:
     return found
 
 
-def main() -> None:
-    """Run the day under every policy and print what it took."""
-    day = events()
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of this machine for a day under every policy."""
+    day, found = events(), {}
     for name in POLICIES:
         begin = time.process_time()
         result = run(workload(), day, make_player(name), BoardSetting(blocking=False, reuse=True))
-        took_s = time.process_time() - begin
-        what = f"{name:<12} {len(day)} jobs, {len(result.log)} events"
-        print(f"a day of board time, {what}: {took_s:5.1f} s of this machine")
-
-
-if __name__ == "__main__":
-    main()
+        found[name] = {"jobs": len(day), "events": len(result.log), "s": time.process_time() - begin}
+    return found

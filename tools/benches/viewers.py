@@ -3,27 +3,27 @@
 `eddy serve` on the model board, whose slots are all drained, with more jobs under way than the page shows, so that
 estimates are asked for too. First nobody looks, then some do; the difference is theirs. With `--browser`, what the page
 costs a browser that shows it: the time of its page's main thread, in Chromium (of the system, with Playwright; see
-`make pages`), while nothing happens but the clock, and while jobs run. With `--json`, one object on standard output.
+`make pages`), while nothing happens but the clock, and while jobs run.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from bench_followers import drain
-from bench_service import prepare, submission
 from eddy.api.answers.overview import JOBS
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
 from service_bench.servers import Running, eddy
+
+from benches.followers import drain
+from benches.service import prepare, submission
 
 VIEWERS, PERIOD_S = 20, 1.0
 MOST = {
@@ -119,27 +119,17 @@ def show(server: Running, seconds: float) -> dict[str, float]:
     return found
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--viewers", type=int, default=VIEWERS)
-    parser.add_argument("--seconds", type=float, default=12.0, help="of looking")
-    parser.add_argument("--browser", action="store_true", help="also what the page costs Chromium")
-    options = parser.parse_args()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--viewers": {"type": int, "default": VIEWERS},
+    "--seconds": {"type": float, "default": 12.0, "help": "of looking"},
+    "--browser": {"action": "store_true", "help": "also what the page costs Chromium"},
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """What looking at the dashboard costs."""
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder, eddy(Path(folder)) as server:
         prepare(server)
         drain(server)
         found = measure(server, options.viewers, options.seconds)
-        found |= show(server, options.seconds) if options.browser else {}
-    if options.json:
-        json.dump(found, sys.stdout)
-        return 0
-    for what, value in found.items():
-        goal = f" (goal at most {MOST[what]:g}: {'met' if value <= MOST[what] else 'missed'})" if what in MOST else ""
-        print(f"{what}: {value:.4g}{goal}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return found | (show(server, options.seconds) if options.browser else {})

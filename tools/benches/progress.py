@@ -3,16 +3,15 @@
 Each decision is one that moves cores: prediction of every curve, and the search for shares. Processor time of one
 core, the fastest of many. The goal is 200 us on the machine the goals were set on, and as much longer here as plain
 Python is slower: a ratio to `yardstick.PYTHON` in the same run. It holds for the two policies of [001] and for
-those on `eddy_slowdown`; the others are measured beside them. With `--json`, one object on standard output.
+those on `eddy_slowdown`; the others are measured beside them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
@@ -68,23 +67,13 @@ def microseconds(policy: PricePolicy, runs: int = 300) -> float:
     return least
 
 
-def main() -> int:
-    """Measure, print, and exit 1 where a decision takes longer than the goal."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    as_json: bool = parser.parse_args().as_json
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Microseconds of a decision; and parts of the goal, which is longer where plain Python is slower."""
     times = {name: microseconds(made) for name, make in POLICIES.items() if (made := make()).traits.by_progress}
     goal_us = GOAL_US / min(factor(measured())[PYTHON], 1.0)
-    if as_json:
-        print(json.dumps({"progress": {"goal_us": goal_us, "microseconds": times}}))
-    else:
-        told = ", ".join(f"{name} {us:.0f} us" for name, us in times.items())
-        print(f"progress: {TENANTS} tenants, {CORES} cores: {told} (goal {goal_us:.0f} us here)")
-    missed = [name for name in HELD if times[name] > goal_us]
-    for name in missed:
-        print(f"progress: a decision of {name} takes {times[name]:.0f} us; at most {goal_us:.0f} us", file=sys.stderr)
-    return int(bool(missed))
+    return {"us": times, "goal us": goal_us, "of the goal": {name: times[name] / goal_us for name in HELD}}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def missed(found: dict[str, Any]) -> list[str]:
+    """Decisions that take longer than the goal."""
+    return [name for name, part in found["of the goal"].items() if part > 1]

@@ -12,10 +12,9 @@ for each instruction of a lane, so that they mean the same on every machine. Wit
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import sys
 import time
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,17 +24,14 @@ from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import FLOAT_LOOP, OUT, SGEMM, VECADD, A, B, C, c_program
 from yardstick import compiled_turns_per_s
 
-GOALS = {"1 core, turns/lane instruction": 107.0, "4 cores, turns/lane instruction": 125.0}
+from benches import tell
+
+MOST = {"1 core, turns/lane instruction": 107.0, "4 cores, turns/lane instruction": 125.0}
 """Most turns of the compiled yardstick in the time of a simulated instruction of one lane."""
 Floats = npt.NDArray[np.float32]
 RUNS = 7
 VECADD_INSTRUCTIONS = 9
 """Of a lane for each of its elements: two loads, the sum, a store, three addresses, the count, the branch."""
-
-
-def tell(message: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 def lane_instructions(cluster: SimulatedCluster) -> int:
@@ -102,21 +98,6 @@ def kernels() -> dict[str, float]:
     }
 
 
-def main() -> int:
-    """Measure and print; exit 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON value")
-    options = parser.parse_args()
-    figures = {**float_loop(1, 300_000), **float_loop(4, 75_000), **kernels()}
-    missed = [name for name, goal in GOALS.items() if figures[name] > goal]
-    if options.json:
-        print(json.dumps({"figures": figures, "goals": GOALS, "missed": missed}, indent=2))
-    else:
-        for name, value in figures.items():
-            goal = f"   (at most {GOALS[name]:.4g})" if name in GOALS else ""
-            print(f"{name:32} {value:12.4g}{goal}")
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """A loop of floating point, and kernels."""
+    return {**float_loop(1, 300_000), **float_loop(4, 75_000), **kernels()}

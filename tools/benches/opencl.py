@@ -8,9 +8,9 @@ and `--threads` choose the core. Results are checked against numpy.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,21 +94,10 @@ def _check(name: str, found: npt.NDArray[np.generic], wanted: npt.NDArray[np.gen
         raise SystemExit(f"{name} is wrong")
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--warps", type=int, default=4)
-    parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+OPTIONS = {"--warps": {"type": int, "default": 4}, "--threads": {"type": int, "default": 4}}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Cycles of what OpenCL C offers."""
     shape = ClusterShape(1, options.warps, options.threads)
-    found = {**measure(shape), **gains(shape)}
-    if options.json:
-        print(json.dumps(found))
-        return
-    for name, cycles in found.items():
-        print(f"{name:20} {cycles:8.2f}")
-
-
-if __name__ == "__main__":
-    main()
+    return {**measure(shape), **gains(shape)}

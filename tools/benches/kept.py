@@ -4,7 +4,7 @@ A data folder is filled with jobs that have ended, through the store's own calls
 but for outputs. `eddy serve` on the `model` board is then asked by 32 clients for 50 jobs, the newest and those of the
 hundredth page, in turns with a route of FastAPI that answers an empty object. Then more jobs go the whole way (with
 `--through 100000` all of them, which takes minutes), and a blob of 256 MB is uploaded and fetched. Memory is what
-Linux says the server holds. With `--json`, one object on standard output.
+Linux says the server holds.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import hashlib
 import json
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bench_service import CLIENTS, TILE, prepare, submission
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
@@ -32,6 +30,8 @@ from service_bench.clients import ask, drive, request
 from service_bench.memory import forget_most, held_bytes, most_bytes, spent_s
 from service_bench.servers import Running, eddy, reference
 from service_bench.streams import fetch, upload
+
+from benches.service import CLIENTS, TILE, prepare, submission
 
 JOBS, PAGE, PAGES, TURNS, GROUP = 100_000, 50, 100, 3, 500
 BLOB_BYTES = 256 << 20
@@ -159,14 +159,15 @@ def blob(server: Running, folder: Path) -> dict[str, float]:
     return found
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="that the store is filled with")
-    parser.add_argument("--through", type=int, default=3000, help="jobs that go the whole way then")
-    parser.add_argument("--seconds", type=float, default=12.0, help="of listing")
-    options = parser.parse_args()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--jobs": {"type": int, "default": JOBS, "help": "that the store is filled with"},
+    "--through": {"type": int, "default": 3000, "help": "jobs that go the whole way then"},
+    "--seconds": {"type": float, "default": 12.0, "help": "of listing"},
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Pages of a long list, memory, and a blob's way in and out."""
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
         folder = Path(name)
         found = {"jobs": float(options.jobs), "filled in s": fill(folder / "data", options.jobs)}
@@ -177,19 +178,4 @@ def main() -> int:
             found |= listing(server, options.seconds)
             found["memory with so many jobs, MB"] = held_bytes(server.process) / 1e6
             found |= through(server, folder / "data", options.through)
-            found |= blob(server, folder)
-    if options.json:
-        json.dump(found, sys.stdout)
-        return 0
-    for what, value in found.items():
-        goal = ""
-        if what in LEAST or what in MOST:
-            met = value >= LEAST[what] if what in LEAST else value <= MOST[what]
-            bound = f"least {LEAST[what]:g}" if what in LEAST else f"most {MOST[what]:g}"
-            goal = f" (goal at {bound}: {'met' if met else 'missed'})"
-        print(f"{what}: {value:.4g}{goal}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            return found | blob(server, folder)

@@ -2,13 +2,12 @@
 
 A head over one NATS server in a process of its own, and no boards, so that it only takes jobs; `eddy serve` on the
 `model` board, which runs its jobs meanwhile. Each is asked in turns by one client and by `--clients`. What is answered
-is on a disk. With `--json`, one object on standard output.
+is on a disk.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -17,11 +16,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from bench_service import prepare, submission
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy, python_path, served
+
+from benches.service import prepare, submission
 
 MANY = 16
 
@@ -49,7 +50,7 @@ def cpu_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(seconds: float, turns: int, clients: int) -> dict[str, object]:
+def measure(seconds: float, turns: int, clients: int) -> dict[str, Any]:
     """Take turns; medians over them."""
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
@@ -87,24 +88,13 @@ def measure(seconds: float, turns: int, clients: int) -> dict[str, object]:
     }
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--clients", type=int, default=MANY)
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    given = parser.parse_args()
-    found = measure(given.seconds, given.turns, given.clients)
-    if given.as_json:
-        print(json.dumps(found))
-        return 0
-    for part, figures in found.items():
-        lines = figures.items() if isinstance(figures, dict) else [("jobs", figures)]
-        for name, figure in lines:
-            print(f"{part:20} {name:32} {figure:>10}")
-    return 0
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--seconds": {"type": float, "default": 5.0, "help": "of each measurement"},
+    "--turns": {"type": int, "default": 3},
+    "--clients": {"type": int, "default": MANY},
+}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """A head next to a server of one board."""
+    return measure(options.seconds, options.turns, options.clients)

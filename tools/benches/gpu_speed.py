@@ -1,13 +1,13 @@
 """How much work of programs a simulated GPU cluster does in a second, beside that of the cluster's first release.
 
-tools/bench_gpu_speed.py                 against the first release, taken from the repository's history
-tools/bench_gpu_speed.py --against DIR   against another checkout
+tools/benches/gpu_speed.py                 against the first release, taken from the repository's history
+tools/benches/gpu_speed.py --against DIR   against another checkout
 
 Both trees run in turns, each with its own cluster, compiler and launch: the floating-point loop of
 `eddy_sim.gpu.programs`, whose instructions are the same in both, in lane instructions a second; and the workloads of
 `eddy.gpu.workloads`, results checked. A workload does the same in both trees however many instructions its compiler
 makes of it, so useful lane instructions a second are as one time to the other. Times are the processor's, of what the
-simulation takes, without compiling. With `--json`, one object on standard output.
+simulation takes, without compiling.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from benches import AGAINST
+
+ROOT = Path(__file__).resolve().parents[2]
 CYCLES, RUNS = 200_000, 5
 """Of the floating-point loop, in each turn."""
 FIRST = "daed550b170ffc925a980b872c87520bd0b898ff"
 """The commit of the cluster's first release."""
-GOALS = {"float loop, relative": 1.0, "workloads, relative": 1.0}
+LEAST = {"float loop, relative": 1.0, "workloads, relative": 1.0}
 """Least work a second, relative to the other tree's in the same run."""
 
 
@@ -98,8 +100,8 @@ def first_release(folder: Path) -> Path:
 
 
 def _turn(tree: Path) -> dict[str, Any]:
-    paths = os.pathsep.join(str(tree / part) for part in ("runtime", "sim"))
-    command = [sys.executable, __file__, "--measure"]
+    paths = os.pathsep.join([*(str(tree / part) for part in ("runtime", "sim")), str(ROOT / "tools")])
+    command = [sys.executable, __file__]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, check=True)
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if not Path(measured["eddy"]).is_relative_to(tree):
@@ -128,30 +130,16 @@ def compare(other: Path, turns: int) -> dict[str, float]:
     return figures
 
 
-def main() -> int:
-    """Measure and print; exit 1 where this tree does less than the other."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, metavar="DIR", help="a checkout to compare with")
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="print one JSON value")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.measure:
-        import eddy
+OPTIONS: dict[str, dict[str, Any]] = {"--against": AGAINST, "--turns": {"type": int, "default": 3}}
 
-        print(json.dumps({"eddy": eddy.__file__, "float": float_loop(), "work": workload_seconds()}))
-        return 0
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """This tree next to another one, or to the first release."""
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder:
-        figures = compare((options.against or first_release(Path(folder))).resolve(), options.turns)
-    missed = [name for name, goal in GOALS.items() if figures[name] < goal]
-    if options.json:
-        print(json.dumps({"figures": figures, "goals": GOALS, "missed": missed}, indent=2))
-    else:
-        for name, value in figures.items():
-            print(f"{name:34} {value:12.4g}")
-        print(*(f"less than the other: {name}" for name in missed), sep="\n")
-    return 1 if missed else 0
+        return compare((options.against or first_release(Path(folder))).resolve(), options.turns)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__":  # in the tree that is measured
+    import eddy
+
+    print(json.dumps({"eddy": eddy.__file__, "float": float_loop(), "work": workload_seconds()}))

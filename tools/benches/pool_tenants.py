@@ -1,13 +1,12 @@
 """What one tenant of a pool costs another, and what bytes cost a head.
 
-    python tools/bench_pool_tenants.py --turns 3 --against ../before
+    make bench ARGS="pool_tenants --turns 3 --against ../before"
 
 A NATS server and a head are processes of this machine, without boards. `ada` submits jobs by one connection, one after
 another, while `eve` has nothing open, 100 waits for a job, or stores blobs again and again though she keeps as many
 bytes as she may. Then blobs of 16 kB are stored, each another, and 16 of 64 MB are fetched, and stored, at once, by
 clients that read as fast as they can: what the head held of this machine's memory at most, more than before. With
-`--against DIR` the head is in turns that of another checkout; what that cannot do is left out. With `--json`, one
-object on standard output.
+`--against DIR` the head is in turns that of another checkout; what that cannot do is left out.
 """
 
 from __future__ import annotations
@@ -15,19 +14,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
-import json
 import os
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
-from bench_pool import head, memory_mb
 from eddy.pool.servers.nats_server import NatsServer
-from service_bench.servers import ROOT, Running
+from service_bench.servers import Running
+
+from benches import AGAINST, in_turns
+from benches.pool import head, memory_mb
 
 WAITS, LARGE, AT_ONCE, SMALL = 100, 64 << 20, 16, 16 << 10
 JOB = {"application": "image_compression", "batch": 1}
@@ -186,34 +186,13 @@ def measure(root: Path, seconds: float) -> dict[str, float]:
     return {each: round(value, 1) for each, value in found.items()}
 
 
-def middle(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--seconds": {"type": float, "default": 5.0, "help": "of each rate"},
+    "--turns": {"type": int, "default": 1},
+    "--against": AGAINST,
+}
+
+
+def bench(options: argparse.Namespace) -> dict[str, Any]:
     """Medians over turns."""
-    return {name: round(statistics.median(each.get(name, 0.0) for each in found), 1) for name in found[0]}
-
-
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each rate")
-    parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--against", type=Path, help="another checkout, which is measured in turns")
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    given = parser.parse_args()
-    roots = {"head": ROOT, **({"against": given.against.resolve()} if given.against else {})}
-    found: dict[str, list[dict[str, float]]] = {}
-    for _ in range(given.turns):
-        for who, root in roots.items():
-            found.setdefault(who, []).append(run := measure(root, given.seconds))
-            print(f"{who:8} {run}", file=sys.stderr, flush=True)
-    told = {who: middle(each) for who, each in found.items()}
-    if given.as_json:
-        print(json.dumps(told))
-        return 0
-    for who, figures in told.items():
-        for name, figure in figures.items():
-            print(f"{who:8} {name:48} {figure:>10}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return in_turns(options.against, options.turns, lambda root: measure(root, options.seconds))

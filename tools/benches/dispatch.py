@@ -4,20 +4,18 @@ The world is ten slots and chains of three to nine tasks. Between calls one thin
 is freed or taken, an application arrives or goes. The first calls, in which a policy sees every application for the
 first time, count like all others. Printed are medians and 99th percentiles in microseconds, and how the mean, what
 changes in the view included, grows from 100 pending applications to 10,000: of decisions that give or take a slot, or
-of those that do not. With `--json`, one object on standard output.
+of those that do not.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import random
 import statistics
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.job_view import Tasks
@@ -38,10 +36,6 @@ from yardstick import python_turns_per_s
 SLOTS = 10
 PENDING = (25, 100, 400, 10_000)
 FEW, MANY = 100, 10_000
-GOAL_TURNS = 2000.0
-"""Turns of the Python yardstick that a decision may take, for ten slots and 100 pending applications, at the median."""
-GOAL_GROWTH = 3.0
-"""How many times as much a decision may cost with 10,000 applications pending as with 100, on average."""
 CALLS = 600
 LOAD_S = 0.09
 TASKS = [
@@ -191,35 +185,21 @@ def growth(row: Mapping[int, Figure]) -> float:
     return max(after / before for before, after in pairs if before > 0)
 
 
-def main() -> int:
-    """Measure every policy, or those named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--calls", type=int, default=CALLS, help="decisions for each figure")
-    parser.add_argument("policies", nargs="*", help="names; else all")
-    options = parser.parse_args()
-    figures = {name: measure(name, options.calls) for name in options.policies or sorted(POLICIES)}
-    if options.json:
-        named = {
-            name: {**{str(n): each._asdict() for n, each in row.items()}, "growth": growth(row)}
-            for name, row in figures.items()
-        }
-        json.dump(named, sys.stdout)
-        return 0
-    print(f"a dispatch decision, {SLOTS} slots: median (99th percentile) in microseconds")
-    print(f"{'pending':12}" + "".join(f"{n:>16}" for n in PENDING) + "     growth")
-    for name, row in figures.items():
-        cells = "".join(f"{f'{each.median_us:.1f} ({each.p99_us:.0f})':>16}" for each in row.values())
-        print(f"{name:12}{cells}{f'{growth(row):.2f}x':>11}")
-    turn_us = 1e6 / python_turns_per_s()
-    over = [name for name, row in figures.items() if row[FEW].median_us >= GOAL_TURNS * turn_us]
-    what = f"goal at {FEW} pending, {GOAL_TURNS:.0f} turns of the Python loop ({GOAL_TURNS * turn_us:.0f} us here)"
-    print(f"{what}: " + (f"missed by {', '.join(over)}" if over else "met by all"))
-    grown = [name for name, row in figures.items() if growth(row) >= GOAL_GROWTH]
-    what = f"goal, at most {GOAL_GROWTH:.0f} times as much with {MANY} pending as with {FEW}"
-    print(f"{what}: " + (f"missed by {', '.join(grown)}" if grown else "met by all"))
-    return int(bool(over or grown))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--calls": {"type": int, "default": CALLS, "help": "decisions for each figure"},
+    "policies": {"nargs": "*", "help": "names; else all"},
+}
+GROWTH, IN_TURNS = "growth", f"turns of the Python loop at {FEW} pending"
+MOST = {GROWTH: 3.0, IN_TURNS: 2000.0}
+"""Goals: how many times as much a decision may cost with 10,000 applications pending as with 100, on average; and what
+it may cost at the median, for ten slots."""
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Microseconds of decisions by policy and applications pending."""
+    found, per_us = {}, python_turns_per_s() * 1e-6
+    for name in options.policies or sorted(POLICIES):
+        row = measure(name, options.calls)
+        by_pending = {str(pending): figure._asdict() for pending, figure in row.items()}
+        found[name] = {**by_pending, GROWTH: growth(row), IN_TURNS: row[FEW].median_us * per_us}
+    return found

@@ -1,7 +1,7 @@
 """How fast the simulated board is: shell cycles and register accesses a second, beside the same work through cocotb.
 
 Each figure is the best of several runs, for each second of processor time (everything here is one thread), so that
-other programs on the machine disturb it least. With `--json`, one object on standard output. What is measured:
+other programs on the machine disturb it least. What is measured:
 
 - *evaluated*: the 4-slot shell, all clocks running, evaluated at every edge, nothing skipped; idle, and with modules
   that flood memory, in one slot and in all four. A slot's path, or the CPU's bus, in which nothing changes goes without
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
@@ -32,9 +33,11 @@ from eddy_sim.design.bench_process import simulate
 from eddy_sim.design.shims import WRAPPER_TOP, wrapper_source
 from eddy_sim.tools.products import ROOT
 
-FOLDER = Path(__file__).resolve().parent
+from benches import tell
+
+FOLDER = Path(__file__).resolve().parents[1]
 PROFILE = "kv260"
-GOALS = {
+LEAST = {
     "evaluated idle, cycles/s": 100,
     "evaluated flooded, cycles/s": 15,
     "evaluated 4 slots flooded, cycles/s": 5,
@@ -44,11 +47,6 @@ GOALS = {
 }
 """How many times as many a second as through cocotb on the same shell, in the same run."""
 CYCLE_FS = 10**7
-
-
-def tell(message: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 def best(work: Callable[[], float], runs: int = 5) -> float:
@@ -170,31 +168,18 @@ def ratio(rates: dict[str, float], name: str) -> float:
     return rates[name] / rates["cocotb reads/s" if "reads" in name else "cocotb idle, cycles/s"]
 
 
-def missed(rates: dict[str, float]) -> list[str]:
-    """The figures below their goals."""
-    return [name for name, goal in GOALS.items() if ratio(rates, name) < goal]
-
-
-def rows(rates: dict[str, float]) -> list[str]:
-    """The table: rate, ratio to cocotb doing the same, goal."""
-    lines, low = [], missed(rates)
-    for name, rate in rates.items():
-        beside = "" if name.startswith("cocotb") else f"{ratio(rates, name):>12,.0f}x cocotb"
-        goal = GOALS.get(name)
-        verdict = "" if goal is None else f"   goal {goal:,.0f}x: {'MISSED' if name in low else 'met'}"
-        lines.append(f"  {name:<54}{rate:>18,.0f}{beside}{verdict}")
-    return lines
-
-
-def main() -> int:
-    """Measure and print; exit 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    options = parser.parse_args()
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """Rates, and how many times as many as through cocotb."""
     rates = {**evaluated(), **skipping(), **register_reads(), **through_cocotb()}
-    print(json.dumps(rates) if options.json else "\n".join(["simulated board, 4 slots:", *rows(rates)]))
-    return int(bool(missed(rates)))
+    return {**rates, "over cocotb": {name: ratio(rates, name) for name in rates if not name.startswith("cocotb")}}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def missed(found: dict[str, Any]) -> list[str]:
+    """The figures below their goals."""
+    return [name for name, goal in LEAST.items() if found["over cocotb"][name] < goal]
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Rate, and ratio to cocotb doing the same."""
+    over = {name: f"{times:>12,.0f}x cocotb" for name, times in found["over cocotb"].items()}
+    return [f"{name:<54}{rate:>18,.0f}{over.get(name, '')}" for name, rate in found.items() if name != "over cocotb"]

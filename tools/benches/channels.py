@@ -4,22 +4,22 @@ Sender and listener share no memory, and each stays within what it was granted. 
 symbol; the listener times reads of its own. Everything is in cycles of the RTL, so the load of this machine does not
 matter. For each channel several lengths of a symbol are tried. Printed are the bits sent and those received wrong, bits
 a second, and the capacity of a binary symmetric channel with the errors seen. docs/explanations/isolation.md says what
-it means, and what is not measured. With `--json`, one object on standard output.
+it means, and what is not measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-ROOT = Path(__file__).parents[1]
+from benches import ROOT, tell
+
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
 from channels import cluster, slots  # noqa: E402
@@ -142,16 +142,6 @@ def row(received: Received) -> dict[str, float]:
     }
 
 
-def say(name: str, received: Received) -> None:
-    """A line."""
-    print(
-        f"channels: {name}: {received.symbol_cycles} cycles a bit, {received.bits} bits, {received.errors} wrong "
-        f"({received.error_rate:.2%}); {received.rate_bits_per_s(CLK_HZ) / 1e3:.0f} kbit/s, capacity "
-        f"{received.capacity_bits_per_s(CLK_HZ) / 1e3:.0f} kbit/s",
-        flush=True,
-    )
-
-
 def best(found: list[Received]) -> tuple[Received, Received | None]:
     """The one of greatest capacity, and the fastest without an error, if any."""
     clean = [each for each in found if not each.errors]
@@ -161,36 +151,17 @@ def best(found: list[Received]) -> tuple[Received, Received | None]:
     )
 
 
-def tell(what: str) -> None:
-    """Progress, where it does not mix with the result."""
-    print(f"bench: {what}", file=sys.stderr, flush=True)
-
-
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    asked = parser.parse_args()
+def bench(options: argparse.Namespace) -> dict[str, Any]:
+    """What is received over every channel."""
     build.build_channel(tell)
     build_dram_cluster(cluster.SHAPE, tell)
-    found: dict[str, list[Received]] = {}
+    found: dict[str, Any] = {}
     for channel in CHANNELS:
-        found[channel.name] = []
-        for received in measure(channel):
-            found[channel.name].append(received)
-            if not asked.as_json:
-                say(channel.name, received)
-    if asked.as_json:
-        print(json.dumps({"channels": {"clk_hz": CLK_HZ, "found": {k: [row(e) for e in v] for k, v in found.items()}}}))
-        return 0
-    print(f"channels: at {CLK_HZ / 1e6:.0f} MHz")
-    for name, each in found.items():
-        most, clean = best(each)
-        say(f"most of {name}", most)
-        if clean is not None:
-            say(f"fastest without an error of {name}", clean)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        received = []
+        for each in measure(channel):
+            received.append(each)
+            tell(f"{channel.name}: {row(each)}")
+        most, clean = best(received)
+        fastest = {} if clean is None else {"fastest without an error": row(clean)}
+        found[channel.name] = {**{str(e.symbol_cycles): row(e) for e in received}, "most": row(most), **fastest}
+    return {"clk_hz": CLK_HZ, **found}
