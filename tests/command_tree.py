@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
+import importlib
 import json
 import os
 import signal
@@ -130,6 +132,10 @@ def in_a_child(act: Callable[[], None], stops: bool = False, given: str = "") ->
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
+IMPORTED = ("eddy.cli.main", "eddy.api.server", "eddy.client", "eddy.pool.serving")
+"""What commands import, most of it; each would by itself."""
+
+
 class Commands:
     """A process that runs command lines in forks of itself: each has an interpreter's end, none its beginning."""
 
@@ -153,8 +159,9 @@ class Commands:
 
 
 def _serve_forks() -> None:
-    from eddy.cli import main  # noqa: F401 - so that the forks have it
-
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()  # what is there when a fork begins is not searched for garbage when it ends
     for line in sys.stdin:
         arguments, stops, given = json.loads(line)
         print(json.dumps(in_a_child(partial(run_noisily, arguments), stops, given)), flush=True)
@@ -165,5 +172,6 @@ if __name__ == "__main__":
         _serve_forks()
     else:
         tree = root_command()
+        gc.freeze()
         paths = [path for path, command in commands(tree) if takes_json(command)]
         print(json.dumps([(path, *in_a_child(partial(run_in_place_of, tree, path))) for path in paths]))
