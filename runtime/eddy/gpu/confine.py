@@ -1,24 +1,28 @@
 """Gives up every right, then becomes another program. Run as a script, by itself; imports nothing of ours.
 
-    python -I -S confine.py '{"argv": [...], "files": "none" | "folder", "folder": "...", "cpu_s": 10, ...}'
+    python -I -S confine.py FILES FOLDER CPU_S MEMORY_BYTES OUTPUT_BYTES REPORT PARENT PROGRAM ARGUMENTS
+
+FILES is `none` or `folder`, REPORT a file descriptor, PARENT a process. A compilation starts this half a dozen times,
+so it imports little: what it does takes less time than importing `json` or `typing`.
 
 What it gives up, in this order: resources (rlimits), the root user's identity, files (Landlock where the kernel has it)
 and system calls (a seccomp filter that lets through what computing needs; no file is opened, no process or socket
 made). The list of what took effect goes to the file descriptor `report`. Without the seccomp filter nothing is started.
 """
 
+from __future__ import annotations
+
 import ctypes
-import json
 import os
-import platform
 import resource
 import struct
 import sys
-from typing import Any
 
 REFUSED = 125
 """Exit code where the program was not started."""
 NOBODY = 65534
+LIMITS = ("cpu_s", "memory_bytes", "output_bytes")
+"""What is bounded, in the order of the arguments."""
 
 # Numbers of system calls: x86-64, aarch64; -1 where the machine has no such call.
 COMPUTE = {
@@ -56,7 +60,7 @@ def refuse(message: str) -> None:
     os._exit(REFUSED)
 
 
-def limit(plan: dict[str, Any]) -> None:
+def limit(plan: dict[str, int]) -> None:
     """Bound what the program may use."""
     bounds = {
         resource.RLIMIT_CPU: plan["cpu_s"],
@@ -91,7 +95,7 @@ def numbers(table: dict[str, tuple[int, int]], machine: str) -> list[int]:
 
 def seccomp(libc: ctypes.CDLL, files: str) -> None:
     """Let through only what computing needs, and with `files` = "folder" also what reading and writing files does."""
-    machine = platform.machine()
+    machine = os.uname().machine
     if machine not in AUDIT_ARCH:
         refuse(f"no system-call filter for {machine}")
     rules = [(n, ALLOW) for n in numbers(COMPUTE, machine)]
@@ -149,27 +153,28 @@ def end_with(libc: ctypes.CDLL, parent: int) -> None:
 
 def main() -> None:
     """Confine, then execute."""
-    plan = json.loads(sys.argv[1])
+    files, folder, *bounds, report, parent = sys.argv[1:8]
+    argv = sys.argv[8:]
     libc = ctypes.CDLL(None, use_errno=True)
     took = ["limits"]
-    limit(plan)
-    folder = plan["folder"] if plan["files"] == "folder" else ""
-    program = os.open(plan["argv"][0], os.O_RDONLY | os.O_CLOEXEC)
+    limit(dict(zip(LIMITS, map(int, bounds), strict=True)))
+    folder = folder if files == "folder" else ""
+    program = os.open(argv[0], os.O_RDONLY | os.O_CLOEXEC)
     if folder:
         os.chdir(folder)
     if libc.prctl(38, 1, 0, 0, 0):
         refuse("this system cannot forbid new privileges")
-    if landlock(libc, plan["argv"][0], folder):
+    if landlock(libc, argv[0], folder):
         took.append("landlock")
     if os.getuid() == 0 and drop_root():
         took.append("nobody")
     # Changing the user forgets it, so it comes after.
-    end_with(libc, plan["parent"])
+    end_with(libc, int(parent))
     took.append("seccomp")
-    os.write(plan["report"], " ".join(took).encode())
-    os.close(plan["report"])
-    seccomp(libc, plan["files"])
-    os.execve(program, plan["argv"], {})
+    os.write(int(report), " ".join(took).encode())
+    os.close(int(report))
+    seccomp(libc, files)
+    os.execve(program, argv, {})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ The work is done by `confine.py`, in a process of its own; here it is fed, watch
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import selectors
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from eddy.core.errors import EddyError
 from eddy.gpu import confine
@@ -97,14 +96,10 @@ def run(
     """
     check()
     reading, reporting = os.pipe()
-    files: Literal["none", "folder"] = "folder" if folder else "none"
-    plan = {
-        **{"argv": list(argv), "files": files, "folder": str(folder or ""), "report": reporting},
-        **{"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes, "output_bytes": limits.output_bytes},
-        "parent": os.getpid(),
-    }
+    bounds = (getattr(limits, name) for name in confine.LIMITS)
+    plan = ("folder" if folder else "none", folder or "", *bounds, reporting, os.getpid())
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(Path(confine.__file__)), json.dumps(plan)],
+        [sys.executable, "-I", "-S", str(Path(confine.__file__)), *map(str, plan), *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
