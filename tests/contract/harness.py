@@ -7,6 +7,7 @@ wrong with the next module a slot gets, in the words of the simulated board's fa
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shutil
 import signal
@@ -127,20 +128,28 @@ def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_s
     return Harness(board, misload, lambda: board, folder, board.release)
 
 
+@functools.cache
+def overlay_of(profile: str) -> Path:
+    """The overlay of a board of the source tree, beside its images; looked through once."""
+    from eddy_sim import bitstreams
+
+    return bitstreams.list_or_build(profile).overlay
+
+
 def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
     """`PynqBoard` over the RTL, with the images of the source tree and modules of the simulated board."""
     from eddy.board.remote.factory import open_device
-    from eddy_sim import bitstreams, faults
+    from eddy_sim import faults
     from eddy_sim.device import SimClock, SimDevice
 
     profile = load_profile("tiny")
-    files = bitstreams.list_or_build(profile)
+    overlay = overlay_of("tiny")
     folder = tmp / "images"
-    shutil.copytree(files.overlay.parent, folder)
+    shutil.copytree(overlay.parent, folder)
     for path in folder.glob(f"{UNVERIFIED}__*.json"):
         path.write_text(json.dumps({**json.loads(path.read_text()), "scrub_build": ""}))
     device = SimDevice(profile, coherent=False)
-    board = open_device(files.overlay, device, SimClock(device), profile, folder, trust)
+    board = open_device(overlay, device, SimClock(device), profile, folder, trust)
 
     def misload(slot: int, behaviour: str | LoadFault) -> None:
         if isinstance(behaviour, LoadFault):
@@ -165,12 +174,11 @@ class KernelRig:
     """
 
     def __init__(self, folder: Path, profile: str = "tiny_pcap") -> None:
-        from eddy_sim import bitstreams
         from eddy_sim.kernel.board import FakeBoard
 
         self.images = folder / "images"
         self.profile = profile
-        shutil.copytree(bitstreams.list_or_build(profile).overlay.parent, self.images)
+        shutil.copytree(overlay_of(profile).parent, self.images)
         for path in self.images.glob(f"{UNVERIFIED}__*.json"):
             path.write_text(json.dumps({**json.loads(path.read_text()), "scrub_build": ""}))
         self.machine = FakeBoard(folder / "kernel", profile)
