@@ -15,9 +15,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from eddy.api.http import problems
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.ending import Ending
 from eddy.api.http.limits import BodyLimit
-from eddy.api.http.metrics import Measured
 from eddy.api.http.requests import Requests
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
@@ -96,11 +94,8 @@ def create_head(
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
-    app.add_middleware(problems.Failures)
-    app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
-    app.add_middleware(Ending, ending=parts.ending)
-    app.add_middleware(Requests)
+    app.add_middleware(Requests, metrics=parts.metrics, ending=parts.ending)
     for router in routers():
         app.include_router(router)
     dashboard.install(app)
