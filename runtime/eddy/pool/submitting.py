@@ -14,6 +14,7 @@ from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
+from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.pool.byte_accounts import over_quota
 from eddy.pool.head_parts import HeadParts
@@ -79,8 +80,8 @@ async def requests_of(
         NotFound: There is no such application.
     """
     shared, by = jobs[0], await parts.tenants.get(caller.id)
-    if key and shared.priority > by.max_priority and await parts.table.known(caller.id, key):
-        by = replace(by, max_priority=shared.priority)
+    if key and by.max_priority < PRIORITIES[-1] and await parts.table.known(caller.id, key):
+        by = replace(by, max_priority=PRIORITIES[-1])
     if shared.application is not None:
         parts.catalogue.application(shared.application)
     waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)
