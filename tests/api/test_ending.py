@@ -6,9 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from eddy.api.http.ending import Ending
+from eddy.api.http.metrics import Metrics
+from eddy.api.http.requests import Requests
+from prometheus_client import CollectorRegistry
 
 pytestmark = pytest.mark.anyio
+SCOPE = {"type": "http", "method": "GET", "path": "/v1/jobs", "query_string": b"", "headers": []}
 
 
 @pytest.mark.parametrize("started", [False, True])
@@ -24,8 +27,8 @@ async def test_a_request_that_the_end_cancels_is_answered(started: bool, ends: b
     async def send(message: Any) -> None:
         sent.append(message)
 
-    app = Ending(slow, ending)
-    task = asyncio.create_task(app({"type": "http", "path": "/v1/jobs"}, None, send))  # type: ignore[arg-type]
+    app = Requests(slow, Metrics(CollectorRegistry()), ending)
+    task = asyncio.create_task(app({**SCOPE}, None, send))  # type: ignore[arg-type]
     await asyncio.sleep(0.01)
     if ends:
         ending.set()

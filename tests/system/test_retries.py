@@ -18,7 +18,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-LATE = Asked(ends_late=True)
+LATE = Asked(late="end")
 
 
 class InTurn(dict[str, list[Cause]]):

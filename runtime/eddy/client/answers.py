@@ -411,8 +411,6 @@ class _Job(TypedDict):
     """Whether it is tried again where it fails; null for not."""
     retried: int
     """Times it was begun again after it had failed."""
-    late: Literal["continue", "end"]
-    """What becomes of it where its deadline has passed."""
     cancellation: Cancellation | None
     """Null where nobody asked for its end; never after a 202."""
     ended_unix_s: float | None
@@ -421,6 +419,10 @@ class _Job(TypedDict):
     """Its place in the array it was submitted with; null for none."""
     links: dict[str, str]
     """Addresses: `self`, `events`, and `log` of a kernel job."""
+    late: Literal["continue", "end"]
+    """What becomes of it where its deadline has passed."""
+    min_progress: float | None
+    """Part of its speed alone that it asked to keep; null for what was promised."""
 
 
 class Job(_Job, total=False):
@@ -439,8 +441,6 @@ class Job(_Job, total=False):
     """Wall time at which its outputs were removed to make room; null where they were not."""
     held_by: Literal["tenant", "operator"] | None
     """Who keeps its outputs from being removed to make room; null for nobody."""
-    min_progress: float | None
-    """Part of its speed alone that it asked to keep; null for what was promised."""
     slowdown: JobSlowdown | None
     """How far others slowed it down; null in lists, before it runs, and where progress is not measured."""
 

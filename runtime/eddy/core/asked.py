@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 MAX_LABELS = 16
@@ -24,6 +24,50 @@ ITS_OWN = (
     "stack-overflow",
 )
 """The other causes after which a job may be tried again."""
+
+
+MAX_SECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field of a submission that is one plain value. Declared once, beside the field of `JobRequest` or `Asked` that
+    has it: the body's and the answer's schema, the client's argument, the flag of `eddy submit` and `eddy kernel`, what
+    the store keeps and what a pool hands on are made of this.
+
+    Attributes:
+        type: Of its values: `float`, `int`, `str` or `bool`.
+        default: What is as good as leaving it out. None is a value then, too.
+        description: In the schema of a body; `flag` has it as its help where `help` is empty.
+        shown: In the schema of an answer, what else it says than `description`.
+        choices: Values it may have; none for any.
+        bounds: `ge`, `gt`, `le`, `lt`, of numbers; `min_length`, `max_length`, of texts.
+        flag: Of the commands; "" where they say it in another way.
+        help: Of that flag.
+        only: Kind of jobs that has it; "" for all.
+        for_boards: Whether a pool's boards are told; else the pool sees to it itself.
+    """
+
+    type: type[Any]
+    default: Any
+    description: str
+    shown: str = ""
+    choices: tuple[Any, ...] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    flag: str = ""
+    help: str = ""
+    only: str = ""
+    for_boards: bool = True
+
+
+def option(kind: type[Any], default: Any, description: str, **more: Any) -> Any:
+    """A field of a dataclass that is an option of submissions; the arguments are those of `Option`."""
+    return field(default=default, metadata={Option.__name__: Option(kind, default, description, **more)})
+
+
+def options_of(of: type[Any]) -> Mapping[str, Option]:
+    """The options among the fields of a dataclass, by name."""
+    return {each.name: each.metadata[Option.__name__] for each in fields(of) if Option.__name__ in each.metadata}
 
 
 class Condition(str, enum.Enum):
@@ -106,7 +150,7 @@ class Asked:
         array: Its place in an array, known once it is accepted; None where it is of none.
         max_running: Jobs of its array that are ready or run at once, at most; None for any number.
         retries: What happens where it fails.
-        ends_late: Whether it ends where its deadline has passed; else it goes on.
+        late: What becomes of it where its deadline has passed.
         min_progress: Normalised progress it should keep beside others, in [0, 1]; None for its tenant's.
     """
 
@@ -115,8 +159,30 @@ class Asked:
     array: ArrayPlace | None = None
     max_running: int | None = None
     retries: Retries = NO_RETRIES
-    ends_late: bool = False
-    min_progress: float | None = None
+    late: str = option(
+        str,
+        "continue",
+        "What becomes of it where `deadline_s` has passed: `end` has it fail with `deadline-passed`.",
+        shown="What becomes of it where its deadline has passed.",
+        choices=("continue", "end"),
+        for_boards=False,
+    )
+    min_progress: float | None = option(
+        float,
+        None,
+        "For a kernel: part of its speed alone that it should keep beside others, at most what your tenant was "
+        "promised; null for that.",
+        shown="Part of its speed alone that it asked to keep; null for what was promised.",
+        bounds={"ge": 0, "le": 1},
+        flag="--min-progress",
+        help="Part of its speed alone that it should keep beside others.",
+        only="kernel",
+    )
+
+    @property
+    def ends_late(self) -> bool:
+        """Whether it ends where its deadline has passed."""
+        return self.late == "end"
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for, as JSON; empty where nothing was."""
@@ -124,9 +190,10 @@ class Asked:
         body: dict[str, Any] = {"labels": dict(self.labels), "after": after, "max_running": self.max_running}
         body["array"] = list(astuple(self.array)) if self.array is not None else []
         body["retries"] = [self.retries.max, list(self.retries.on)] if self.retries != NO_RETRIES else []
-        body["ends_late"] = self.ends_late
+        body[_LATE] = self.ends_late
         found = {name: value for name, value in body.items() if value}
-        return found if self.min_progress is None else {**found, "min_progress": self.min_progress}
+        said = {name: getattr(self, name) for name in ECHOED if name != "late"}
+        return found | {name: value for name, value in said.items() if value != ECHOED[name].default}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Asked:
@@ -138,9 +205,16 @@ class Asked:
             max_running=body.get("max_running"),
             array=ArrayPlace(*place) if place else None,
             retries=Retries(retries[0], tuple(retries[1])) if retries else NO_RETRIES,
-            ends_late=bool(body.get("ends_late", False)),
-            min_progress=body.get("min_progress"),
+            **{name: body.get(name, each.default) for name, each in ECHOED.items()} | _late(body),
         )
 
 
+def _late(body: Mapping[str, Any]) -> dict[str, str]:
+    return {"late": "end"} if body.get(_LATE) else {}
+
+
+_LATE = "ends_late"
+"""What is kept of `late`, as the first release had it."""
+ECHOED = options_of(Asked)
+"""Options that a job's record keeps, and an answer shows, as they came."""
 NOTHING = Asked()

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddy.core.asked import NOTHING, Asked
+from eddy.core.asked import ECHOED, MAX_SECONDS, NOTHING, Asked, Option, option, options_of
 from eddy.core.counters import CoreCounters
-from eddy.core.jobs import TRANSITIONS, JobState
+from eddy.core.jobs import PRIORITIES, TRANSITIONS, JobState
 
 APPLICATION = "application"
 """Kind of a job that runs a packaged application over a batch."""
@@ -60,13 +60,37 @@ class JobRequest:
     batch: int = 1
     inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
-    priority: int = 1
-    deadline_s: float | None = None
+    priority: int = option(
+        int, PRIORITIES[0], "Of your own jobs, higher comes first.", choices=tuple(PRIORITIES), flag="--priority"
+    )
+    deadline_s: float | None = option(
+        float,
+        None,
+        "Board seconds after arrival by which it should end; null for none.",
+        bounds={"gt": 0, "le": MAX_SECONDS},
+        flag="--deadline",
+        help="Board seconds after arrival.",
+        for_boards=False,
+    )
     idempotency_key: str = ""
-    time_limit_s: float | None = None
+    time_limit_s: float | None = option(
+        float,
+        None,
+        "Board seconds a slice of a kernel may take; null for what the server allows.",
+        bounds={"gt": 0, "le": MAX_SECONDS},
+        flag="--time-limit",
+        help="Board seconds a slice may take.",
+        only=KERNEL,
+    )
     kind: str = APPLICATION
     body: Mapping[str, Any] | None = None
     asked: Asked = NOTHING
+
+
+REQUESTED = options_of(JobRequest)
+"""Options that become part of how a job runs: its record has what they made of it."""
+OPTIONS: Mapping[str, Option] = {**REQUESTED, **ECHOED}
+"""Every plain option of a submission, by the name it has everywhere."""
 
 
 @dataclass(frozen=True, slots=True)

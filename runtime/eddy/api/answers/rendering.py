@@ -30,7 +30,7 @@ from eddy.api.answers.schemas import (
 )
 from eddy.api.request_bodies.kinds import VIEWS, KindView, unknown_view
 from eddy.core.applications import Application
-from eddy.core.asked import Condition, Predecessor
+from eddy.core.asked import ECHOED, Condition, Predecessor
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
@@ -95,8 +95,7 @@ def job_answer(
         afternotok=named_in(Condition.FAILURE, record.asked.after, told),
         retries=_retries(record),
         retried=record.retried,
-        late="end" if record.asked.ends_late else "continue",
-        min_progress=record.asked.min_progress,
+        **{name: getattr(record.asked, name) for name in ECHOED},
         cancellation=cancellation_answer(record),
         ended_unix_s=record.ended_unix_s,
         array=_array_place(record, numbers),

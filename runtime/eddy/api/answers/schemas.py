@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from eddy.api.answers.estimates import ExpectedTimes
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import SHA256, Answer, shown
+from eddy.api.request_bodies.options import with_options
 from eddy.core.applications import BufferRole
+from eddy.core.asked import ECHOED
 from eddy.core.jobs import JobState
 
 __all__ = [
@@ -141,7 +143,7 @@ class JobSlowdown(Answer):
     words: list[str] = Field(description="The same for people, with who took the memory's bandwidth; nobody is named.")
 
 
-class Job(Answer):
+class _Job(Answer):
     """A job and what happened to it; every time in board seconds unless it says `unix`."""
 
     model_config = shown(examples.JOB)
@@ -207,11 +209,6 @@ class Job(Answer):
     afternotok: list[int] = Field(description="Those that must have failed or have been cancelled.")
     retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")
     retried: int = Field(description="Times it was begun again after it had failed.")
-    late: Literal["continue", "end"] = Field(description="What becomes of it where its deadline has passed.")
-    min_progress: float | None = Field(
-        default=None,
-        description="Part of its speed alone that it asked to keep; null for what was promised.",
-    )
     slowdown: JobSlowdown | None = Field(
         default=None,
         description="How far others slowed it down; null in lists, before it runs, and where progress is not measured.",
@@ -220,6 +217,14 @@ class Job(Answer):
     ended_unix_s: float | None = Field(description="Wall time of its end; null before.")
     array: JobArrayPlace | None = Field(description="Its place in the array it was submitted with; null for none.")
     links: dict[str, str] = Field(description="Addresses: `self`, `events`, and `log` of a kernel job.")
+
+
+if TYPE_CHECKING:
+
+    class Job(_Job):
+        """The answer, with a field for each option of the submission that is shown as it came."""
+else:
+    Job = with_options(_Job, ECHOED, answer=True)
 
 
 class JobPage(Answer):

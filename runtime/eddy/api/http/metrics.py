@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -10,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from eddy.logs import lost_lines
 
@@ -47,8 +46,10 @@ class Metrics:
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         """Found again without a look at labels, of which there are as many as routes, methods and statuses."""
 
-    def answered(self, method: str, route: str, status: int, took_s: float) -> None:
-        """Count an answer; `took_s` are wall seconds to its first byte."""
+    def answered(self, scope: Scope, status: int, took_s: float) -> None:
+        """Count an answer by method, template of the route and status; `took_s` are wall seconds to its first byte."""
+        found = scope.get("route")
+        method, route = ("any", "none") if found is None else (scope["method"], getattr(found, "path", "none"))
         known = self._known.get((method, route, status))
         if known is None:
             known = self.requests.labels(method, route, str(status)), self.latency.labels(method, route)
@@ -59,27 +60,3 @@ class Metrics:
     def render(self) -> tuple[bytes, str]:
         """The exposition and its content type."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
-
-
-class Measured:
-    """Counts every answer by method, route template and status."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and note when and with what it was answered."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start = time.perf_counter()
-
-        async def watch(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "none")
-                method = scope["method"] if scope.get("route") else "any"
-                self._metrics.answered(method, route, message["status"], time.perf_counter() - start)
-            await send(message)
-
-        await self._app(scope, receive, watch)

@@ -20,8 +20,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.http.current_request import caller_in_use
 from eddy.api.http.paths import allowed
@@ -247,7 +245,7 @@ async def _on_eddy_error(request: Request, failure: Exception) -> JSONResponse:
 
 def of_failure(request: Request, failure: Exception) -> JSONResponse:
     """The answer to a request that raised an error of ours, or one that nobody foresaw."""
-    return _of_eddy_error(request, failure) if isinstance(failure, EddyError) else _unforeseen(request, failure)
+    return _of_eddy_error(request, failure) if isinstance(failure, EddyError) else of_unforeseen(request, failure)
 
 
 def _of_eddy_error(request: Request, failure: EddyError) -> JSONResponse:
@@ -300,41 +298,7 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
     return respond(request, code, detail, headers=headers, **extra)
 
 
-class Failures:
-    """Turns what no route foresaw into a 500, and one line of the log with the answer's `request_id`.
-
-    Starlette's own handler answers too, but raises again, and the server logs the same traceback a second time.
-
-    Args:
-        app: The application behind it.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; answer where it fails before its answer has begun."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun = False
-
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except ClientDisconnect:  # nobody is left to be answered
-            return
-        except Exception as failure:
-            answer = _unforeseen(Request(scope), failure)
-            if not begun:  # else nothing but closing the connection can tell the client now; the server does
-                await answer(scope, receive, send)
-
-
-def _unforeseen(request: Request, failure: Exception) -> JSONResponse:
+def of_unforeseen(request: Request, failure: Exception) -> JSONResponse:
     """A 500, and one line of the log beside the same name."""
     name = request_id.get() or secrets.token_hex(8)
     _log.error("unhandled", request_id=name, method=request.method, path=request.url.path, exc_info=failure)

@@ -1,16 +1,20 @@
-"""Every request has a name, which its answer and every line of the log about it have too; and one line when it ends."""
+"""Every request has a name, which its answer and every line of the log about it have too; an answer, whatever happens;
+and one line of the log when it ends."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
 import time
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from eddy.api.http import in_flight
+from eddy.api.http import in_flight, problems
 from eddy.api.http.current_request import caller_in_use, key_in_use
+from eddy.api.http.metrics import Metrics
 from eddy.logs import REQUEST_ID_HEADER, request_id
 
 HEADER = REQUEST_ID_HEADER.encode()
@@ -22,40 +26,63 @@ _log = logging.getLogger("eddy.access")
 
 
 class Requests:
-    """Names every request, and says in the log how it was answered.
+    """Names every request, counts how it was answered, says so in the log, and answers for whatever breaks off: with
+    500 what no route foresaw, with 503 what the server's end cancels.
+
+    Starlette's own handler of errors answers too, but raises again, and the server logs the same traceback twice.
 
     Args:
         app: The application behind it.
+        metrics: Counts answers by method, route and status.
+        ending: Set once the server ends.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, metrics: Metrics, ending: asyncio.Event) -> None:
+        self._app, self._metrics, self._ending = app, metrics, ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, under the client's name for it where that is fit, else under a random one."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        name = _named(scope) or secrets.token_hex(8).encode()
-        token, logs = request_id.set(name.decode()), logged()
+        name, start_s, begun = _named(scope) or secrets.token_hex(8).encode(), time.perf_counter(), False
+        token, line = request_id.set(name.decode()), _Line(start_s) if logged() else None
         caller_in_use.set(None)  # whoever asked before on this connection
         in_flight.begin(scope)
-        line = _Line() if logs else None
 
         async def named(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 message["headers"] = [*message.get("headers", ()), (HEADER, name)]
+                self._metrics.answered(scope, message["status"], time.perf_counter() - start_s)
                 if line is not None:
                     line.answered(message)
             await send(message)
 
         try:
             await self._app(scope, receive, named)
+        except ClientDisconnect:  # nobody is left to be answered
+            pass
+        except asyncio.CancelledError:
+            if not self._ending.is_set():
+                raise
+            if not begun:
+                await _stopped(scope, receive, named)
+        except Exception as failure:
+            answer = problems.of_unforeseen(Request(scope), failure)
+            if not begun:  # else nothing but closing the connection can tell the client now; the server does
+                await answer(scope, receive, named)
         finally:
             in_flight.end(scope)
             if line is not None:
                 line.say(scope)
             request_id.reset(token)
+
+
+async def _stopped(scope: Scope, receive: Receive, send: Send) -> None:
+    detail = "The server was stopped before this was done; ask again once it is back."
+    await problems.respond(Request(scope), "server-stopping", detail, {"Connection": "close"})(scope, receive, send)
 
 
 def _named(scope: Scope) -> bytes:
@@ -67,8 +94,8 @@ def _named(scope: Scope) -> bytes:
 class _Line:
     """What is said of one request: not its query, its headers or its body."""
 
-    def __init__(self) -> None:
-        self._start_s = time.perf_counter()
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
         self._status, self._location = 0, ""
 
     def answered(self, message: Message) -> None:

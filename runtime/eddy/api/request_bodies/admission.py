@@ -61,13 +61,16 @@ def admit(
         Conflict: It asks for what is not there.
     """
     view = submission.check_kind(kinds)
+    request = submission.request(by.id, view, tuple(after), idempotency_key, max_running)
     lowest = PRIORITIES[0]
-    if submission.priority > by.max_priority > lowest:
+    if request.priority > by.max_priority > lowest:
         allowed = [each for each in PRIORITIES if each <= by.max_priority]
         message = f"Your jobs may have a priority of at most {by.max_priority}; ask the operator for more."
-        raise InvalidRequest(message, field="priority", asked=submission.priority, allowed=allowed)
-    if submission.min_progress is not None:
-        by.check_progress(submission.min_progress)
-    request = submission.request(by.id, view, tuple(after), idempotency_key, max_running)
+        raise InvalidRequest(message, field="priority", asked=request.priority, allowed=allowed)
+    if request.asked.ends_late and request.deadline_s is None:
+        message = "late: a job can only be late that has a deadline; give it a deadline_s."
+        raise InvalidRequest(message, field="late", allowed=["continue"])
+    if request.asked.min_progress is not None:
+        by.check_progress(request.asked.min_progress)
     # Whose jobs all have one priority says nothing by asking for another: programs that set priorities run here, too.
     return request if by.max_priority > lowest else replace(request, priority=lowest)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from eddy.core.asked import ECHOED
+
 _PICTURE = "4fe7b59af6de3b665b67788cc2f99892ab827efae3a467342b3bb4e3bc8e5bfe"
 """sha256 of 16,384 zeros."""
 _ARRAY = "5341e6b2646979a70e57653007a1f310169421ec9bdd9f1a5648f75ade005af1"
@@ -127,8 +129,8 @@ JOB: dict[str, Any] = {
     "afternotok": [],
     "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
     "retried": 0,
+    **{name: option.default for name, option in ECHOED.items()},
     "late": "end",
-    "min_progress": None,
     "slowdown": None,
     "cancellation": None,
     "ended_unix_s": 1767225600.5,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import MAX_ITEMS, MAX_SECONDS, Digest, Digests, Request
+from eddy.api.request_bodies.base import MAX_ITEMS, Digest, Digests, Request
 from eddy.api.request_bodies.kernels import KernelSubmission
 from eddy.api.request_bodies.kinds import KindView
 from eddy.api.request_bodies.names import Labels
 from eddy.api.request_bodies.numbers import Whole
+from eddy.api.request_bodies.options import with_options
 from eddy.core.asked import (
+    ECHOED,
     ITS_OWN,
     MAX_AFTER,
     MAX_RETRIES,
@@ -26,19 +28,9 @@ from eddy.core.asked import (
     Retries,
 )
 from eddy.core.errors import InvalidRequest
-from eddy.core.jobs import PRIORITIES
-from eddy.core.records import JobRequest
-
-
-def _priority(value: int) -> int:
-    if value not in PRIORITIES:
-        text = ", ".join(map(str, PRIORITIES))
-        raise PydanticCustomError("one_of", f"must be one of {text}", {"allowed": list(PRIORITIES)})
-    return value
-
+from eddy.core.records import OPTIONS, REQUESTED, JobRequest
 
 Ids = Annotated[list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]], Field(max_length=MAX_AFTER)]
-Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
 
 
 class RetrySubmission(Request):
@@ -66,7 +58,7 @@ class RetrySubmission(Request):
         return Retries(self.max, tuple(dict.fromkeys(self.on)))
 
 
-class JobSubmission(Request):
+class _JobSubmission(Request):
     """Run an application over a batch, or a kernel over an ND-range: exactly one of `application` and `kernel`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.JOB_OF_APPLICATION, examples.JOB_OF_KERNEL]})
@@ -76,26 +68,11 @@ class JobSubmission(Request):
     )
     kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
     batch: Whole = Field(default=1, ge=1, le=MAX_ITEMS, description="Number of items.")
-    priority: Priority = Field(default=PRIORITIES[0], description="Of your own jobs, higher comes first.")
     inputs: dict[str, Digests] = Field(
         default_factory=dict,
         description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
     )
     constants: dict[str, Digest] = Field(default_factory=dict, description="Constant buffer to its blob.")
-    deadline_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=MAX_SECONDS,
-        allow_inf_nan=False,
-        description="Board seconds after arrival by which it should end; null for none.",
-    )
-    time_limit_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=MAX_SECONDS,
-        allow_inf_nan=False,
-        description="Board seconds a slice of a kernel may take; null for what the server allows.",
-    )
     labels: Labels = Field(default_factory=dict, description="Name to value, for people and for `GET /v1/jobs`.")
 
     after: Ids = Field(
@@ -118,19 +95,6 @@ class JobSubmission(Request):
     retries: RetrySubmission | None = Field(
         default=None, description="Whether it is tried again where it fails; null for not."
     )
-    late: Literal["continue", "end"] = Field(
-        default="continue",
-        description="What becomes of it where `deadline_s` has passed: `end` has it fail with `deadline-passed`.",
-    )
-
-    min_progress: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
-        description="For a kernel: part of its speed alone that it should keep beside others, at most what your tenant "
-        "was promised; null for that.",
-    )
 
     def check_kind(self, kinds: Mapping[str, KindView]) -> KindView:
         """Check that it asks for one thing, and for nothing that goes with another. Null is as good as left out.
@@ -143,9 +107,6 @@ class JobSubmission(Request):
             there = "neither" if not named else "both" if len(kinds) == 2 else "several"
             message = f"application: a job has exactly one of {' and '.join(kinds)}; this has {there}."
             raise InvalidRequest(message, field="application", allowed=f"exactly one of {', '.join(kinds)}")
-        if self.late == "end" and self.deadline_s is None:
-            message = "late: a job can only be late that has a deadline; give it a deadline_s."
-            raise InvalidRequest(message, field="late", allowed=["continue"])
         view = kinds[named[0]]
         for name in sorted(view.refuses & self.model_fields_set):
             if getattr(self, name) is not None:
@@ -169,10 +130,7 @@ class JobSubmission(Request):
             batch=self.batch,
             inputs={name: tuple(blobs) for name, blobs in self.inputs.items()},
             constants=dict(self.constants),
-            priority=self.priority,
-            deadline_s=self.deadline_s,
             idempotency_key=idempotency_key,
-            time_limit_s=self.time_limit_s,
             kind=view.name,
             body=named.model_dump() if isinstance(named, BaseModel) else None,
             asked=Asked(
@@ -180,9 +138,9 @@ class JobSubmission(Request):
                 after=after,
                 max_running=max_running,
                 retries=self.retries.value if self.retries is not None else NO_RETRIES,
-                ends_late=self.late == "end",
-                min_progress=self.min_progress,
+                **{name: getattr(self, name) for name in ECHOED},
             ),
+            **{name: getattr(self, name) for name in REQUESTED},
         )
 
     def predecessors(self, meant: Callable[[int], int]) -> tuple[Predecessor, ...]:
@@ -191,6 +149,14 @@ class JobSubmission(Request):
             return ()
         named = {wanted: getattr(self, wanted.value) for wanted in Condition}
         return tuple(dict.fromkeys(Predecessor(meant(each), wanted) for wanted, ids in named.items() for each in ids))
+
+
+if TYPE_CHECKING:
+
+    class JobSubmission(_JobSubmission):
+        """The body, with a field for each of `OPTIONS`."""
+else:
+    JobSubmission = with_options(_JobSubmission, OPTIONS)
 
 
 def submission_model(kinds: Mapping[str, KindView]) -> type[JobSubmission]:

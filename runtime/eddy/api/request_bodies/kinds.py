@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from eddy.core.applications import Application, BufferRole
 from eddy.core.errors import Conflict
-from eddy.core.records import APPLICATION, KERNEL, JobRecord
+from eddy.core.records import APPLICATION, KERNEL, OPTIONS, JobRecord
 from eddy.hypervisor.jobs.work import JobKind
 
 Applications = Mapping[str, Application]
@@ -63,7 +63,7 @@ def _arrays(record: JobRecord, applications: Applications) -> tuple[str, ...]:
 
 ONLY_APPLICATIONS = frozenset({"batch", "inputs", "constants"})
 """Fields of a submission that say how an application runs."""
-ONLY_KERNELS = frozenset({"time_limit_s", "min_progress"})
+ONLY_KERNELS = frozenset(name for name, option in OPTIONS.items() if option.only == KERNEL)
 VIEWS: Mapping[str, KindView] = {
     APPLICATION: KindView(APPLICATION, "An application", ONLY_KERNELS, lingers=False, logs=False, outputs=_buffers),
     KERNEL: KindView(KERNEL, "A kernel", ONLY_APPLICATIONS, lingers=True, logs=True, outputs=_arrays),

@@ -21,11 +21,10 @@ from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.events import words
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http import openapi, problems
-from eddy.api.http.ending import Ending
 from eddy.api.http.in_flight import InFlight
 from eddy.api.http.limits import BodyLimit
 from eddy.api.http.methods import Methods
-from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.metrics import Metrics
 from eddy.api.http.queries import Queries
 from eddy.api.http.requests import Requests
 from eddy.api.request_bodies.event_protocol import HEARTBEAT
@@ -175,13 +174,10 @@ def create_app(
     dashboard.install(app)
     app.add_middleware(Queries, routers=every, caller=caller)
     app.add_middleware(Methods)
-    app.add_middleware(problems.Failures)
-    app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(
         BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
     )
-    app.add_middleware(Ending, ending=context.ending)
-    app.add_middleware(Requests)
+    app.add_middleware(Requests, metrics=app.state.metrics, ending=context.ending)
     openapi.describe(app)
     return app
 

@@ -24,6 +24,7 @@ from eddy.core.errors import (
     UnknownCursor,
 )
 from eddy.core.jobs import PRIORITIES
+from eddy.core.records import OPTIONS
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 from eddy.pool.records.records import PoolJob
 
@@ -42,7 +43,7 @@ READY_LOOK_S = 0.1
 """A server that has begun before its board answers is asked again so often what slots there are."""
 IDLE_CLIENTS = 64
 """Tenants without a job here whose clients are kept; another's next job costs a new key."""
-PASSED_ON = ("application", "priority", "time_limit_s", "kernel", "min_progress", "retries")
+PASSED_ON = ("application", "kernel", "retries", *(name for name, option in OPTIONS.items() if option.for_boards))
 """Fields of a submission a board is given as they are."""
 
 

@@ -17,10 +17,9 @@ from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.sessions import Sessions
 from eddy.api.http import problems
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.ending import Ending
 from eddy.api.http.in_flight import InFlight
 from eddy.api.http.limits import BodyLimit
-from eddy.api.http.metrics import Measured, Metrics
+from eddy.api.http.metrics import Metrics
 from eddy.api.http.queries import Queries
 from eddy.api.http.requests import Requests
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
@@ -128,11 +127,8 @@ def create_head(
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
     app.add_middleware(Queries, routers=routers(), caller=caller_of)
-    app.add_middleware(problems.Failures)
-    app.add_middleware(Measured, metrics=parts.metrics)
     app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
-    app.add_middleware(Ending, ending=parts.ending)
-    app.add_middleware(Requests)
+    app.add_middleware(Requests, metrics=parts.metrics, ending=parts.ending)
     for router in routers():
         app.include_router(router)
     dashboard.install(app)

@@ -11,7 +11,7 @@ from eddy.api.answers.explained import Explained, Spent, WaitShown
 from eddy.api.answers.rendering import named_in
 from eddy.api.answers.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
 from eddy.api.request_bodies.tenants import QuotaSubmission
-from eddy.core.asked import Condition
+from eddy.core.asked import ECHOED, Condition
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool
 from eddy.pool.jetstream.tenants import PoolTenant
@@ -67,7 +67,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes 
         afternotok=named_in(Condition.FAILURE, job.after, told),
         retries=None,
         retried=len(job.moves),
-        late="end" if job.late_end else "continue",
+        **{name: job.request.get(name, option.default) for name, option in ECHOED.items()},
         cancellation=None
         if asked is None
         else Cancellation(

@@ -80,8 +80,8 @@ async def requests_of(
         NotFound: There is no such application.
     """
     shared, by = jobs[0], await parts.tenants.get(caller.id)
-    if key and shared.priority > by.max_priority > PRIORITIES[0] and await parts.table.known(caller.id, key):
-        by = replace(by, max_priority=shared.priority)
+    if key and PRIORITIES[0] < by.max_priority < PRIORITIES[-1] and await parts.table.known(caller.id, key):
+        by = replace(by, max_priority=PRIORITIES[-1])
     if shared.application is not None:
         parts.catalogue.application(shared.application)
     waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)

@@ -73,7 +73,7 @@ def job(number: int, after: tuple[int, ...] = (), deadline_s: float | None = Non
         "t",
         CHAIN,
         deadline_s=deadline_s,
-        asked=Asked(after=tuple(map(Predecessor, after)), ends_late=deadline_s is not None),
+        asked=Asked(after=tuple(map(Predecessor, after)), late="continue" if deadline_s is None else "end"),
     )
 
 
@@ -262,7 +262,7 @@ def test_what_is_known_of_arrays_that_have_ended_is_bounded() -> None:
 
 
 def element(place: int, most: int | None = 2, array: int = 10, deadline_s: float | None = None) -> JobSpec:
-    asked = Asked(array=ArrayPlace(array, place, 6), max_running=most, ends_late=deadline_s is not None)
+    asked = Asked(array=ArrayPlace(array, place, 6), max_running=most, late="continue" if deadline_s is None else "end")
     return JobSpec(array + 1 + place, "t", CHAIN, asked=asked, deadline_s=deadline_s)
 
 
