@@ -18,6 +18,7 @@ import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
+from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.agent.asking import AskingBoard
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.agent.runner import JobRun
@@ -118,6 +119,7 @@ class Agent:
             applications=facts.applications,
             kernels=facts.kernels,
             session=self._session,
+            memory_bytes=self._board.memory_bytes,
         )
 
     async def _renew(self, pool: AskingBoard) -> None:
@@ -245,7 +247,8 @@ def agent_beside(settings: AgentSettings) -> Beside:
         def key() -> str:
             return server.key_file.read_text().strip()
 
-        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key)
+        memory = TenantMemory(server.settings.tenant_memory, lambda: True, described.arena_bytes)
+        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key, memory.most)
         await Agent(settings, board).run()
 
     return run

@@ -7,6 +7,7 @@ job was placed elsewhere holds an older token, so nothing it says counts any mor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -171,6 +172,15 @@ class PoolJob:
                 named[argument["buffer"]] = None
         return tuple(named)
 
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of the arrays that a kernel is given: it needs more memory than that."""
+        found = 0
+        for argument in (self.request.get("kernel") or {}).get("arguments", ()):
+            if "buffer" in argument:
+                found += int(argument["dtype"][2:]) * math.prod(argument["shape"])
+        return found
+
     def placed(self, board: str, bps: float, why: Mapping[str, Any]) -> PoolJob:
         """The same, given to a board under a new token.
 
@@ -304,6 +314,7 @@ class PoolBoard:
         link_bps: Rate of its transfers as measured; 0 before the first.
         load: Jobs of its own and of the pool that have not ended.
         market: What it tells of its GPU cores (`LocalBoard.market`); empty where it shares none.
+        memory_bytes: Of its memory, what the jobs of a tenant hold together at most; 0 where it does not say.
     """
 
     name: str
@@ -319,6 +330,7 @@ class PoolBoard:
     link_bps: float = 0.0
     load: int = 0
     market: Mapping[str, Any] = field(default_factory=dict)
+    memory_bytes: int = 0
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

@@ -10,8 +10,10 @@ from typing import Any
 
 from eddy.api.kinds import VIEWS
 from eddy.api.submissions import JobSubmission
+from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
+from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.jetstream.byte_accounts import over_quota
 from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant
@@ -81,6 +83,7 @@ async def requests_of(
         kept["waits"] = [each for each in told if not isinstance(each, int)]
         request |= {name: named for name, named in kept.items() if named}
         found.append(request | {"priority": job.priority, "batch": job.batch})
+    _check_memory(parts, caller, found)
     await _have(parts, caller, {sha for each in found for sha in PoolJob(0, caller.id, each, 0.0).blobs})
     return found
 
@@ -149,6 +152,25 @@ async def _elements(parts: HeadParts, number: int, array: int, size: int | None,
         raise InvalidRequest(message, field=field, asked=number, allowed=f"arrays of {size} jobs")
     places = {job.array.index: job.id for job in jobs if job.array is not None}
     return [Predecessor(places[place]) for place in sorted(places)]
+
+
+def _check_memory(parts: HeadParts, caller: PoolTenant, requests: Requests) -> None:
+    """See that some board that ever joined may give a job its memory: an item of it, or a kernel's arrays.
+
+    Raises:
+        InvalidRequest: None may, as a board itself would say it.
+    """
+    most = [board.memory_bytes for board in parts.lead.mirror.boards.values()]
+    if not most or not all(most):
+        return  # boards of an earlier release do not say
+    memory = TenantMemory(1.0, lambda: False, max(most))
+    if (name := requests[0].get("application")) is not None:
+        memory.check(parts.catalogue.application(name), 1)
+        return
+    for request in requests:
+        job = PoolJob(0, caller.id, request, 0.0)
+        arrays = BufferSpec("arrays", BufferRole.CONSTANT, job.array_bytes, "u1", (job.array_bytes,))
+        memory.check(Application(job.work, (), (), (arrays,)), 1)
 
 
 async def _have(parts: HeadParts, caller: PoolTenant, blobs: Iterable[str]) -> None:
