@@ -22,6 +22,11 @@ KERNEL = "kernel:"
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
 AHEAD = 1
 """Jobs a board gets beyond those it runs, so that their inputs are sent while others run."""
+GUESTS = 1
+"""Jobs that a board runs beside its width, each of a tenant that has none on any board, so that nobody waits for the
+end of others' jobs: the board shares its slots and cores between tenants by the item."""
+GUEST = "guest"
+"""What a placement says in place of a policy's name, where a job is one."""
 
 
 class Fenced(Conflict):
@@ -154,6 +159,11 @@ class PoolJob:
     def done(self) -> int:
         """Items committed."""
         return sum(part.items for part in self.parts)
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether its board runs it beside its width (`GUESTS`)."""
+        return self.why.get("policy") == GUEST
 
     @property
     def ended(self) -> bool:
@@ -315,6 +325,7 @@ class PoolBoard:
         load: Jobs of its own and of the pool that have not ended.
         market: What it tells of its GPU cores (`LocalBoard.market`); empty where it shares none.
         memory_bytes: Of its memory, what the jobs of a tenant hold together at most; 0 where it does not say.
+        guests: Jobs that it runs beside those, each of a tenant that has none else in the pool.
     """
 
     name: str
@@ -331,6 +342,7 @@ class PoolBoard:
     load: int = 0
     market: Mapping[str, Any] = field(default_factory=dict)
     memory_bytes: int = 0
+    guests: int = 0
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

@@ -51,6 +51,7 @@ class SaidBoard(SaidByBoard):
     link_bps: float = Field(default=0.0, ge=0, le=MOST_BPS)
     load: int = Field(default=0, ge=0)
     memory_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
+    guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
 
 
 class SaidPart(SaidByBoard):
