@@ -311,7 +311,7 @@ def test_the_date_of_a_board_matters_to_no_connection(tmp_path: Path) -> None:
         async with connected(PoolAccess.named(str(file)), "head", WAIT_S):
             pass
 
-    with patch("eddy.pool.connection.credentials.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
+    with patch("eddy.pool.servers.certificate.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
         asyncio.run(check(server.admission.head_file))
 
 

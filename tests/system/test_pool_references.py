@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from eddy.core.errors import NotFound
 from eddy.pool.connection.streams import STORE
 from eddy.pool.head import output_collector
 from eddy.pool.head.output_collector import OutputCollector, last_of_each
@@ -461,3 +462,36 @@ def test_a_sweep_takes_away_what_a_late_board_wrote_and_what_is_lost_and_leaves_
         assert late not in account.blobs
 
     on_two_links(tmp_path, check)
+
+
+def test_who_reads_beside_uploads_and_removals_meets_no_damage(tmp_path: Path) -> None:
+    """At either head: the bytes, or that there are none."""
+    data = os.urandom(2 * PIECE_BYTES + 7)
+    name = hashlib.sha256(data).hexdigest()
+
+    async def check(one: Link, two: Link) -> None:
+        writes, reads, ended, seen = PoolBlobs(one), [PoolBlobs(one), PoolBlobs(two)], asyncio.Event(), set[str]()
+
+        async def read(blobs: PoolBlobs) -> None:
+            while not ended.is_set():
+                try:
+                    await blobs.size_of("ada", name)
+                    assert b"".join([piece async for piece in blobs.pieces("ada", name)]) == data
+                    seen.add("bytes")
+                except NotFound:
+                    seen.add("none")
+                except asyncio.TimeoutError:  # pieces went while they were fetched: who asks again is told
+                    seen.add("again")
+
+        readers = [asyncio.ensure_future(read(blobs)) for blobs in reads for _ in range(3)]
+        with pausing(random.Random(7)):
+            for _ in range(12):
+                await writes.put("ada", data)
+                await asyncio.sleep(0.02)
+                await writes.release("ada", name, OWNER)
+        ended.set()
+        await asyncio.gather(*readers)
+        assert "bytes" in seen
+
+    with patch("eddy.pool.connection.transfer.PIECE_S", 0.5):
+        on_two_links(tmp_path, check)

@@ -139,7 +139,7 @@ async def fetch(
     """The bytes you stored under this hash."""
     file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, sha256)
     asked = PartAsked(if_match, if_none_match, range, if_range)
-    read = partial(context.uploads.on_disk, context.store.blobs.read, file)
+    read = partial(context.uploads.on_disk, context.store.blobs.read, tenant.id, file)
     return await respond(read, asked, f'"{sha256}"', file.size_bytes, {})
 
 

@@ -18,6 +18,7 @@ import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
+from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.agent.asking import AskingBoard
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.agent.runner import JobRun
@@ -27,7 +28,7 @@ from eddy.pool.connection.refusals import AWAY, SAID_NO, UNDONE
 from eddy.pool.connection.streams import RENEW_S
 from eddy.pool.connection.tasks import ended
 from eddy.pool.records.record_json import NO_SENSE, parsed
-from eddy.pool.records.records import AHEAD, RUNNING, Fenced, PoolBoard, PoolJob
+from eddy.pool.records.records import AHEAD, GUESTS, RUNNING, Fenced, PoolBoard, PoolJob
 
 if TYPE_CHECKING:
     from eddy.api.service.server import Beside, Server
@@ -96,7 +97,7 @@ class Agent:
     async def _in_pool(self, pool: AskingBoard) -> None:
         board = await pool.join(await self._described())
         self._board.width = board.width
-        self._turn = asyncio.Semaphore(board.width)
+        self._turn, self._guest_turn = asyncio.Semaphore(board.width), asyncio.Semaphore(GUESTS)
         self._now = board
         _log.info("joined the pool", board=board.name, width=board.width)
         loops = [asyncio.ensure_future(each(pool)) for each in (self._renew, self._take, self._resume)]
@@ -118,6 +119,8 @@ class Agent:
             applications=facts.applications,
             kernels=facts.kernels,
             session=self._session,
+            memory_bytes=self._board.memory_bytes,
+            guests=GUESTS,
         )
 
     async def _renew(self, pool: AskingBoard) -> None:
@@ -184,7 +187,7 @@ class Agent:
                     lost = False
                 if subscription is None:
                     subscription = await pool.queue()
-                if len(self._tasks) >= self._now.width + AHEAD:
+                if len(self._tasks) >= self._now.width + AHEAD + GUESTS:
                     await asyncio.sleep(0.02)
                     continue
                 # One at a time: the client waits for all that it asks for, and a board with nothing to do would wait
@@ -217,7 +220,7 @@ class Agent:
         if old is not None:
             self._replaced.add(ending := asyncio.ensure_future(ended((old,))))
             ending.add_done_callback(self._replaced.discard)
-        run = JobRun(pool, self._board, job, self._turn)
+        run = JobRun(pool, self._board, job, self._guest_turn if job.is_guest else self._turn)
         self._runs[job.id] = run
         self._tasks[job.id] = task = asyncio.ensure_future(self._run(run))
         task.add_done_callback(lambda done: self._forget(job.id, done))
@@ -245,7 +248,8 @@ def agent_beside(settings: AgentSettings) -> Beside:
         def key() -> str:
             return server.key_file.read_text().strip()
 
-        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key)
+        memory = TenantMemory(server.settings.tenant_memory, lambda: True, described.arena_bytes)
+        board = LocalBoard(server.app, key(), f"{described.board}/{described.profile}", key, memory.most)
         await Agent(settings, board).run()
 
     return run

@@ -13,9 +13,11 @@ from typing import Any
 import httpx
 
 from eddy.client.async_client import AsyncClient
+from eddy.core.applications import BufferRole
 from eddy.core.errors import (
     Conflict,
     EddyError,
+    MemoryExhausted,
     NotFound,
     QuotaExceeded,
     RateLimited,
@@ -26,6 +28,7 @@ from eddy.core.errors import (
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import OPTIONS
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.records.records import PoolJob
 
 MEASURED_BYTES = 64 * 1024
@@ -43,6 +46,8 @@ READY_LOOK_S = 0.1
 """A server that has begun before its board answers is asked again so often what slots there are."""
 IDLE_CLIENTS = 64
 """Tenants without a job here whose clients are kept; another's next job costs a new key."""
+MOST_ITEMS = 1 << 31
+"""Items that a job has at most."""
 PASSED_ON = ("application", "kernel", "retries", *(name for name, option in OPTIONS.items() if option.for_boards))
 """Fields of a submission a board is given as they are."""
 
@@ -74,15 +79,24 @@ class LocalBoard:
         operator_key: Its operator's key.
         kind: What it is: boards of a kind take equally long.
         key_now: Reads the operator's key again, where it was exchanged since.
+        memory_bytes: Of its memory, what the jobs of a tenant hold together at most; 0 for no bound.
 
     Attributes:
+        memory_bytes: As given.
         width: Jobs of the pool it runs at once; a tenant of the pool may have as many.
     """
 
     def __init__(
-        self, app: Callable[..., Any], operator_key: str, kind: str, key_now: Callable[[], str] | None = None
+        self,
+        app: Callable[..., Any],
+        operator_key: str,
+        kind: str,
+        key_now: Callable[[], str] | None = None,
+        memory_bytes: int = 0,
     ) -> None:
-        self._app, self._kind = app, kind
+        self._app, self._kind, self.memory_bytes = app, kind, memory_bytes
+        self._most_items: dict[str, int] = {}
+        """Of a job that is run at once, by application."""
         self._key, self._key_now = operator_key, key_now or (lambda: operator_key)
         self._operator = self._as(operator_key)
         self.width = 1
@@ -118,7 +132,23 @@ class LocalBoard:
         while not (now := await self.slots()).slots:
             await asyncio.sleep(READY_LOOK_S)
         apps = (await self._asked("GET", "/v1/apps"))["apps"]
-        return Facts(self._kind, now.slots, tuple(sorted(app["name"] for app in apps)), now.kernels)
+        self._most_items = {app["name"]: self._items_that_fit(app) for app in apps}
+        fit = (name for name, most in self._most_items.items() if most > 0)
+        return Facts(self._kind, now.slots, tuple(sorted(fit)), now.kernels)
+
+    def _items_that_fit(self, app: Mapping[str, Any]) -> int:
+        """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
+        most, pages = int(app.get("max_batch", MOST_ITEMS)), {True: 0, False: 0}
+        for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.jobs.buffers.arena_bytes` counts
+            pages[buffer["role"] == BufferRole.CONSTANT.value] += -(-int(buffer["bytes"]) // PAGE)
+        left = self.memory_bytes // PAGE - pages[True]
+        if not self.memory_bytes or (left >= 0 and not pages[False]):
+            return most
+        return min(most, max(left, 0) // max(pages[False], 1))
+
+    def most_items(self, job: PoolJob) -> int:
+        """Items of a job that this board takes at once."""
+        return 1 if job.request.get("kernel") else max(self._most_items.get(job.work, MOST_ITEMS), 1)
 
     async def slots(self) -> SlotsNow:
         """What its slots are now; none while its board does not answer."""
@@ -309,7 +339,11 @@ class LocalBoard:
 
         Raises:
             EddyError: The board refused it.
+            MemoryExhausted: It is a kernel whose arrays do not fit here; another board may have more memory.
         """
+        if self.memory_bytes and job.array_bytes > self.memory_bytes:
+            message = f"Its arrays have {job.array_bytes} bytes; here a tenant's jobs hold {self.memory_bytes} at most."
+            raise MemoryExhausted(message, asked=job.array_bytes, allowed=self.memory_bytes)
         body = {name: job.request[name] for name in PASSED_ON if job.request.get(name) is not None}
         with ExitStack() as needed:
             if not job.request.get("kernel"):

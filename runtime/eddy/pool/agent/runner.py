@@ -157,7 +157,8 @@ class JobRun:
         first = self.job.done
         try:
             while first < self.job.batch:
-                part = await _beside(telling, self._computed(first, min(self._items, self.job.batch - first)))
+                items = min(self._items, self._board.most_items(self.job), self.job.batch - first)
+                part = await _beside(telling, self._computed(first, items))
                 await telling
                 telling = asyncio.ensure_future(self._commit(part))
                 first += part.items

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -20,7 +20,7 @@ from eddy.pool.connection.refusals import UNDONE
 from eddy.pool.connection.streams import STORE, WRITTEN
 from eddy.pool.connection.transfer import DamagedBlob, Fetched, WaitingBlob, damaged, pieces_of, received, verified
 from eddy.pool.jetstream.blob_writer import PIECES_OF, BlobWriter, found, in_pieces
-from eddy.pool.jetstream.byte_accounts import OWNER, Reservation, TenantBytes
+from eddy.pool.jetstream.byte_accounts import OWNER, Reference, Reservation, TenantBytes
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.unreferenced import staying, take_away
 
@@ -81,11 +81,15 @@ class PoolBlobs:
         if size is not None and not look and time.monotonic() - self._seen.get((tenant, sha256), -SEEN_S) < SEEN_S:
             return size
         self._seen.pop((tenant, sha256), None)
-        known = await found(self._link, f"{tenant}/{sha256}")
-        if known is None or not await is_whole(self._link, known[0]):
-            return None
-        self._saw(tenant, sha256)
-        return int(known[0].size or 0)
+        for attempt in range(LOOKS):
+            await asyncio.sleep(LOOK_S * min(attempt, 1))
+            known = await found(self._link, f"{tenant}/{sha256}")  # again: it may be written again at this moment
+            if known is None:
+                return None
+            if await has_pieces(self._link, known[0]):
+                self._saw(tenant, sha256)
+                return int(known[0].size or 0)
+        return None
 
     def _saw(self, tenant: str, sha256: str) -> None:
         """A blob is there, all of it."""
@@ -100,12 +104,12 @@ class PoolBlobs:
             NotFound: It was not.
             DamagedBlob: It is not there any more, or not all of it.
         """
-        if (size := await self.size(tenant, sha256)) is not None:
-            return size
         account = await self._link.accounts.of(tenant)
-        if account.size(sha256) is None and await found(self._link, f"{tenant}/{sha256}") is None:
-            raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-        raise damaged(sha256)
+        while True:
+            before = dict(account.blobs.get(sha256, {}))
+            if (size := await self.size(tenant, sha256)) is not None:
+                return size
+            await _check_moved(account, sha256, before)
 
     async def put(self, tenant: str, data: bytes, sha256: str = "", reference: str = OWNER) -> str:
         """Keep bytes, unless they are there already, whatever the tenant keeps; answers their name.
@@ -296,19 +300,19 @@ class PoolBlobs:
             NotFound: It was not stored.
             DamagedBlob: It is not there any more, or pieces of it are not.
         """
-        if (known := await found(self._link, f"{tenant}/{sha256}")) is None:
-            if (await self._link.accounts.of(tenant)).size(sha256) is not None:
-                raise damaged(sha256)
-            raise NotFound("There is no such blob.", field="sha256", asked=sha256)
-        info, _ = known
-        subject, size_bytes = f"{PIECES_OF}{info.nuid}", int(info.size or 0)
-        for look in range(LOOKS):
-            await asyncio.sleep(LOOK_S * min(look, 1))
-            waiting, pieces = await self._waiting(STORE, subject, size_bytes, board, inactive_s)
-            if not size_bytes or pieces == info.chunks:
-                return waiting
-            await self._end(waiting, STORE)
-        raise damaged(sha256)
+        account = await self._link.accounts.of(tenant)
+        while True:
+            before = dict(account.blobs.get(sha256, {}))
+            for look in range(LOOKS):
+                await asyncio.sleep(LOOK_S * min(look, 1))
+                if (known := await found(self._link, f"{tenant}/{sha256}")) is None:  # again, as in `size`
+                    break
+                info, size_bytes = known[0], int(known[0].size or 0)
+                waiting, pieces = await self._waiting(STORE, f"{PIECES_OF}{info.nuid}", size_bytes, board, inactive_s)
+                if not size_bytes or pieces == info.chunks:
+                    return waiting
+                await self._end(waiting, STORE)
+            await _check_moved(account, sha256, before)
 
     async def forget(self, consumer: str, stream: str = STORE) -> None:
         """Let what waits under a name wait no longer."""
@@ -384,15 +388,40 @@ class PoolBlobs:
         return WaitingBlob(str(made.name), size_bytes), int(made.num_pending or 0)
 
 
-async def is_whole(link: Link, info: ObjectInfo) -> bool:
-    """Whether all pieces of an object are there."""
+async def _check_moved(account: TenantBytes, sha256: str, before: Mapping[str, Reference]) -> None:
+    """See that a blob which was not found, all of it, was given up or stored at that moment: it is to be looked for
+    again.
+
+    Args:
+        account: Whose it is.
+        sha256: Its name.
+        before: Who referred to it before it was looked for. It is there for as long as one of them does.
+
+    Raises:
+        NotFound: Nobody refers to it.
+        DamagedBlob: It should have been there.
+    """
+    await account.caught_up()  # another head may have been told
+    if account.size(sha256) is None:
+        raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
+    if account.blobs.get(sha256, {}) == before:
+        raise damaged(sha256)
+
+
+async def has_pieces(link: Link, info: ObjectInfo) -> bool:
+    """Whether all pieces of an object are there; a server may not have caught up."""
     if not info.chunks:
         return True
     subject = f"{PIECES_OF}{info.nuid}"
+    state = (await link.js.stream_info(STORE, subjects_filter=subject)).state
+    return (state.subjects or {}).get(subject) == info.chunks
+
+
+async def is_whole(link: Link, info: ObjectInfo) -> bool:
+    """The same, for certain."""
     for look in range(LOOKS):
         await asyncio.sleep(LOOK_S * min(look, 1))
-        state = (await link.js.stream_info(STORE, subjects_filter=subject)).state
-        if (state.subjects or {}).get(subject) == info.chunks:
+        if await has_pieces(link, info):
             return True
     return False
 

@@ -8,7 +8,7 @@ rate it was told, and every board receives at the rate of its link, as measured.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Placement
 from eddy.pool.mirror.drops import refused_by
 from eddy.pool.mirror.estimates import Estimates
-from eddy.pool.mirror.turns import InTurn, by_weight, priority
-from eddy.pool.records.records import AHEAD, PoolBoard, PoolJob
+from eddy.pool.mirror.turns import Fits, InTurn, by_weight, priority
+from eddy.pool.records.records import AHEAD, GUEST, PoolBoard, PoolJob
 
 Method = Callable[[Instance], Placement]
 
@@ -187,8 +187,8 @@ def _with_room(view: PoolView) -> tuple[list[PoolBoard], dict[str, int]]:
 
 
 def planned_next(view: PoolView, in_turn: InTurn | None = None) -> list[PoolJob]:
-    """The waiting jobs that `decide` plans, in its order; sizes of inputs are not needed. Of these alone it makes the
-    same of a view as of all.
+    """The waiting jobs that `decide` plans, in its order, and guests behind them; sizes of inputs are not needed. Of
+    these alone it makes the same of a view as of all.
 
     A job that no board with room can run is not planned, and keeps nothing from those behind it.
 
@@ -197,16 +197,40 @@ def planned_next(view: PoolView, in_turn: InTurn | None = None) -> list[PoolJob]
         in_turn: Jobs that wait and are kept in turn, in place of those of the view.
     """
     boards, room = _with_room(view)
+    in_turn = in_turn or partial(by_weight, view.waiting)
+    planned = _planned_in_turn(view, boards, room, in_turn)
+    known = {job.id for job in planned}
+    return [*planned, *(job for job in _guests(view, boards, room, in_turn) if job.id not in known)]
+
+
+def _planned_in_turn(
+    view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: InTurn
+) -> list[PoolJob]:
+    """The waiting jobs that are planned for boards with room."""
     free = [board for board in boards if room[board.name] > 0]
     if not free:
         return []
-    ways = {(board.applications, board.kernels): board for board in free}.values()
+    return in_turn(view.given, view.weights, max(HORIZON, AT_LEAST * len(free)), _fit(free))
 
-    def fits(job: PoolJob) -> bool:
-        return any(board.runs(job) for board in ways)
 
-    in_turn = in_turn or partial(by_weight, view.waiting)
-    return in_turn(view.given, view.weights, max(HORIZON, AT_LEAST * len(free)), fits)
+def _fit(boards: Iterable[PoolBoard]) -> Fits:
+    """Whether one of some boards can run a job."""
+    ways = {(board.applications, board.kernels): board for board in boards}.values()
+    return lambda job: any(board.runs(job) for board in ways)
+
+
+def _guests(view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: InTurn) -> list[PoolJob]:
+    """The first waiting job of each tenant that has none on a board, and that a full board takes as a guest."""
+    hosts = [board for board in boards if _takes_guest(board, room)]
+    if not hosts:
+        return []
+    has, fit = {job.tenant for job in view.given}, _fit(hosts)
+    found = in_turn(view.given, view.weights, HORIZON, lambda job: job.tenant not in has and fit(job))
+    return [*{job.tenant: job for job in reversed(found)}.values()][::-1]
+
+
+def _takes_guest(board: PoolBoard, room: Mapping[str, int]) -> bool:
+    return 0 >= room[board.name] > -board.guests
 
 
 def decide(view: PoolView, method: Method) -> list[Give]:
@@ -214,10 +238,36 @@ def decide(view: PoolView, method: Method) -> list[Give]:
 
     A board has room for the jobs it runs at once and `AHEAD` more. The rest of the plan is made again at the next
     decision, with what is known then. Which tenants' jobs get the room goes by weight (`by_weight`), which board each
-    gets by the policy.
+    gets by the policy. A tenant that has no job on a board is a guest where all are full: one job of it goes to one.
     """
     boards, room = _with_room(view)
-    jobs = planned_next(view)
+    in_turn = partial(by_weight, view.waiting)
+    jobs, guests = _planned_in_turn(view, boards, room, in_turn), _guests(view, boards, room, in_turn)
+    gives = _in_room(view, jobs, boards, room, method)
+    given = {give.job for give in gives}
+    served = {job.tenant for job in jobs if job.id in given}
+    return [*gives, *_hosted(view, [job for job in guests if job.tenant not in served], boards, room)]
+
+
+def _hosted(view: PoolView, guests: Sequence[PoolJob], boards: Sequence[PoolBoard], room: dict[str, int]) -> list[Give]:
+    """Guests on full boards, each where it ends first; `room` is what is left then."""
+    times, gives = _times_by_kind(boards, view.estimates), []
+    for job in guests:
+        refused = refused_by(job)
+        hosts = [each for each in boards if _takes_guest(each, room) and each.runs(job) and each.name not in refused]
+        if hosts:
+            host = min(hosts, key=lambda board: (left_s(job, board, view.estimates), board.name))
+            room[host.name] -= 1
+            gives.append(
+                Give(job.id, host.name, 0.0, {"policy": GUEST, "starts_in_s": 0.0, "kinds": _kinds(job, times(job))})
+            )
+    return gives
+
+
+def _in_room(
+    view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], room: dict[str, int], method: Method
+) -> list[Give]:
+    """Of the plan of all jobs, what boards have room for; `room` is what is left then."""
     if not jobs:
         return []
     ready = _Ready(view, boards)
@@ -308,14 +358,19 @@ class _Alike:
 
 def _why(job: PoolJob, item_s: Mapping[str, tuple[float, float]], placement: Placement, i: int) -> dict[str, Any]:
     """What the decision was made on, for `explain`."""
-    items = job.batch - job.done
     return {
         "policy": placement.method,
         "starts_in_s": float(placement.start_s[i]),
         "makespan_s": placement.makespan_s,
         "bound_s": placement.lower_bound_s,
-        "kinds": {kind: {"p50_s": items * p50, "p90_s": items * p90} for kind, (p50, p90) in item_s.items()},
+        "kinds": _kinds(job, item_s),
     }
+
+
+def _kinds(job: PoolJob, item_s: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """What is left of a job would take on each kind of board."""
+    items = job.batch - job.done
+    return {kind: {"p50_s": items * p50, "p90_s": items * p90} for kind, (p50, p90) in item_s.items()}
 
 
 def _times_by_kind(

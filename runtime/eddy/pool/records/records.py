@@ -7,6 +7,7 @@ job was placed elsewhere holds an older token, so nothing it says counts any mor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,11 @@ KERNEL = "kernel:"
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
 AHEAD = 1
 """Jobs a board gets beyond those it runs, so that their inputs are sent while others run."""
+GUESTS = 1
+"""Jobs that a board runs beside its width, each of a tenant that has none on any board, so that nobody waits for the
+end of others' jobs: the board shares its slots and cores between tenants by the item."""
+GUEST = "guest"
+"""What a placement says in place of a policy's name, where a job is one."""
 
 
 class Fenced(Conflict):
@@ -155,6 +161,11 @@ class PoolJob:
         return sum(part.items for part in self.parts)
 
     @property
+    def is_guest(self) -> bool:
+        """Whether its board runs it beside its width (`GUESTS`)."""
+        return self.why.get("policy") == GUEST
+
+    @property
     def ended(self) -> bool:
         """Whether nothing will happen to it any more."""
         return self.state in FINAL
@@ -170,6 +181,15 @@ class PoolJob:
             if "buffer" in argument:
                 named[argument["buffer"]] = None
         return tuple(named)
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of the arrays that a kernel is given: it needs more memory than that."""
+        found = 0
+        for argument in (self.request.get("kernel") or {}).get("arguments", ()):
+            if "buffer" in argument:
+                found += int(argument["dtype"][2:]) * math.prod(argument["shape"])
+        return found
 
     def placed(self, board: str, bps: float, why: Mapping[str, Any]) -> PoolJob:
         """The same, given to a board under a new token.
@@ -304,6 +324,8 @@ class PoolBoard:
         link_bps: Rate of its transfers as measured; 0 before the first.
         load: Jobs of its own and of the pool that have not ended.
         market: What it tells of its GPU cores (`LocalBoard.market`); empty where it shares none.
+        memory_bytes: Of its memory, what the jobs of a tenant hold together at most; 0 where it does not say.
+        guests: Jobs that it runs beside those, each of a tenant that has none else in the pool.
     """
 
     name: str
@@ -319,6 +341,8 @@ class PoolBoard:
     link_bps: float = 0.0
     load: int = 0
     market: Mapping[str, Any] = field(default_factory=dict)
+    memory_bytes: int = 0
+    guests: int = 0
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

@@ -50,6 +50,8 @@ class SaidBoard(SaidByBoard):
     running: tuple[Annotated[int, Field(ge=0, le=(1 << 53))], ...] = Field(default=(), max_length=4 * MOST_WIDTH)
     link_bps: float = Field(default=0.0, ge=0, le=MOST_BPS)
     load: int = Field(default=0, ge=0)
+    memory_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
+    guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
 
 
 class SaidPart(SaidByBoard):

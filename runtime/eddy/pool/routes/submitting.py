@@ -12,10 +12,12 @@ from typing import Any
 from eddy.api.request_bodies.admission import admit
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
+from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
+from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.jetstream.byte_accounts import over_quota
 from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant
@@ -87,6 +89,7 @@ async def requests_of(
     waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)
     admitted = [admit(job, by, VIEWS, after, key, max_running) for job, after in zip(jobs, waits, strict=True)]
     found = list(map(_kept, jobs, admitted))
+    _check_memory(parts, caller, found)
     await _have(parts, caller, {sha for each in found for sha in PoolJob(0, caller.id, each, 0.0).blobs})
     return found
 
@@ -167,6 +170,25 @@ async def _elements(parts: HeadParts, number: int, array: int, size: int | None,
         raise InvalidRequest(message, field=field, asked=number, allowed=f"arrays of {size} jobs")
     places = {job.array.index: job.id for job in jobs if job.array is not None}
     return [Predecessor(places[place]) for place in sorted(places)]
+
+
+def _check_memory(parts: HeadParts, caller: PoolTenant, requests: Requests) -> None:
+    """See that some board that ever joined may give a job its memory: an item of it, or a kernel's arrays.
+
+    Raises:
+        InvalidRequest: None may, as a board itself would say it.
+    """
+    most = [board.memory_bytes for board in parts.lead.mirror.boards.values()]
+    if not most or not all(most):
+        return  # boards of an earlier release do not say
+    memory = TenantMemory(1.0, lambda: False, max(most))
+    if (name := requests[0].get("application")) is not None:
+        memory.check(parts.catalogue.application(name), 1)
+        return
+    for request in requests:
+        job = PoolJob(0, caller.id, request, 0.0)
+        arrays = BufferSpec("arrays", BufferRole.CONSTANT, job.array_bytes, "u1", (job.array_bytes,))
+        memory.check(Application(job.work, (), (), (arrays,)), 1)
 
 
 async def _have(parts: HeadParts, caller: PoolTenant, blobs: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +47,10 @@ class BlobFile:
             digest.update(piece)
             yield at, piece
         files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
-        size = self.path.stat().st_size
-        files.check(size == self.size_bytes, self.path, self._what, f"it has {size} bytes instead of {self.size_bytes}")
+        with suppress(FileNotFoundError):  # it was forgotten while it was read
+            size = self.path.stat().st_size
+            what = f"it has {size} bytes instead of {self.size_bytes}"
+            files.check(size == self.size_bytes, self.path, self._what, what)
 
     def verify(self) -> BlobFile:
         """Itself, once all of its bytes were found to be those that were stored.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -27,8 +28,9 @@ from eddy.store.db.faults import legible
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
 from eddy.store.disk import files
+from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, tenant_folder
-from eddy.store.disk.verified import Verified
+from eddy.store.disk.verified import Verified, seen
 
 
 class Settled(Protocol):
@@ -249,17 +251,27 @@ class Blobs:
             raise NotFound(f"no blob {sha256} of tenant {tenant}: upload it first", field="sha256", asked=sha256)
         return BlobFile(self._blob_path(tenant, sha256), sha256, size)
 
-    def read(self, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
+    def read(self, tenant: str, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
         """Bytes of a blob from `begin` up to `stop`, a piece at a time. All of it is verified first; for a part, unless
-        it was and the file has not changed since.
+        it was and the file has not changed since. One that is forgotten meanwhile is read to its end.
 
         Raises:
+            NotFound: It was forgotten before its bytes were read.
             DamagedFile: They are not what was uploaded.
         """
-        if stop - begin == file.size_bytes or not self._verified.knows(file.path):
-            file.verify()
-            self._verified.remember(file.path)
-        return (piece for _, piece in file.pieces(begin, stop - begin))
+        while True:
+            before = seen(file.path)
+            try:
+                if stop - begin == file.size_bytes or not self._verified.knows(file.path):
+                    file.verify()
+                    self._verified.remember(file.path)
+                pieces = (piece for _, piece in file.pieces(begin, stop - begin))
+                return chain([*islice(pieces, 1)], pieces)  # open from here on
+            except DamagedFile:
+                with self._naming:  # while nothing gets or loses its name: what has a row has a file
+                    self.file(tenant, file.sha256)
+                    if seen(file.path) == before:
+                        raise
 
     def get(self, tenant: str, sha256: str) -> bytes:
         """The bytes of a blob.

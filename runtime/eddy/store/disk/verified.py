@@ -10,7 +10,7 @@ from pathlib import Path
 MOST = 1024
 """Files, or parts of files, that are remembered."""
 
-_Seen = tuple[int, int, int, int]
+Seen = tuple[int, int, int, int]
 _Key = tuple[Path, tuple[int, int]]
 _ALL = (0, -1)
 
@@ -19,18 +19,18 @@ class Verified:
     """Remembers files by what the system says of them: one that is fetched in parts is read for its hash once."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[_Key, _Seen] = OrderedDict()
+        self._seen: OrderedDict[_Key, Seen] = OrderedDict()
         self._lock = threading.Lock()
 
     def knows(self, path: Path, part: tuple[int, int] = _ALL) -> bool:
         """Whether a file, or a part (first byte and size), was found to be whole, and the file is as it was then."""
         with self._lock:
-            seen = self._seen.get((path, part))
-        return seen is not None and seen == _look(path)
+            known = self._seen.get((path, part))
+        return known is not None and known == seen(path)
 
     def remember(self, path: Path, part: tuple[int, int] = _ALL) -> None:
         """Take note that it was found to be whole just now."""
-        found, key = _look(path), (path, part)
+        found, key = seen(path), (path, part)
         with self._lock:
             self._seen.pop(key, None)
             if found is not None:
@@ -39,7 +39,8 @@ class Verified:
                 self._seen.popitem(last=False)
 
 
-def _look(path: Path) -> _Seen | None:
+def seen(path: Path) -> Seen | None:
+    """What the system says of a file: it differs once that is another, or was written; None where there is none."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -11,7 +11,9 @@ import pytest
 from eddy.core.errors import EddyError, Unauthorized
 from eddy.pool.agent.agent import Agent, AgentSettings
 from eddy.pool.agent.local_board import Facts, LocalBoard, SlotsNow
-from eddy.pool.records.records import PoolBoard, PoolJob
+from eddy.pool.agent.runner import JobRun
+from eddy.pool.connection.tasks import ended
+from eddy.pool.records.records import GUEST, PoolBoard, PoolJob
 from fastapi import FastAPI
 
 WAIT_S = 180.0
@@ -187,3 +189,26 @@ def test_a_run_whose_job_was_placed_here_again_ends_though_it_loses_a_cancellati
     monkeypatch.setattr(pool, "job", job)
     play(board, pool, monkeypatch, lambda: ends == [1])
     assert ends == [1, 2], "nothing is left where the agent has ended"
+
+
+def test_a_guest_runs_beside_the_jobs_that_its_board_has() -> None:
+    async def go() -> None:
+        agent, pool, began = Agent(AgentSettings("nats://x", "b1"), Board(set())), Pool(set()), list[int]()
+        agent._turn, agent._guest_turn = asyncio.Semaphore(1), asyncio.Semaphore(1)
+
+        async def run(run: JobRun) -> None:
+            async with run._turn:
+                began.append(run.job.id)
+                await asyncio.sleep(3600)
+
+        agent._run = run  # type: ignore[method-assign]
+        request = {"application": "a"}
+        for number, policy in ((1, "prompt"), (2, "prompt"), (3, GUEST), (4, GUEST)):
+            job = PoolJob(number, f"t{number}", request, 0.0).placed("b1", 0.0, {"policy": policy})
+            agent._begin(pool, job)  # type: ignore[arg-type]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert began == [1, 3]
+        await ended(agent._tasks.values())
+
+    asyncio.run(asyncio.wait_for(go(), WAIT_S))

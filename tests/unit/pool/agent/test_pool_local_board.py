@@ -7,7 +7,11 @@ import itertools
 from typing import Any
 
 import pytest
+from eddy.core.errors import MemoryExhausted
+from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.agent.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
+from eddy.pool.mirror.drops import after_failure, refused_by
+from eddy.pool.records.records import PoolJob
 from fastapi import Body, FastAPI
 from fastapi.responses import JSONResponse
 
@@ -111,3 +115,45 @@ def test_a_market_that_began_again_is_read_from_its_beginning() -> None:
 
     asyncio.run(go())
     assert asked == [-1, 9, -1]
+
+
+def test_a_board_offers_what_fits_its_memory_and_takes_as_many_items_as_fit() -> None:
+    app = FastAPI()
+    page = {"bytes": PAGE, "role": "input"}
+    buffers = {
+        "small": [page],
+        "constant": [{"bytes": 3 * PAGE + 1, "role": "constant"}],
+        "both": [{"bytes": 2 * PAGE, "role": "constant"}, page, {**page, "role": "output"}],
+        "large": [{"bytes": 9 * PAGE, "role": "internal"}],
+        "hard": [{"bytes": 8 * PAGE, "role": "constant"}, page],
+    }
+
+    @app.get("/v1/slots")
+    async def slots() -> dict[str, object]:
+        return {"slots": [{"pool": "pipeline", "module": ""}]}
+
+    @app.get("/v1/apps")
+    async def apps() -> dict[str, object]:
+        return {"apps": [{"name": name, "buffers": each, "max_batch": 6} for name, each in buffers.items()]}
+
+    async def fits(memory_bytes: int) -> dict[str, int]:
+        board = LocalBoard(app, "eddy_operator", "model/test", memory_bytes=memory_bytes)
+        names = (await board.facts()).applications
+        return {name: board.most_items(PoolJob(1, "ada", {"application": name}, 0.0)) for name in names}
+
+    assert asyncio.run(fits(8 * PAGE)) == {"both": 3, "constant": 6, "small": 6}
+    assert asyncio.run(fits(4 * PAGE)) == {"both": 1, "constant": 6, "small": 4}
+    assert asyncio.run(fits(0)) == dict.fromkeys(sorted(buffers), 6)
+
+
+def test_a_kernel_whose_arrays_do_not_fit_is_refused_as_another_board_may_have_more_memory() -> None:
+    array = {"buffer": "0" * 64, "dtype": "<f4", "shape": [64, 64]}
+    kernel = {"kernel": "k", "arguments": [array, {"value": 1}, {**array, "dtype": "|u1"}]}
+    job = PoolJob(1, "ada", {"kernel": kernel}, 0.0).placed("b1", 0.0, {})
+    assert job.array_bytes == 64 * 64 * 5
+    board = LocalBoard(FastAPI(), "eddy_operator", "model/test", memory_bytes=job.array_bytes - 1)
+    with pytest.raises(MemoryExhausted) as refused:
+        asyncio.run(board.submit(board._as("k"), job, 0, 1, "key"))
+    error = {"code": "job-failed", "cause": refused.value.code, "message": refused.value.message}
+    back = after_failure(job, job.token, error, 1.0)
+    assert (back.state, *refused_by(back)) == ("queued", "b1")

@@ -73,13 +73,16 @@ class Board:
     """A board that runs one thing at a time; told by the name of job and first item what ends it."""
 
     def __init__(self, gates: Gates, fails: frozenset[str] = frozenset()) -> None:
-        self.gates, self.fails, self.running = gates, fails, 0
+        self.gates, self.fails, self.running, self.most = gates, fails, 0, 1 << 31
         self.names: dict[int, str] = {}
         self.shows: dict[str, Any] = {}
         self.cancelled: list[str] = []
 
     async def client(self, tenant: str) -> Board:
         return self
+
+    def most_items(self, job: PoolJob) -> int:
+        return self.most
 
     async def submit(self, client: Board, job: PoolJob, first: int, items: int, key: str) -> int:
         number = len(self.names) + 1
@@ -320,4 +323,16 @@ def test_parts_of_a_long_job_grow_with_it(monkeypatch: pytest.MonkeyPatch) -> No
         assert all(part.items <= max(1, 2 * 0.01 * max(part.first, 1)) for part in parts)
 
     monkeypatch.setattr("eddy.pool.agent.runner.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    play(go)
+
+
+def test_parts_have_no_more_items_than_their_board_takes_at_once() -> None:
+    """A job failed once its parts had grown beyond what a tenant may have of the board's memory."""
+
+    async def go() -> None:
+        rig = Rig(15)
+        rig.board.most = 3
+        await rig.begin(1)
+        assert [part.items for part in rig.pool.jobs[1].parts] == [1, 2, 3, 3, 3, 3]
+
     play(go)

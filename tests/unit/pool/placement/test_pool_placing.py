@@ -13,7 +13,7 @@ from eddy.pool.connection.pace import TokenBucket
 from eddy.pool.mirror.drops import REFUSED
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
 from eddy.pool.placement.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
-from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.records.records import GUEST, JobPart, PoolBoard, PoolJob
 
 
 def board(name: str, kind: str = "slow", width: int = 1, **more: object) -> PoolBoard:
@@ -137,7 +137,10 @@ def test_of_very_many_jobs_the_first_are_planned() -> None:
 def test_of_those_that_are_planned_alone_the_same_is_made_as_of_all(seed: int) -> None:
     """So a head measures the inputs of these alone, however many wait."""
     chance = random.Random(seed)
-    boards = [board(f"b{i}", chance.choice(("slow", "fast")), width=chance.randint(1, 3)) for i in range(8)]
+    boards = [
+        board(f"b{i}", chance.choice(("slow", "fast")), width=chance.randint(1, 3), guests=chance.randint(0, 2))
+        for i in range(8)
+    ]
     boards[0] = replace(boards[0], applications=("b",))
     jobs = [
         replace(
@@ -150,11 +153,32 @@ def test_of_those_that_are_planned_alone_the_same_is_made_as_of_all(seed: int) -
     given = [job(i, state="running", board=f"b{i % 8}") for i in range(1001, 1001 + chance.randint(0, 12))]
     whole = view(jobs, boards, learned(fast=0.5, slow=1.0), given=given, weights={"ada": 3.0})
     first = planned_next(whole)
-    assert 0 < len(first) <= HORIZON < len(jobs)
+    assert 0 < len(first) <= HORIZON + 2 < len(jobs)
     for method in ("prompt", "sjf"):
         gives = decide(replace(whole, waiting=first), METHODS[method])
         assert gives == decide(whole, METHODS[method])
         assert gives
+
+
+def test_a_tenant_without_a_job_on_a_board_is_a_guest_where_all_are_full() -> None:
+    """It waited for the end of another's job, however long that was."""
+    boards = [board("f", "fast", guests=1), board("s", "slow", guests=1), board("z", "slow")]
+    given = [job(i, state="running", board=name) for i, name in enumerate("fsz" * 2, 100)]
+    waiting = [
+        job(1),
+        *(replace(job(i), tenant=name) for i, name in ((2, "grace"), (3, "grace"), (4, "edsger"), (5, "alan"))),
+    ]
+    now = view(waiting, boards, learned(fast=0.1, slow=1.0), given=given, weights={"edsger": 9.0})
+    gives = decide(now, METHODS["prompt"])
+    assert [(give.job, give.board) for give in gives] == [(4, "f"), (5, "s")], "one of a tenant, one for each board"
+    assert gives[0].why["kinds"]["fast"]["p50_s"] == pytest.approx(1.0)
+    given += [replace(waiting[3].placed("f", 0.0, gives[0].why)), replace(waiting[4], state="running", board="s")]
+    assert given[-2].is_guest
+    assert not decide(replace(now, given=given, waiting=waiting[:3]), METHODS["prompt"]), "no board takes another"
+    free = replace(now, given=given[1:3], waiting=waiting)
+    assert not any(give.why["policy"] == GUEST for give in decide(free, METHODS["prompt"])), "there is room"
+    drained = [replace(each, drained="mending") for each in boards]
+    assert decide(replace(now, boards=drained), METHODS["prompt"]) == []
 
 
 def test_jobs_of_a_full_board_hold_nothing_back_that_another_can_run() -> None:
