@@ -95,7 +95,7 @@ def check(found: Jobs, expected: dict[int, JobView]) -> None:
         ]
         assert kind.largest.batch == max(head.batch for head in heads)
     assert not lines, "somebody stands in no line"
-    holding = [each for each in begun if each.shown_s is not None or any(task.slot is not None for task in each.tasks)]
+    holding = [each for each in begun if any(task.slot is not None for task in each.tasks)]
     assert sorted(each.id for each in holding) == list(found.holding)
     paused = [each for each in begun if each not in holding]
     for kind in found.paused.values():

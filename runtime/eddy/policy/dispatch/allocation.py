@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from eddy.policy.dispatch.eviction import Eviction
 from eddy.policy.dispatch.forecast import Forecast
@@ -115,13 +116,14 @@ class SlotAllocation:
     ) -> None:
         """Have those that come next join as a request did that is like theirs. Hundreds may, at every decision: what is
         decided is what it would be, had each been asked in turn."""
-        outlook, joined = request.outlook, list[JobView]()
-        latency_s = outlook.latency_s[task.id]
-        for job in queue.run(request, rank):
+        outlook = request.outlook
+
+        def must_load(job: JobView) -> bool:
             fitting, ready = self.free.fitting(job, task)
-            if not fitting or ready is not None or not self.joining.join(job, task, latency_s):
-                break
-            joined.append(job)
+            return bool(fitting) and ready is None
+
+        others = takewhile(must_load, queue.run(request, rank))
+        joined = [*self.joining.join_too(others, task, outlook.latency_s[task.id])]
         if not joined:
             return
         self.outlooks.update(dict.fromkeys([job.id for job in joined], outlook))

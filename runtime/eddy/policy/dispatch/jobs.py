@@ -38,9 +38,9 @@ class Jobs:
         """Jobs for which something was done or is special, by id: with a finished item or a slot, hidden for a while,
         or overdue."""
         self.holding: Sorted[int, JobView] = Sorted(pair for pair in self.begun.items() if not _paused(pair[1]))
-        """Those of `begun` that are unlike all others."""
+        """Those of `begun` that are unlike all others: with a slot, or overdue."""
         self.paused: Kinds = gathered([job for job in every if _alone(job) and _paused(job)])
-        """Those of `begun` without a slot, by what they have in common."""
+        """The others of `begun`, by what they have in common: for who does not ask how long they were hidden."""
         self.kinds: Kinds = gathered([job for job in every if not _alone(job)])
         """All but those of `begun`, by what they have in common."""
         names = sorted({job.tenant for job in every})
@@ -190,5 +190,5 @@ def _alone(job: JobView) -> bool:
 
 
 def _paused(job: JobView) -> bool:
-    """Whether one of those in `begun` only differs from others alike in its age: it has no slot."""
-    return job.shown_s is None and not job.overdue and not job.shape.holding
+    """Whether one of those in `begun` differs from others alike in its age and how long it was hidden alone."""
+    return not job.overdue and not job.shape.holding

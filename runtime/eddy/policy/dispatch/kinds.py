@@ -103,8 +103,9 @@ Kinds = dict[Key, JobClass]
 
 
 def key_of(job: JobView) -> Key:
-    """What a job has in common with others of its kind; last its batch, where items were done, else 0."""
-    batch = job.batch if job.shape.begun else 0
+    """What a job has in common with others of its kind; last its batch, where items were done or it was hidden, else
+    0."""
+    batch = job.batch if job.shape.begun or job.shown_s is not None else 0
     return job.application, job.shape, job.priority, job.deadline_s is not None, batch
 
 
