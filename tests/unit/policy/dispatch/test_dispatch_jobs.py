@@ -62,7 +62,8 @@ def test_a_sorted_map_says_what_is_not_there() -> None:
 
 def job(rng: random.Random, number: int, begun: bool) -> JobView:
     kind = rng.randrange(2)
-    tasks = tuple(TaskView(i, f"m{kind}{i}", 1e-3, int(begun), None, (i - 1,) if i else ()) for i in range(1 + kind))
+    slot = 3 if begun and rng.random() < 0.3 else None
+    tasks = tuple(TaskView(i, f"m{kind}{i}", 1e-3, int(begun), slot, (i - 1,) if i else ()) for i in range(1 + kind))
     due, shown_s = rng.choice([None, None, 5.0]), rng.choice([None, None, None, 9.0])
     arrival_s, batch = float(rng.randrange(4)), 2 + rng.randrange(3)
     return JobView(
@@ -94,9 +95,19 @@ def check(found: Jobs, expected: dict[int, JobView]) -> None:
         ]
         assert kind.largest.batch == max(head.batch for head in heads)
     assert not lines, "somebody stands in no line"
-    for tenant in "xyz":
-        own = [each.id for kind in found.waiting_of(tenant) for each in kind.every()]
-        assert sorted(own) == [each.id for each in sorted(waiting, key=lambda each: each.id) if each.tenant == tenant]
+    holding = [each for each in begun if any(task.slot is not None for task in each.tasks)]
+    assert sorted(each.id for each in holding) == list(found.holding)
+    paused = [each for each in begun if each not in holding]
+    for kind in found.paused.values():
+        ((batch, line),) = kind.lines.items()
+        alike = [
+            each
+            for each in paused
+            if (each.application, each.tasks, each.batch) == (kind.application, kind.tasks, batch)
+        ]
+        alike = [each for each in alike if (each.priority, each.deadline_s is not None) == (kind.priority, kind.due)]
+        assert list(line.values()) == alike
+    assert sum(kind.jobs for kind in found.paused.values()) == len(paused)
     assert list(found.tenants) == sorted({each.tenant for each in every})
     for tenant, mine in found.tenants.items():
         assert list(mine) == [each for each in every if each.tenant == tenant]

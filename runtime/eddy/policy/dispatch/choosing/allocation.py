@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from eddy.policy.dispatch.choosing.eviction import Eviction
 from eddy.policy.dispatch.choosing.forecast import Forecast
@@ -35,12 +36,15 @@ class SlotAllocation:
         self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
         self.forecast = Forecast(view, memory, constants.pipelined)
         self.unshared = memory.unshared.with_arrivals(view.jobs, self.forecast.unshared_s)
-        self.outlooks = {job.id: self.forecast.look(job) for job in view.jobs.begun.values()}
-        """What lies before jobs: those that were begun, and others as they are given a slot."""
-        self.kinds = [(kind, self.forecast.look_at(kind)) for kind in view.jobs.kinds.values()]
-        """Jobs nothing was done for, and what lies before them."""
+        self.outlooks = {job.id: self.forecast.look(job) for job in view.jobs.holding.values()}
+        """What lies before jobs: those that have a slot, and others as they are given one."""
+        paused = [(kind, self.forecast.look_at(kind)) for kind in view.jobs.paused.values()]
+        untouched = [(kind, self.forecast.look_at(kind)) for kind in view.jobs.kinds.values()]
+        self.kinds = [*paused, *untouched]
+        """Jobs without a slot, and what lies before them."""
         work_s = sum([outlook.work_s for outlook in self.outlooks.values()])
-        work_s += sum([kind.items * known.item_s + kind.jobs * known.loads_s for kind, known in self.kinds])
+        work_s += sum([kind.jobs * known.of(kind.head()).work_s for kind, known in paused])
+        work_s += sum([kind.items * known.item_s + kind.jobs * known.loads_s for kind, known in untouched])
         self.ranks = Ranks(constants, view.now_s, self.unshared, work_s / max(len(view.slots), 1))
         self.rank = self.ranks.rank
         self.eviction = Eviction(view, self.forecast, self.rank)
@@ -112,13 +116,14 @@ class SlotAllocation:
     ) -> None:
         """Have those that come next join as a request did that is like theirs. Hundreds may, at every decision: what is
         decided is what it would be, had each been asked in turn."""
-        outlook, joined = request.outlook, list[JobView]()
-        latency_s = outlook.latency_s[task.id]
-        for job in queue.run(request, rank):
+        outlook = request.outlook
+
+        def must_load(job: JobView) -> bool:
             fitting, ready = self.free.fitting(job, task)
-            if not fitting or ready is not None or not self.joining.join(job, task, latency_s):
-                break
-            joined.append(job)
+            return bool(fitting) and ready is None
+
+        others = takewhile(must_load, queue.run(request, rank))
+        joined = [*self.joining.join_too(others, task, outlook.latency_s[task.id])]
         if not joined:
             return
         self.outlooks.update(dict.fromkeys([job.id for job in joined], outlook))
@@ -131,8 +136,8 @@ class SlotAllocation:
         queue.served_too((self.rank(last, outlook, outlook.held), last.id), later)
 
     def _requests(self) -> Iterator[SlotRequest]:
-        """Of the jobs that were begun."""
-        for job in self.view.jobs.begun.values():
+        """Of the jobs that are unlike others."""
+        for job in self.view.jobs.holding.values():
             outlook = self.outlooks[job.id]
             if outlook.ready:
                 yield SlotRequest(self.rank(job, outlook, outlook.held), job, 0, outlook)
@@ -140,7 +145,7 @@ class SlotAllocation:
                 yield SlotRequest(self.rank(job, outlook, outlook.held) * self.constants.idle, job, 0, outlook)
 
     def _kind_queues(self) -> Iterator[KindQueue]:
-        """Of the jobs nothing was done for: each has a task that is ready."""
+        """Of the jobs without a slot: each has a task that is ready."""
         for kind, known in self.kinds:
             yield KindQueue(kind, known, self.rank, self.ranks.outlasts)
 

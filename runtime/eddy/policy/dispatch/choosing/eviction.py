@@ -39,9 +39,10 @@ class Eviction:
 
     def _wanted(self, module: str, tenant: str | None) -> float | None:
         """The rank of the first of a tenant's jobs, or of anybody's, that will want a module; None where none will."""
-        begun = [job for job in self._view.jobs.begun.values() if tenant in (None, job.tenant)]
-        jobs = [job for job in begun if module in modules_to_come(job)]
-        for kind in self._view.jobs.kinds.values() if tenant is None else self._view.jobs.waiting_of(tenant):
-            if module in modules_of(kind.tasks):
+        jobs = [job for job in self._view.jobs.holding.values() if tenant in (None, job.tenant)]
+        jobs = [job for job in jobs if module in modules_to_come(job)]
+        own = self._view.jobs if tenant is None else self._view.jobs.tenants.get(tenant)
+        for kind in () if own is None else (*own.paused.values(), *own.kinds.values()):
+            if module in modules_to_come(kind.head()):
                 jobs += kind.every() if kind.due else kind.front
         return min([self._rank(job, self._forecast.look(job), 1) for job in jobs], default=None)

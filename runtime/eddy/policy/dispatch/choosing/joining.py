@@ -6,7 +6,7 @@ saved serves everyone behind. So a task joins the job that works on its module, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import inf
 
 from eddy.policy.dispatch.views.choice import fits, needs_no_load
@@ -73,11 +73,39 @@ class Joining:
         found = min([(promised_s.get(slot, 0.0) + wait_s, slot) for wait_s, slot in slots])
         if found[0] >= self._most_s:
             return False
-        left = job.batch - task.items_done
-        own_s = left * latency_s if items_ready(job, task) >= left else inf
-        promised_s[found[1]] = promised_s.get(found[1], 0.0) + own_s
+        promised_s[found[1]] = promised_s.get(found[1], 0.0) + self._own_s(job, task, latency_s)
         self.count += 1
         return True
+
+    def join_too(self, jobs: Iterable[JobView], task: TaskView, latency_s: float) -> Iterator[JobView]:
+        """Those that join as `join` has it, one after another, up to the first that does not; they are alike, hold
+        nothing, and come behind one that joined.
+
+        Args:
+            jobs: In order.
+            task: Of one of them, as of any.
+            latency_s: Seconds one of its items takes.
+        """
+        promised_s, most_s, own_s = self._promised_s, self._most_s, None
+        by_tenant = dict[str, list[tuple[float, int]]]()
+        for job in jobs:
+            slots = by_tenant.get(job.tenant)
+            if slots is None:
+                slots = by_tenant[job.tenant] = self._candidates(job, task)
+            if own_s is None:
+                own_s = self._own_s(job, task, latency_s)
+            ends_s, slot = min([(promised_s.get(slot, 0.0) + wait_s, slot) for wait_s, slot in slots], default=(inf, 0))
+            if ends_s >= most_s:
+                return
+            promised_s[slot] = promised_s.get(slot, 0.0) + own_s
+            self.count += 1
+            yield job
+
+    @staticmethod
+    def _own_s(job: JobView, task: TaskView, latency_s: float) -> float:
+        """Seconds for which a slot is a task's; for ever where it would wait there for its predecessors."""
+        left = job.batch - task.items_done
+        return left * latency_s if items_ready(job, task) >= left else inf
 
     def _candidates(self, job: JobView, task: TaskView) -> list[tuple[float, int]]:
         """Slots with a task's module that will be given back, and after how many seconds, nobody waiting for them."""

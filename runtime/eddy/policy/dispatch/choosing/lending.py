@@ -8,6 +8,7 @@ a load: that is the least it saves the port.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 
 from eddy.policy.dispatch.views.choice import fits, needs_no_load
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
@@ -31,7 +32,7 @@ def borrower(
 
     Args:
         view: The world.
-        outlooks: What lies before the jobs that were begun.
+        outlooks: What lies before the jobs that have a slot, or will by this decision.
         look: What lies before any other.
         rank: Of a job's next slot.
         slot: A free one that is kept.
@@ -60,7 +61,15 @@ def _wanting(
     for number, outlook in outlooks.items():
         if any(task.module == module for task in outlook.ready):
             yield view.jobs.job(number), outlook
-    for kind in view.jobs.kinds.values() if slot.scrubs else view.jobs.waiting_of(slot.tenant):
+    jobs = view.jobs if slot.scrubs else view.jobs.tenants.get(slot.tenant)
+    if jobs is None:
+        return
+    for kind in jobs.paused.values():
+        if module in modules_of(kind.tasks):
+            others = (job for job in kind.every() if job.id not in outlooks)
+            for job in others if kind.due else islice(others, 1):
+                yield job, look(job)
+    for kind in jobs.kinds.values():
         if module in modules_of(kind.tasks):
             for job in kind.every() if kind.due else kind.front:
                 if job.id not in outlooks:

@@ -62,6 +62,14 @@ class Tasks(tuple[TaskView, ...]):
             found = self.facts["begun"] = any(task.items_done > 0 or task.slot is not None for task in self)
         return found
 
+    @property
+    def holding(self) -> bool:
+        """Whether one of them has a slot."""
+        found: bool | None = self.facts.get("holding")
+        if found is None:
+            found = self.facts["holding"] = any(task.slot is not None for task in self)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class JobView:

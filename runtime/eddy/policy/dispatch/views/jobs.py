@@ -3,8 +3,9 @@
 What changes between two decisions are a few jobs; what waits may be ten thousand. So the collection is a value that
 shares with the one before it all that stayed (see `ordered`), and it is sorted by what decides about jobs:
 
-- `begun`: jobs with a finished item or a slot. They are few, each is unlike the others.
-- `waiting`: jobs nothing was done for. Jobs of one application, priority and batch differ in their age alone: they
+- `begun`: jobs with a finished item or a slot. Those that have a slot are few, each is unlike the others (`holding`);
+  of those that have none, many may be alike (`paused`).
+- `kinds`: jobs nothing was done for. Jobs of one application, priority and batch differ in their age alone: they
   stand in a line, oldest first, and whoever ranks lines looks at their heads. What a decision costs grows with the
   number of lines, not with the number of jobs.
 
@@ -27,16 +28,21 @@ class Jobs:
         jobs: In any order.
     """
 
-    __slots__ = ("_by_age", "_by_id", "_of", "begun", "kinds")
+    __slots__ = ("_by_age", "_by_id", "_of", "begun", "holding", "kinds", "paused")
 
     def __init__(self, jobs: Iterable[JobView] = ()) -> None:
         every = sorted(jobs, key=lambda job: job.age)
         self._by_age: Sorted[Age, int] = Sorted((job.age, job.id) for job in every)
         self._by_id: Sorted[int, JobView] = Sorted(sorted([(job.id, job) for job in every], key=lambda pair: pair[0]))
         self.begun: Sorted[int, JobView] = Sorted(pair for pair in self._by_id.items() if _alone(pair[1]))
-        """Jobs that are unlike others, by id: with a finished item or a slot, hidden for a while, or overdue."""
+        """Jobs for which something was done or is special, by id: with a finished item or a slot, hidden for a while,
+        or overdue."""
+        self.holding: Sorted[int, JobView] = Sorted(pair for pair in self.begun.items() if not _paused(pair[1]))
+        """Those of `begun` that are unlike all others: with a slot, or overdue."""
+        self.paused: Kinds = gathered([job for job in every if _alone(job) and _paused(job)])
+        """The others of `begun`, by what they have in common: for who does not ask how long they were hidden."""
         self.kinds: Kinds = gathered([job for job in every if not _alone(job)])
-        """All others, by what they have in common."""
+        """All but those of `begun`, by what they have in common."""
         names = sorted({job.tenant for job in every})
         self._of: Sorted[str, Jobs] = Sorted(
             (name, Jobs([job for job in every if job.tenant == name])) for name in (names if len(names) > 1 else ())
@@ -94,11 +100,6 @@ class Jobs:
         """The line one of those in `kinds` stands in."""
         return self.kinds[key_of(job)].lines[job.batch]
 
-    def waiting_of(self, tenant: str) -> Iterable[JobClass]:
-        """What is in `kinds` of one tenant's."""
-        own = self.tenants.get(tenant)
-        return () if own is None else own.kinds.values()
-
     @property
     def tenants(self) -> Sorted[str, Jobs]:
         """The jobs of each tenant that has some, by its name; what it costs does not depend on how many jobs wait."""
@@ -127,10 +128,14 @@ class Jobs:
             new._by_age = aged.put(job.age, job.id)
         new._by_id = self._by_id.put(job.id, job)
         new._of = self._with(job)
-        if _alone(job):
-            new.begun = new.begun.put(job.id, job)
-        else:
+        if not _alone(job):
             new.kinds = with_job(new.kinds, job)
+            return new
+        new.begun = new.begun.put(job.id, job)
+        if _paused(job):
+            new.paused = with_job(new.paused, job)
+        else:
+            new.holding = new.holding.put(job.id, job)
         return new
 
     def drop(self, number: int) -> Jobs:
@@ -163,18 +168,27 @@ class Jobs:
     def _copy(self) -> Jobs:
         new = Jobs.__new__(Jobs)
         new._by_age, new._by_id, new._of = self._by_age, self._by_id, self._of
-        new.begun, new.kinds = self.begun, self.kinds
+        new.begun, new.kinds, new.holding, new.paused = self.begun, self.kinds, self.holding, self.paused
         return new
 
     def _forget(self, job: JobView | None) -> None:
         """Take a job out of where it stands; for a copy that nobody has seen yet."""
         if job is None:
             return
-        if _alone(job):
-            self.begun = self.begun.drop(job.id)
+        if not _alone(job):
+            self.kinds = without_job(self.kinds, job)
             return
-        self.kinds = without_job(self.kinds, job)
+        self.begun = self.begun.drop(job.id)
+        if _paused(job):
+            self.paused = without_job(self.paused, job)
+        else:
+            self.holding = self.holding.drop(job.id)
 
 
 def _alone(job: JobView) -> bool:
     return job.shown_s is not None or job.overdue or job.shape.begun
+
+
+def _paused(job: JobView) -> bool:
+    """Whether one of those in `begun` differs from others alike in its age and how long it was hidden alone."""
+    return not job.overdue and not job.shape.holding

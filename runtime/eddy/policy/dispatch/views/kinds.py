@@ -1,6 +1,7 @@
-"""Jobs nothing was done for, by what they have in common: application, tasks, priority, whether they have deadlines.
+"""Jobs without a slot, by what they have in common: application, tasks, priority, whether they have deadlines.
 
-Of one kind and batch they differ in their age alone, so whoever ranks them looks at the heads of lines.
+Of one kind and batch they differ in their age alone, so whoever ranks them looks at the heads of lines. Where items
+were done already, what is left depends on the batch, so jobs of another batch are of another kind.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from eddy.policy.dispatch.views.job_view import Age, JobView, Tasks
 from eddy.policy.dispatch.views.ordered import Sorted
 
 Line = Sorted[Age, JobView]
-"""Jobs nothing was done for, of one application, priority and batch: by age."""
+"""Jobs of one kind and batch: by age."""
 _NOBODY: Line = Sorted()
 
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """Jobs nothing was done for, of one application and priority.
+    """Jobs without a slot, of one application and priority.
 
     Attributes:
         application: The application's name.
-        tasks: What they are to do.
+        tasks: What they are to do, and how far each of them is.
         priority: Of all of them.
         due: Whether they have deadlines.
         lines: By batch.
@@ -97,19 +98,21 @@ class JobClass:
         return found
 
 
-Key = tuple[str, Tasks, int, bool]
+Key = tuple[str, Tasks, int, bool, int]
 Kinds = dict[Key, JobClass]
 
 
 def key_of(job: JobView) -> Key:
-    """What a job has in common with others of its kind."""
-    return job.application, job.shape, job.priority, job.deadline_s is not None
+    """What a job has in common with others of its kind; last its batch, where items were done or it was hidden, else
+    0."""
+    batch = job.batch if job.shape.begun or job.shown_s is not None else 0
+    return job.application, job.shape, job.priority, job.deadline_s is not None, batch
 
 
 def with_job(kinds: Kinds, job: JobView) -> Kinds:
     """Kinds with one more job."""
     key = key_of(job)
-    kind = kinds.get(key) or JobClass(*key)
+    kind = kinds.get(key) or JobClass(*key[:4])
     return {**kinds, key: kind.put(job)}
 
 
@@ -135,4 +138,4 @@ def _kind(key: Key, batches: dict[int, list[JobView]]) -> JobClass:
         (batch, Sorted((job.age, job) for job in batches[batch])) for batch in sorted(batches)
     )
     items = sum([batch * len(line) for batch, line in lines.items()])
-    return JobClass(*key, lines, sum([len(line) for line in lines.values()]), items)
+    return JobClass(*key[:4], lines, sum([len(line) for line in lines.values()]), items)
