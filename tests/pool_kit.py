@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +17,7 @@ from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.head.serving import Head, HeadSettings
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
+from forks_kit import Fork, boards
 
 HELD = Path(__file__).parent / "held_board.py"
 WAIT_S = 180.0
@@ -69,7 +68,7 @@ class Pool:
     def __init__(self, folder: Path, nats: Servers | None = None) -> None:
         self.folder = folder
         self.nats = nats or NatsServer(folder / "nats")
-        self.boards: dict[str, subprocess.Popen[bytes]] = {}
+        self.boards: dict[str, Fork] = {}
         self.heads: list[tuple[Head, threading.Thread]] = []
         self.failures: list[BaseException] = []
         self.clients: list[Client] = []
@@ -134,16 +133,15 @@ class Pool:
     ) -> None:
         """A model board that computes, in a process; its agent joins in the background.
 
-        `wrapped` are arguments of Python that run the module named after them; left out, the board can be held.
+        `wrapped` are a script that runs the module named after it, and its argument; left out, the board can be held.
         """
         data, admission = self.folder / name, self.nats.admission
         file = admission.board_file(name) if name in admission.boards else admission.admit(name)
         wrapped = wrapped or (str(HELD), str(self._hold(name)))
-        command = [sys.executable, *wrapped, "eddy.cli.demo.demo_pool_board", "--pool", str(file), "--name", name]
+        command = [*wrapped, "eddy.cli.demo.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
         command += ["--profile", profile]
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self.boards[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.boards[name] = boards().start(command, self.folder / f"{name}.log")
 
     def hold(self, name: str, items: int = 0) -> None:
         """Let no time pass on a board once so many more items have ended there; before or after it is started."""

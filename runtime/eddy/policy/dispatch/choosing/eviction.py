@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from eddy.policy.dispatch.choosing.forecast import Forecast
 from eddy.policy.dispatch.views.job_view import JobView
-from eddy.policy.dispatch.views.outlook import Outlook, modules_of, modules_to_come
+from eddy.policy.dispatch.views.outlook import Outlook, modules_to_come
 from eddy.policy.dispatch.views.view import DispatchView, SlotView
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eddy.policy.dispatch.views.job_view import Age, JobView
-from eddy.policy.dispatch.views.kinds import JobClass, Kinds, Line, gathered, key_of, with_job, without_job
+from eddy.policy.dispatch.views.kinds import Kinds, Line, gathered, key_of, with_job, without_job
 from eddy.policy.dispatch.views.ordered import Sorted
 
 
