@@ -88,7 +88,7 @@ class Forks:
 @functools.cache
 def boards() -> Forks:
     """Forks of what boards of a pool import."""
-    return Forks("eddy.cli.demo_pool_board", "eddy.api.server", "eddy.pool.beside")
+    return Forks("eddy.cli.demo.demo_pool_board", "eddy.api.service.server", "eddy.pool.agent.agent")
 
 
 def _become(command: Sequence[str], log: str, folder: str, environment: dict[str, str]) -> NoReturn:
