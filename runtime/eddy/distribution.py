@@ -5,8 +5,8 @@ from __future__ import annotations
 NAME = "eddy-fpga"
 """Of the distribution. `eddy` is another project's on PyPI, whatever is imported and called."""
 
-STUDIES = "eddy-fpga-studies"
-"""Of the distribution with the commands that need no board, and with policies to compare with."""
+STUDIES = "./studies"
+"""What pip is given in a clone for the distribution with the commands that need no board, and policies to compare with."""
 
 STUDIES_COMMANDS = ("place", "replay", "reproduce", "saturate", "simulate")
 

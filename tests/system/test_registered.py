@@ -88,7 +88,7 @@ def test_without_the_studies_their_commands_say_what_to_install(name: str, monke
     assert said.exit_code == 2
     error = json.loads(said.stderr)
     assert error["code"] == "invalid-request"
-    assert "pip install eddy-fpga-studies" in error["detail"]
+    assert "pip install ./studies" in error["detail"]
     assert f" {name} " not in CliRunner().invoke(app, ["--help"]).output
 
 
@@ -96,11 +96,11 @@ def test_a_distribution_that_is_there_in_part_keeps_nobody_from_the_rest(monkeyp
     gone = metadata.EntryPoint("simulate", "nowhere.simulate:simulate", "eddy.commands")
     monkeypatch.setattr(metadata, "entry_points", lambda group: (gone,))
     assert CliRunner().invoke(app, ["--help"]).exit_code == 0
-    assert "pip install eddy-fpga-studies" in CliRunner().invoke(app, ["simulate"]).stderr
+    assert "pip install ./studies" in CliRunner().invoke(app, ["simulate"]).stderr
 
 
 def test_a_policy_of_the_studies_is_said_to_be_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(POLICIES, "_found", {})
     said = CliRunner().invoke(app, ["serve", "--board", "model", "--price", "max_weight"])
     assert said.exit_code == 2
-    assert "pip install eddy-fpga-studies" in said.stderr
+    assert "pip install ./studies" in said.stderr

@@ -179,7 +179,7 @@ def test_the_studies_are_a_wheel_of_their_own(checkout: Path, installed: Path, t
     command = [f"{installed}/bin/eddy", "simulate", "--help"]
     without = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert without.returncode == 2
-    assert "pip install eddy-fpga-studies" in without.stderr
+    assert "pip install ./studies" in without.stderr
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     there = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
     assert (there.returncode, "virtual" in there.stdout) == (0, True), there.stderr

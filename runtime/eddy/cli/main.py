@@ -95,7 +95,7 @@ class _Tree(TyperGroup):
             with output.errors_in_one_line("--json" in sys.argv[1:]):
                 if cmd_name in distribution.STUDIES_COMMANDS:
                     hint = f"pip install {distribution.STUDIES}"
-                    raise InvalidRequest(f"eddy {cmd_name} is not installed here; install it with `{hint}`.")
+                    raise InvalidRequest(f"eddy {cmd_name} is not installed here; `{hint}` in a clone adds it.")
         return super().get_command(ctx, cmd_name)
 
 

@@ -45,7 +45,7 @@ class Option:
         flag: Of the commands; "" where they say it in another way.
         help: Of that flag.
         only: Kind of jobs that has it; "" for all.
-        for_boards: Whether a pool's boards are told; else the pool sees to it itself.
+        for_boards: Whether a pool's boards are told; else the pool does it itself.
     """
 
     type: type[Any]

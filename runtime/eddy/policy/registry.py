@@ -46,7 +46,7 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
             InvalidRequest: There is none; names the field, and what it may be.
         """
         if name not in self:
-            more = "" if self._others() else "; `pip install eddy-fpga-studies` adds those to compare with"
+            more = "" if self._others() else "; `pip install ./studies` in a clone adds more"
             raise InvalidRequest(
                 f"There is no policy {name!r} here{more}.", field=field, allowed=[*others, *sorted(self)]
             )

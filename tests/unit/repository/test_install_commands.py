@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
-from eddy.distribution import EXTRAS, NAME, extra_of, install_hint, version
+from eddy.distribution import EXTRAS, NAME, STUDIES, extra_of, install_hint, version
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
@@ -62,6 +62,8 @@ def _wrong_target(target: str) -> str:
         return ""
     if wheel := WHEEL.fullmatch(target):
         return _unknown(target, wheel["extras"]) if wheel["version"] == version() else f"{target}: this is {version()}"
+    if target == STUDIES:
+        return "" if (ROOT / target / "pyproject.toml").is_file() else f"{target}: nothing to install"
     if local := re.fullmatch(r"\.\[([^]]*)\]", target):
         return _unknown(target, local[1])
     named = NAMED.fullmatch(target)
