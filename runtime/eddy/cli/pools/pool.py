@@ -402,7 +402,8 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
         batch = ""
         if "makespan_s" in why:
             batch = f": the batch was to end in {why['makespan_s']:.3g} s, at best {why['bound_s']:.3g} s"
-        print(f"placed by {why['policy']}{batch}")
+        is_guest = why["policy"] == "guest"
+        print("placed as a guest: all boards were full" if is_guest else f"placed by {why['policy']}{batch}")
         for name, times in why["kinds"].items():
             print(f"  {name}: would take {times['p50_s']:.3g} s (p50), {times['p90_s']:.3g} s (p90)")
     for move in found["moves"]:
