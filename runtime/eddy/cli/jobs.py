@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,7 +41,9 @@ from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, us
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.output import errors_in_one_line, print_json, refuse_endless, say, say_damaged, seconds, table_width
-from eddy.core.jobs import PRIORITIES, JobState
+from eddy.cli.submission_options import with_options
+from eddy.core.jobs import JobState
+from eddy.core.records import APPLICATION
 
 if TYPE_CHECKING:
     from eddy.cli.inputs import Inputs
@@ -48,22 +51,6 @@ if TYPE_CHECKING:
 
 NOT_COMPUTED = "this board models times alone: nothing was computed, and outputs are zeros"
 _STATES = [state.value for state in JobState]
-_LEVELS = ", ".join(map(str, PRIORITIES))
-
-
-def _priority(text: str | int) -> int:
-    if str(text) not in map(str, PRIORITIES):
-        raise typer.BadParameter(f"{text!r} is not one of {_LEVELS}.")
-    return int(text)
-
-
-Priority = Annotated[
-    int,
-    typer.Option(
-        "--priority", "-p", parser=_priority, metavar="INTEGER", help=f"One of {_LEVELS}; higher comes first."
-    ),
-]
-Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check it, say what it would cost and when it would run; submit nothing.")
 ]
@@ -85,6 +72,7 @@ Out = Annotated[
 ]
 
 
+@with_options(APPLICATION)
 def submit(
     application: Annotated[str, typer.Argument(help="Name; `eddy apps` lists them.")],
     inputs: Annotated[
@@ -94,8 +82,7 @@ def submit(
     batch: Annotated[
         int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
     ] = None,
-    priority: Priority = PRIORITIES[0],
-    deadline: Deadline = None,
+    asked: Mapping[str, Any] = MappingProxyType({}),
     labels: Labels = None,
     after: After = None,
     afterany: AfterAny = None,
@@ -126,12 +113,12 @@ def submit(
         if not as_array:
             beside["labels"] = {**given.label, **beside["labels"]}
         if dry_run:
-            trial = client.dry_run(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
+            trial = client.dry_run(application, given.arrays, batch=batch, **asked)
             show_trial(trial, as_json)
             return
         if as_array:
             beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
-            several = array_of(client, application, given, priority=priority, deadline_s=deadline, **beside)
+            several = array_of(client, application, given, **asked, **beside)
             say(f"array {several.id} submitted: {len(several)} jobs")
             if wait or out is not None:
                 wait_for_array(several)
@@ -141,8 +128,7 @@ def submit(
             application,
             given.arrays,
             batch=batch,
-            priority=priority,
-            deadline_s=deadline,
+            **asked,
             **beside,
         )
         say(f"job {job.id} submitted")
