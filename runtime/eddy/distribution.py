@@ -6,7 +6,7 @@ NAME = "eddy-fpga"
 """Of the distribution. `eddy` is another project's on PyPI, whatever is imported and called."""
 
 STUDIES = "./studies"
-"""What pip is given in a clone for the distribution with the commands that need no board, and policies to compare with."""
+"""What pip is given in a clone for the distribution of commands without a board, and of policies to compare with."""
 
 STUDIES_COMMANDS = ("place", "replay", "reproduce", "saturate", "simulate")
 

@@ -42,10 +42,10 @@ class Option:
         shown: In the schema of an answer, what else it says than `description`.
         choices: Values it may have; none for any.
         bounds: `ge`, `gt`, `le`, `lt`, of numbers; `min_length`, `max_length`, of texts.
-        flag: Of the commands; "" where they say it in another way.
+        flag: Of the commands, with a short form behind a space; "" where they say it in another way.
         help: Of that flag.
         only: Kind of jobs that has it; "" for all.
-        for_boards: Whether a pool's boards are told; else the pool does it itself.
+        for_boards: Whether a pool's boards are given it; else the pool acts on it itself.
     """
 
     type: type[Any]

@@ -61,7 +61,12 @@ class JobRequest:
     inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     priority: int = option(
-        int, PRIORITIES[0], "Of your own jobs, higher comes first.", choices=tuple(PRIORITIES), flag="--priority"
+        int,
+        PRIORITIES[0],
+        "Of your own jobs, higher comes first.",
+        choices=PRIORITIES,
+        flag="--priority -p",
+        help="higher comes first.",
     )
     deadline_s: float | None = option(
         float,

@@ -27,7 +27,6 @@ IN_WORDS: Mapping[str, str] = MappingProxyType(
 )
 """Forms in words, by pattern: a pattern tells few people what to write."""
 MAX_ITEMS = 1 << 20
-MAX_SECONDS = 1e9
 
 Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 lower-case hex digits.")]
 Digests = Annotated[list[Digest], Field(min_length=1, max_length=MAX_ITEMS), FailFast()]

@@ -44,10 +44,6 @@ RetryOn = Annotated[
     list[str] | None, typer.Option("--retry-on", metavar="CAUSE", help="After this cause instead; repeatable.")
 ]
 EndLate = Annotated[bool, typer.Option("--end-late", help="End it where its deadline has passed.")]
-LeastProgress = Annotated[
-    float | None,
-    typer.Option("--min-progress", min=0, max=1, help="Part of its speed alone that it should keep while others run."),
-]
 WithLabel = Annotated[
     list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Only jobs with it; repeatable.")
 ]

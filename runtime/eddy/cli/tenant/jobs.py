@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,9 +47,11 @@ from eddy.cli.support.output import (
     seconds,
     table_width,
 )
+from eddy.cli.support.submission_options import with_options
 from eddy.cli.tenant.job_arrays import AsArray, array_of, save_array, show_array, wait_for_array
 from eddy.cli.tenant.job_list import FORMATS, follow_list, known_columns, show_list, usual
-from eddy.core.jobs import PRIORITIES, JobState
+from eddy.core.jobs import JobState
+from eddy.core.records import APPLICATION
 
 if TYPE_CHECKING:
     from eddy.cli.support.inputs import Inputs
@@ -56,22 +59,6 @@ if TYPE_CHECKING:
 
 NOT_COMPUTED = "this board models times alone: nothing was computed, and outputs are zeros"
 _STATES = [state.value for state in JobState]
-_LEVELS = ", ".join(map(str, PRIORITIES))
-
-
-def _priority(text: str | int) -> int:
-    if str(text) not in map(str, PRIORITIES):
-        raise typer.BadParameter(f"{text!r} is not one of {_LEVELS}.")
-    return int(text)
-
-
-Priority = Annotated[
-    int,
-    typer.Option(
-        "--priority", "-p", parser=_priority, metavar="INTEGER", help=f"One of {_LEVELS}; higher comes first."
-    ),
-]
-Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check it, say what it would cost and when it would run; submit nothing.")
 ]
@@ -93,6 +80,7 @@ Out = Annotated[
 ]
 
 
+@with_options(APPLICATION)
 def submit(
     application: Annotated[str, typer.Argument(help="Name; `eddy apps` lists them.")],
     inputs: Annotated[
@@ -102,8 +90,7 @@ def submit(
     batch: Annotated[
         int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
     ] = None,
-    priority: Priority = PRIORITIES[0],
-    deadline: Deadline = None,
+    asked: Mapping[str, Any] = MappingProxyType({}),
     labels: Labels = None,
     after: After = None,
     afterany: AfterAny = None,
@@ -134,12 +121,12 @@ def submit(
         if not as_array:
             beside["labels"] = {**given.label, **beside["labels"]}
         if dry_run:
-            trial = client.dry_run(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
+            trial = client.dry_run(application, given.arrays, batch=batch, **asked)
             show_trial(trial, as_json)
             return
         if as_array:
             beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
-            several = array_of(client, application, given, priority=priority, deadline_s=deadline, **beside)
+            several = array_of(client, application, given, **asked, **beside)
             say(f"array {several.id} submitted: {len(several)} jobs")
             if wait or out is not None:
                 wait_for_array(several)
@@ -149,12 +136,11 @@ def submit(
             application,
             given.arrays,
             batch=batch,
-            priority=priority,
-            deadline_s=deadline,
+            **asked,
             **beside,
         )
         say(f"job {job.id} submitted")
-        if job.data["priority"] < priority:
+        if job.data["priority"] < asked.get("priority", 0):
             say(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
         if wait or out is not None:
             wait_for(job)

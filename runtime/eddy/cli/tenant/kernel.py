@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,6 @@ from eddy.cli.support.job_filters import (
     AfterNotOk,
     EndLate,
     Labels,
-    LeastProgress,
     Retry,
     RetryOn,
     labels_of,
@@ -24,9 +24,10 @@ from eddy.cli.support.job_filters import (
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url
 from eddy.cli.support.output import errors_in_one_line, print_json, say, shown
-from eddy.cli.tenant.jobs import Deadline, DryRun, Out, Priority, Wait, save, show, show_trial, wait_for
+from eddy.cli.support.submission_options import with_options
+from eddy.cli.tenant.jobs import DryRun, Out, Wait, save, show, show_trial, wait_for
 from eddy.core.errors import InvalidRequest
-from eddy.core.jobs import PRIORITIES
+from eddy.core.records import KERNEL
 
 if TYPE_CHECKING:
     from eddy.client.calls.kernel import KernelJob
@@ -38,6 +39,7 @@ _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
 
 
+@with_options(KERNEL)
 def kernel(
     file: Annotated[Path, typer.Argument(metavar="FILE.cl", help="OpenCL C.", exists=True, dir_okay=False)],
     size: Annotated[str, typer.Option("--global", "-g", metavar="NxM", help="Work-items: 1024, or 64x32.")],
@@ -57,11 +59,7 @@ def kernel(
     options: Annotated[
         str, typer.Option("--options", metavar="TEXT", help='Build options, such as "-DN=4 -cl-mad-enable".')
     ] = "",
-    priority: Priority = PRIORITIES[0],
-    deadline: Deadline = None,
-    time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0, help="Board seconds a slice may take.")
-    ] = None,
+    asked: Mapping[str, Any] = MappingProxyType({}),
     labels: Labels = None,
     after: After = None,
     afterany: AfterAny = None,
@@ -69,7 +67,6 @@ def kernel(
     retries: Retry = 0,
     retry_on: RetryOn = None,
     end_late: EndLate = False,
-    min_progress: LeastProgress = None,
     wait: Wait = True,
     dry_run: DryRun = False,
     out: Out = None,
@@ -89,7 +86,7 @@ def kernel(
             shape: dict[str, Any] = {
                 "local_size": sizes("local", local) if local else None,
                 "offset": sizes("offset", offset) if offset else None,
-                **{"priority": priority, "deadline_s": deadline, "time_limit_s": time_limit},
+                **asked,
             }
             if dry_run:
                 show_trial(made.dry_run(sizes("global", size), *values, **shape), as_json)
@@ -104,7 +101,6 @@ def kernel(
                 afternotok=afternotok or (),
                 retries=retries_of(retries, retry_on),
                 end_late=end_late,
-                min_progress=min_progress,
             )
             say(f"job {job.id} submitted")
             if wait or out is not None:

@@ -30,9 +30,12 @@ from eddy.gpu.launches.request import ELEMENTS, ArgumentValue, Buffer, KernelReq
 from eddy.gpu.programs.image import Texels
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from eddy.client.calls.asked import Others
     from eddy.client.transport.arrays import Array
     from eddy.client.transport.session import Session
+
 
 __all__ = ["Kernel", "KernelJob", "KernelSource", "Local", "array_of"]
 
@@ -217,17 +220,14 @@ class LaunchCalls(Caller, KernelSource):
         *arguments: object,
         local_size: int | Sequence[int] | None = None,
         offset: int | Sequence[int] | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
-        time_limit_s: float | None = None,
         labels: Mapping[str, str] | None = None,
         after: Others = (),
         afterany: Others = (),
         afternotok: Others = (),
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
-        min_progress: float | None = None,
         idempotency_key: str | None = None,
+        **options: Unpack[answers.SubmissionOptions],
     ) -> Operation[answers.Job]:
         """Submit a launch, without waiting for it; the server has it durably when this returns.
 
@@ -240,27 +240,24 @@ class LaunchCalls(Caller, KernelSource):
                 to the kernel too.
             local_size: Work-group size; None for what suits the cluster.
             offset: What `get_global_id` counts from.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
-            time_limit_s: Board seconds one slice may take; None for what the server allows.
             labels: Name to value, for people and for `Client.jobs`.
             after: Jobs and arrays that must succeed first; where one does not, this one fails.
             afterany: Jobs and arrays that must end first, however.
             afternotok: Jobs and arrays that must fail or be cancelled first; where one succeeds, this one is cancelled.
             retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
             end_late: Whether it ends, as failed, where its deadline has passed.
-            min_progress: Part of its speed alone that it should keep beside others; None for what its tenant was
-                promised.
             idempotency_key: Names this submission; None for a new one.
+            options: Other fields of a submission, such as `priority`, `time_limit_s` and `min_progress`: see
+                `answers.SubmissionOptions`.
 
         Raises:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
+        beside = asked(options, labels, after, retries, end_late, afterany, afternotok)
         body = yield from self._uploaded(global_size, arguments, local_size, offset)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        body |= asked(labels, after, retries, end_late, min_progress, afterany, afternotok)
+        body |= beside
         return (yield from self._posted(answers.Job, "/v1/jobs", body, headers))
 
     @call
@@ -270,9 +267,7 @@ class LaunchCalls(Caller, KernelSource):
         *arguments: object,
         local_size: int | Sequence[int] | None = None,
         offset: int | Sequence[int] | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
-        time_limit_s: float | None = None,
+        **options: Unpack[answers.SubmissionOptions],
     ) -> Operation[answers.DryRun]:
         """What a launch would cost and when it would run; it is compiled and its arrays are uploaded, no job is kept.
 
@@ -281,9 +276,7 @@ class LaunchCalls(Caller, KernelSource):
             arguments: In the kernel's order.
             local_size: Work-group size.
             offset: What `get_global_id` counts from.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
-            time_limit_s: Board seconds one slice may take.
+            options: Other fields of a submission.
 
         Returns:
             `slot_seconds`, `core_seconds`, `loads` and `estimate`; see `POST /v1/jobs?dry_run=true`.
@@ -292,8 +285,9 @@ class LaunchCalls(Caller, KernelSource):
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
+        beside = asked(options)
         body = yield from self._uploaded(global_size, arguments, local_size, offset)
-        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        body |= beside
         return (yield from self._posted(answers.DryRun, "/v1/jobs?dry_run=true", body, {}))
 
     def _uploaded(

@@ -17,8 +17,11 @@ from eddy.client.transport.sendable import submission_key
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from eddy.client.calls.asked import Others
     from eddy.client.transport.arrays import BufferInfo
+
 
 OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
@@ -42,8 +45,6 @@ class SubmitCalls(Caller):
         inputs: Mapping[str, Any] | None = None,
         *,
         batch: int | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
         labels: Mapping[str, str] | None = None,
         after: Others = (),
         afterany: Others = (),
@@ -52,6 +53,7 @@ class SubmitCalls(Caller):
         end_late: bool = False,
         idempotency_key: str | None = None,
         on_upload: OnUpload = lambda sent, total: None,
+        **options: Unpack[answers.SubmissionOptions],
     ) -> Operation[answers.Job]:
         """Submit a job; the server has it durably when this returns.
 
@@ -61,8 +63,6 @@ class SubmitCalls(Caller):
             application: Its name.
             inputs: Array by buffer name, for input buffers ``(batch, *shape)`` and for constants ``shape``.
             batch: Number of items; None for what the arrays have.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
             labels: Name to value, for people and for `jobs`.
             after: Jobs and arrays that must succeed first; where one does not, this one fails.
             afterany: Jobs and arrays that must end first, however.
@@ -71,15 +71,14 @@ class SubmitCalls(Caller):
             end_late: Whether it ends, as failed, where its deadline has passed.
             idempotency_key: Names this submission; None for a new one, which makes the built-in retries safe.
             on_upload: Told about bytes sent.
+            options: Other fields of a submission, such as `priority` and `deadline_s`: see `answers.SubmissionOptions`.
 
         Raises:
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
             QuotaExceeded: Too many jobs or bytes.
         """
-        (fields,), same = yield from self._uploaded(
-            application, [_given(inputs)], batch, priority, deadline_s, on_upload
-        )
-        beside = asked(labels, after, retries, end_late, afterany=afterany, afternotok=afternotok)
+        beside = asked(options, labels, after, retries, end_late, afterany, afternotok)
+        (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch, on_upload)
         body = {**same, **fields, **beside}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return (yield from self.transport.answering(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
@@ -91,8 +90,6 @@ class SubmitCalls(Caller):
         inputs: Sequence[Mapping[str, Any]],
         *,
         batch: int | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
         labels: Mapping[str, str] | None = None,
         after: Others = (),
         afterany: Others = (),
@@ -103,6 +100,7 @@ class SubmitCalls(Caller):
         end_late: bool = False,
         idempotency_key: str | None = None,
         on_upload: OnUpload = lambda sent, total: None,
+        **options: Unpack[answers.SubmissionOptions],
     ) -> Operation[answers.Array]:
         """Submit a job for each entry of `inputs`, all or none, under one id; the rest is as in `submit`.
 
@@ -114,8 +112,8 @@ class SubmitCalls(Caller):
             InvalidRequest: A field is wrong; `details` has `field`, with its place in the array.
             QuotaExceeded: Too many jobs or bytes.
         """
-        each, same = yield from self._uploaded(application, inputs, batch, priority, deadline_s, on_upload)
-        beside = asked(labels, after, retries, end_late, afterany=afterany, afternotok=afternotok, aftercorr=aftercorr)
+        beside = asked(options, labels, after, retries, end_late, afterany, afternotok, aftercorr)
+        each, same = yield from self._uploaded(application, inputs, batch, on_upload)
         bound = {} if max_running is None else {"max_running": max_running}
         body = {"job": {**same, **beside}, "each": each, **bound}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
@@ -128,8 +126,7 @@ class SubmitCalls(Caller):
         inputs: Mapping[str, Any] | None = None,
         *,
         batch: int | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
+        **options: Unpack[answers.SubmissionOptions],
     ) -> Operation[answers.DryRun]:
         """What a submission would cost and when it would run; the arrays are uploaded, the job is not kept.
 
@@ -139,8 +136,9 @@ class SubmitCalls(Caller):
         Raises:
             InvalidRequest, QuotaExceeded: As `submit` does.
         """
-        (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch, priority, deadline_s)
-        body = {**same, **fields}
+        beside = asked(options)
+        (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch)
+        body = {**same, **fields, **beside}
         return (yield from self.transport.answering(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body))
 
     def _uploaded(
@@ -148,8 +146,6 @@ class SubmitCalls(Caller):
         application: str,
         jobs: Sequence[Mapping[str, Any]],
         batch: int | None,
-        priority: int,
-        deadline_s: float | None,
         on_upload: OnUpload = lambda sent, total: None,
     ) -> Operation[tuple[list[dict[str, Any]], dict[str, Any]]]:
         """Upload the arrays of jobs; returns each one's own fields, and those that all share."""
@@ -164,9 +160,7 @@ class SubmitCalls(Caller):
             yield from putting(self.transport, data)
             sent += len(data)
         on_upload(sent, total)
-        same: dict[str, Any] = {"application": application, "batch": batch, "priority": priority}
-        deadline = {} if deadline_s is None else {"deadline_s": deadline_s}
-        return [fields_of(payload, known) for payload in payloads], {**same, **deadline}
+        return [fields_of(payload, known) for payload in payloads], {"application": application, "batch": batch}
 
 
 def _given(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:

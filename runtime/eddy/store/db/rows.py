@@ -18,6 +18,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import (
     APPLICATION,
     KERNEL,
+    REQUESTED,
     JobEvent,
     JobEventKind,
     JobRecord,
@@ -39,6 +40,8 @@ INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
 _FIELDS = tuple(each.name for each in dataclasses.fields(JobRecord))
 _VALUES = operator.attrgetter(*_FIELDS)
 """Of a record, in order: a row is written with every step of a job."""
+_ALWAYS = ("deadline_s", "priority")
+"""Options that are written as well where nobody asked for them, as the first versions did: the text is hashed."""
 _sorted = json.JSONEncoder(sort_keys=True).encode
 
 ResultRow = tuple[int, str, int, int, int, str]
@@ -112,13 +115,12 @@ def dump_request(request: JobRequest) -> str:
         "application": request.application,
         "batch": request.batch,
         "constants": dict(request.constants),
-        "deadline_s": request.deadline_s,
         "inputs": {name: list(hashes) for name, hashes in request.inputs.items()},
-        "priority": request.priority,
         "tenant": request.tenant,
     }
-    if request.time_limit_s is not None:
-        body["time_limit_s"] = request.time_limit_s
+    for name, option in REQUESTED.items():
+        if name in _ALWAYS or getattr(request, name) != option.default:
+            body[name] = getattr(request, name)
     if request.kind == KERNEL:
         body["kernel"] = request.body
     elif request.kind != APPLICATION:
