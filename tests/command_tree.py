@@ -134,7 +134,7 @@ def in_a_child(act: Callable[[], None], stops: bool = False, given: str = "") ->
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
-IMPORTED = ("eddy.cli.main", "eddy.api.service.server", "eddy.client", "eddy.pool.head.serving")
+IMPORTED = ("eddy.cli.main", "eddy.api.service.server", "eddy.client", "eddy.pool.head.head_server")
 """What commands import, most of it; each would by itself."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from eddy import logs
-from eddy.collecting import put_off
+from eddy.memory_tuning import pause_collection
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -20,7 +20,7 @@ settings.load_profile("suite")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Half a million objects of eight thousand tests stay to the end: no search for garbage looks at them."""
-    with put_off():
+    with pause_collection():
         done = yield
         gc.freeze()
     return done

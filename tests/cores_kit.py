@@ -149,7 +149,7 @@ def tenants(store: Store, **weights: float) -> None:
 
 def finish(engine: Engine) -> None:
     """Run until nothing is left."""
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert not engine.stalled
 

@@ -55,7 +55,7 @@ class Bench:
         tenant: str = "a",
         batch: int = 1,
         memory: bool = False,
-        collects: m.Collects = m.Collects.NONE,
+        collects: m.OutputCollection = m.OutputCollection.NONE,
     ) -> None:
         self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory, collects=collects)))
 

@@ -10,18 +10,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.connection.streams import STORE
 from eddy.pool.connection.tasks import ended
-from eddy.pool.head.gate import Gate
+from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.jetstream.blob_writer import PIECES_OF
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import Link, opened
-from eddy.pool.jetstream.naming import numbers_of
-from eddy.pool.placement.lead import Lead
+from eddy.pool.jetstream.link import Link, open_pool
+from eddy.pool.jetstream.naming import load_pool_numbers
+from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import PoolJob
 from eddy.pool.servers.nats_server import NatsServer
@@ -39,7 +39,7 @@ def unhurried() -> Iterator[None]:
         patch("eddy.pool.connection.connection.PING_S", WAIT_S),
         patch("eddy.pool.connection.connection.CALL_S", WAIT_S),
         patch("eddy.pool.jetstream.link.ASKED_S", WAIT_S),
-        patch("eddy.pool.agent.asking.ANSWER_S", WAIT_S),
+        patch("eddy.pool.agent.head_client.ANSWER_S", WAIT_S),
     ):
         yield
 
@@ -47,14 +47,14 @@ def unhurried() -> Iterator[None]:
 class Boards:
     """A server with boards b1 and b2, a head's gate, and a job of `ada` on b1."""
 
-    def __init__(self, server: NatsServer, link: Link, lead: Lead, job: PoolJob) -> None:
+    def __init__(self, server: NatsServer, link: Link, lead: Leader, job: PoolJob) -> None:
         self.server, self.link, self.lead, self.job = server, link, lead, job
 
     @contextlib.asynccontextmanager
-    async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, AskingBoard]]:
-        given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
+    async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, HeadClient]]:
+        given = access or PoolAccess.load_access(str(self.server.admission.board_file(name)))
         async with connected(given, name, WAIT_S) as nats:
-            yield nats, AskingBoard(nats, name)
+            yield nats, HeadClient(nats, name)
 
 
 def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_back_s: float = 600.0) -> None:
@@ -67,10 +67,12 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
     """
 
     async def go() -> None:
-        async with opened(str(server.admission.head_file), "head", WAIT_S) as link:
-            await numbers_of(link)
-            lead = Lead(link, "head")
-            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
+        async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
+            await load_pool_numbers(link)
+            lead = Leader(link, "head")
+            gate = BoardRequestHandler(
+                link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods
+            )
             running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
             try:
                 await PoolBlobs(link).put("ada", DATA)
@@ -78,7 +80,7 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
                 assert secret
                 table = PoolJobs(link)
                 job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
-                job = await table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
+                job = await table.change(job.id, lambda it: it.place_on("b1", 0.0, {}))
                 await what(Boards(server, link, lead, job))
             finally:
                 await ended(running)
@@ -86,9 +88,9 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
     with (
         unhurried(),
         NatsServer(folder).running() as server,
-        patch("eddy.pool.placement.lead.LEASE_S", take_back_s),
+        patch("eddy.pool.placement.leader.LEASE_S", take_back_s),
         patch(
-            "eddy.pool.placement.lead.AGAIN_S", 600.0
+            "eddy.pool.placement.leader.AGAIN_S", 600.0
         ),  # nobody told b1 of its job, and it is not to be told on a slow machine
         patch("eddy.pool.mirror.mirror.LEASE_S", 600),
     ):
@@ -102,8 +104,8 @@ def on_two_links(folder: Path, what: Callable[[Link, Link], Awaitable[None]]) ->
 
     async def go() -> None:
         async with (
-            opened(str(server.admission.head_file), "one", WAIT_S) as one,
-            opened(str(server.admission.head_file), "two", WAIT_S) as two,
+            open_pool(str(server.admission.head_file), "one", WAIT_S) as one,
+            open_pool(str(server.admission.head_file), "two", WAIT_S) as two,
         ):
             await what(one, two)
 

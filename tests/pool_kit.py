@@ -14,7 +14,7 @@ import httpx
 from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
 from eddy.pool.connection.credentials import PoolUnreachable
-from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
 from forks_kit import Fork, boards
@@ -24,7 +24,7 @@ WAIT_S = 180.0
 """Most wall seconds anything may take that a test waits for: a machine with twenty things to do at once is slow."""
 
 
-class AskingAgain(httpx.HTTPTransport):
+class RetryingClient(httpx.HTTPTransport):
     """Asks again where a head says that the pool's servers do not answer, as clients do."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -42,7 +42,7 @@ class AskingAgain(httpx.HTTPTransport):
 def asking(url: str, key: str = "") -> httpx.Client:
     """Requests to a head without a client's meaning: what is asked is asked, and what is answered is seen."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx.Client(base_url=url, headers=headers, timeout=WAIT_S, transport=AskingAgain())
+    return httpx.Client(base_url=url, headers=headers, timeout=WAIT_S, transport=RetryingClient())
 
 
 class Servers(Protocol):

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eddy.core.asked import Asked, Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
+from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import ApiKey, Quota, TenantRecord
 from eddy.store import Store
 from eddy.store.db.database import Database
@@ -28,7 +28,9 @@ KEEP_NAME = {"usage": "tenant", "audit": "facts", "removed": "tenant"}
 
 
 def request(tenant: str, *after: Predecessor, key: str = "", **labels: str) -> JobRequest:
-    return JobRequest(tenant, f"app-of-{tenant}", 1, idempotency_key=key, asked=Asked(labels=labels, after=after))
+    return JobRequest(
+        tenant, f"app-of-{tenant}", 1, idempotency_key=key, asked=SubmissionOptions(labels=labels, after=after)
+    )
 
 
 def submit(store: Store, tenant: str, *after: Predecessor, key: str = "", **labels: str) -> JobRecord:
@@ -71,7 +73,7 @@ def settle(store: Store, tenant: str) -> bool:
     """Remove a tenant as far as it goes now; answers whether it is gone."""
     for _ in store.removal.steps(tenant):
         pass
-    return tenant not in store.tenants.leaving()
+    return tenant not in store.tenants.list_leaving()
 
 
 def secret_of(tenant: str, what: str) -> bytes:

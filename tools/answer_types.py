@@ -34,7 +34,7 @@ Schema = Mapping[str, Any]
 def text(page: Schema) -> str:
     """The module for an OpenAPI page."""
     schemas = page["components"]["schemas"]
-    wanted = {name: schemas[name] for name in schemas if name in set(answered(page))}
+    wanted = {name: schemas[name] for name in schemas if name in set(answer_schemas(page))}
     wanted["SubmissionOptions"] = options_in(schemas["JobSubmission"])
     return "\n\n".join([HEAD, *("\n".join(declaration(name, schema)) + "\n" for name, schema in wanted.items())])
 
@@ -48,12 +48,12 @@ def options_in(submission: Schema) -> Schema:
     return {"type": "object", "description": "Plain fields of a submission.", "properties": fields}
 
 
-def answered(page: Schema) -> Iterator[str]:
+def answer_schemas(page: Schema) -> Iterator[str]:
     """Names of the schemas that answers are made of."""
     todo = [shown["schema"] for _, _, shown in json_answers(page)]
     seen: set[str] = set()
     while todo:
-        for name in referred(todo.pop()):
+        for name in referenced_schemas(todo.pop()):
             if name not in seen:
                 seen.add(name)
                 yield name
@@ -69,17 +69,17 @@ def json_answers(page: Schema) -> Iterator[tuple[str, str, Schema]]:
                     yield method.upper(), path, answer["content"]["application/json"]
 
 
-def referred(schema: Any) -> Iterator[str]:
+def referenced_schemas(schema: Any) -> Iterator[str]:
     """Names of the schemas that one refers to."""
     if isinstance(schema, Mapping):
         if "$ref" in schema:
             yield name_of(schema)
         for name, inner in schema.items():
             if name not in ("example", "examples", "default"):
-                yield from referred(inner)
+                yield from referenced_schemas(inner)
     elif isinstance(schema, list):
         for inner in schema:
-            yield from referred(inner)
+            yield from referenced_schemas(inner)
 
 
 def declaration(name: str, schema: Schema) -> Iterator[str]:
@@ -156,13 +156,13 @@ def page() -> dict[str, Any]:
     from eddy.api.access.keys import KeyHasher
     from eddy.api.service.app import create_app
     from eddy.hypervisor import Hypervisor
-    from eddy.hypervisor.engine.followers import Followers
+    from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
     from eddy.packages.catalogue import Catalogue, CatalogueInForce
     from eddy.store import Store
 
     class Nothing(Hypervisor):
         def __init__(self) -> None:
-            self.followers = Followers()
+            self.followers = JobSubscriptions()
 
     with tempfile.TemporaryDirectory() as folder:
         catalogue = CatalogueInForce(Catalogue({}, {}), Path(folder))

@@ -111,9 +111,9 @@ class Machine:
         with (HOME / "console.log").open("ab") as log:
             self._nspawn = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         children = Path(f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children")
-        until("it boots", lambda: bool(children.read_text().split()))
+        wait_until("it boots", lambda: bool(children.read_text().split()))
         self._init = int(children.read_text().split()[0])
-        until(
+        wait_until(
             "systemd answers", lambda: self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded")
         )
 
@@ -143,11 +143,11 @@ class Machine:
         return all(self.said(unit, "ActiveState") == "active" for unit in units)
 
 
-class Stuck(Exception):
+class MachineStuck(Exception):
     """Something did not happen in time."""
 
 
-def until(what: str, happened: Callable[[], bool]) -> None:
+def wait_until(what: str, happened: Callable[[], bool]) -> None:
     """Wait for something.
 
     Raises:
@@ -156,7 +156,7 @@ def until(what: str, happened: Callable[[], bool]) -> None:
     end_s = time.monotonic() + BOUND_S
     while not happened():
         if time.monotonic() > end_s:
-            raise Stuck(f"after {BOUND_S:.0f} s, not yet: {what}")
+            raise MachineStuck(f"after {BOUND_S:.0f} s, not yet: {what}")
         time.sleep(0.5)
 
 
@@ -174,13 +174,13 @@ def _identify(folder: Path) -> None:
     (folder / "operator.pub").rename(keys / "operator.pub")
 
 
-def again(machine: Machine, unit: str, signal: str) -> str:
+def check_restart(machine: Machine, unit: str, signal: str) -> str:
     """A service that a signal ends, or stops, is started again by systemd, and says that it is ready."""
     before, process = int(machine.said(unit, "NRestarts")), machine.said(unit, "MainPID")
     began_s = time.monotonic()
     machine.run(f"kill -{signal} {process}")
-    until(f"{unit} was started again", lambda: int(machine.said(unit, "NRestarts")) > before)
-    until(f"{unit} is ready", lambda: machine.active(BOARDD, SERVE))
+    wait_until(f"{unit} was started again", lambda: int(machine.said(unit, "NRestarts")) > before)
+    wait_until(f"{unit} is ready", lambda: machine.active(BOARDD, SERVE))
     why = machine.run(f"journalctl -q -u {unit} -o cat | grep -c -i 'watchdog timeout'").stdout.strip()
     return f"back after {time.monotonic() - began_s:.0f} s{f', watchdog timeouts: {why}' if signal == 'STOP' else ''}"
 
@@ -191,47 +191,47 @@ def steps(machine: Machine) -> list[tuple[str, Callable[[], str]]]:
     def install() -> str:
         done = machine.run("/opt/eddy/1/bin/eddy install --profile kv260")
         if done.returncode:
-            raise Stuck(done.stderr)
-        until("both services are ready", lambda: machine.active(BOARDD, SERVE))
+            raise MachineStuck(done.stderr)
+        wait_until("both services are ready", lambda: machine.active(BOARDD, SERVE))
         return f"both ready; socket of {machine.run('stat -c %U:%G /run/eddy/boardd.sock').stdout.strip()}"
 
     def work() -> str:
         done = machine.run("EDDY_DATA=/var/lib/eddy /opt/eddy/1/bin/eddy tenant add alice && ls /var/lib/eddy")
         if done.returncode:
-            raise Stuck(done.stderr)
+            raise MachineStuck(done.stderr)
         return "a tenant was added over HTTP"
 
     def reboot() -> str:
         machine.halt()
         machine.boot()
-        until("both services are ready", lambda: machine.active(BOARDD, SERVE))
+        wait_until("both services are ready", lambda: machine.active(BOARDD, SERVE))
         done = machine.run("EDDY_DATA=/var/lib/eddy /opt/eddy/1/bin/eddy tenant list")
         if "alice" not in done.stdout:
-            raise Stuck(f"the tenant is not there: {done.stdout}{done.stderr}")
+            raise MachineStuck(f"the tenant is not there: {done.stdout}{done.stderr}")
         return "both ready by themselves, the tenant is there"
 
     def gateway() -> str:
         command = "/opt/eddy/1/bin/eddy install --profile kv260 --gateway"
         if not machine.run(command).returncode:
-            raise Stuck("it was installed without a certificate")
+            raise MachineStuck("it was installed without a certificate")
         _identify(machine.root / "etc/eddy")
         done = machine.run(command)
         if done.returncode or machine.active(GATEWAY):
-            raise Stuck(f"it must be there, and off: {done.stderr}")
-        until("both services are ready", lambda: machine.active(BOARDD, SERVE))
+            raise MachineStuck(f"it must be there, and off: {done.stderr}")
+        wait_until("both services are ready", lambda: machine.active(BOARDD, SERVE))
         machine.run(f"systemctl start {GATEWAY}")
-        until("the gateway is ready", lambda: machine.active(BOARDD, GATEWAY))
+        wait_until("the gateway is ready", lambda: machine.active(BOARDD, GATEWAY))
         if machine.active(SERVE):
-            raise Stuck("eddy-serve goes on beside it")
+            raise MachineStuck("eddy-serve goes on beside it")
         called = machine.run(f"/opt/eddy/1/bin/python {ROOT}/tools/gateway_profile.py")
         if called.stdout.strip() != "tiny":
-            raise Stuck(f"the board was not reached through it: {called.stdout}{called.stderr}")
+            raise MachineStuck(f"the board was not reached through it: {called.stdout}{called.stderr}")
         process = machine.said(GATEWAY, "MainPID")
         user = machine.run(f"stat -c %u /proc/{process}").stdout.strip()
         machine.run(f"systemctl start {SERVE}")
-        until("eddy-serve is back", lambda: machine.active(BOARDD, SERVE))
+        wait_until("eddy-serve is back", lambda: machine.active(BOARDD, SERVE))
         if machine.active(GATEWAY):
-            raise Stuck("the gateway goes on beside eddy-serve")
+            raise MachineStuck("the gateway goes on beside eddy-serve")
         return f"off until started, as user {user}, reached by TLS, and off again when eddy-serve is started"
 
     def remove() -> str:
@@ -243,17 +243,17 @@ def steps(machine: Machine) -> list[tuple[str, Callable[[], str]]]:
         left = [line for line in lines if not any(each in line for each in beside)]
         users = machine.run("getent passwd eddy; getent group eddy-board").stdout
         if left or users:
-            raise Stuck(f"left: {left} {users}")
+            raise MachineStuck(f"left: {left} {users}")
         return "no file, user or group is left"
 
     return [
         ("eddy install", install),
         ("eddy serve works", work),
         ("gateway", gateway),
-        ("boardd killed (SIGKILL)", lambda: again(machine, BOARDD, "KILL")),
-        ("serve killed (SIGKILL)", lambda: again(machine, SERVE, "KILL")),
-        ("boardd hangs (SIGSTOP)", lambda: again(machine, BOARDD, "STOP")),
-        ("serve hangs (SIGSTOP)", lambda: again(machine, SERVE, "STOP")),
+        ("boardd killed (SIGKILL)", lambda: check_restart(machine, BOARDD, "KILL")),
+        ("serve killed (SIGKILL)", lambda: check_restart(machine, SERVE, "KILL")),
+        ("boardd hangs (SIGSTOP)", lambda: check_restart(machine, BOARDD, "STOP")),
+        ("serve hangs (SIGSTOP)", lambda: check_restart(machine, SERVE, "STOP")),
         ("reboot", reboot),
         ("eddy install --remove --purge", remove),
     ]
@@ -272,7 +272,7 @@ def main() -> int:
         for name, step in steps(machine):
             try:
                 print(f"PASS  {name}: {step()}", flush=True)
-            except Stuck as stuck:
+            except MachineStuck as stuck:
                 print(f"FAIL  {name}: {stuck}", flush=True)
                 print(machine.run("journalctl -q --no-pager -n 30 -u 'eddy-*'").stdout, file=sys.stderr)
                 failed = True

@@ -27,7 +27,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
-class Shipped:
+class ShippedObject:
     """What is compiled together.
 
     Attributes:
@@ -44,14 +44,14 @@ class Shipped:
 
 
 SHIPPED = (
-    Shipped(RUNTIME / "market" / "native", ("market.c", "path.c"), tuple(TARGETS), True),
-    Shipped(
+    ShippedObject(RUNTIME / "market" / "native", ("market.c", "path.c"), tuple(TARGETS), True),
+    ShippedObject(
         RUNTIME.parents[1] / "studies" / "eddy_studies" / "hsm" / "native",
         ("cluster.c", "memory.c"),
         ("linux-x86_64", "linux-aarch64"),
         False,
     ),
-    Shipped(RUNTIME / "model" / "native", ("queue.c",), ("linux-x86_64", "linux-aarch64"), True),
+    ShippedObject(RUNTIME / "model" / "native", ("queue.c",), ("linux-x86_64", "linux-aarch64"), True),
 )
 FLAGS = (
     *("-std=c11", "-O3", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),
@@ -59,7 +59,7 @@ FLAGS = (
 )
 
 
-def built(shipped: Shipped, name: str, folder: Path) -> Path:
+def built(shipped: ShippedObject, name: str, folder: Path) -> Path:
     """The object of this name, built into the folder."""
     target, processor = TARGETS[name]
     output = folder / f"{name}.so"
@@ -70,7 +70,7 @@ def built(shipped: Shipped, name: str, folder: Path) -> Path:
     return output
 
 
-def stale(shipped: Shipped) -> list[str]:
+def stale(shipped: ShippedObject) -> list[str]:
     """Names of shipped objects that are not what their source makes."""
 
     def same(name: str, scratch: str) -> bool:

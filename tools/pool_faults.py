@@ -36,12 +36,12 @@ from typing import Any, TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from eddy.cli.demo.demo_plan import Order, photograph
-from eddy.cli.demo.demo_run import matches
+from eddy.cli.demo.demo_run import outputs_match
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError
 from eddy.pool.connection.streams import LEASE_S
 from pool_kit import Pool
-from pool_network import SERVERS, Cluster, mend
+from pool_network import SERVERS, Cluster, restore_all
 
 BOARDS, HEADS = ("b1", "b2", "b3"), ("h1", "h2")
 KINDS = (
@@ -70,7 +70,7 @@ def steadily(call: Callable[[], T]) -> T:
             time.sleep(0.2)
 
 
-class Told(list[str]):
+class ViolationLog(list[str]):
     """What was wrong, said as it is found."""
 
     def append(self, what: str) -> None:
@@ -95,7 +95,7 @@ class Run:
         self.heads: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
         self.jobs: list[tuple[Job, Order]] = []
         self.events: list[dict[str, Any]] = []
-        self.wrong: list[str] = Told()
+        self.wrong: list[str] = ViolationLog()
         self.submitted = 0
         self.deck: list[str] = []
         """Kinds of events to come: each once in a shuffled round."""
@@ -212,7 +212,7 @@ class Run:
             ways = self.net.ways(name)
             for way in ways:
                 way.bps, way.delay_s = 1e6, 0.1
-            return name, lambda: mend(ways)
+            return name, lambda: restore_all(ways)
         if kind == "kill board":
             self.pool.kill(name)
             return name, lambda: self.board(name)
@@ -246,7 +246,7 @@ class Run:
         ways = self.net.ways(name) if kind == "cut nats off" else self.net.between(name)
         for way in ways:
             way.cut = True
-        return name, lambda: mend(ways)
+        return name, lambda: restore_all(ways)
 
     def ended(self, job: Job, order: Order) -> None:
         """Wait for a job's end and check it."""
@@ -264,7 +264,7 @@ class Run:
         if items != list(range(order.batch)):
             self.wrong.append(f"job {job.id} committed items {items}")
         outputs = steadily(lambda: client.job(job.id).outputs)
-        if not matches(outputs, order.expected):
+        if not outputs_match(outputs, order.expected):
             self.wrong.append(f"job {job.id} has a wrong result")
 
     def summary(self) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Cluster:
         source = self.admission.admit(name) if board else self.admission.head_file
         urls = ",".join(f"tls://127.0.0.1:{self._ways[name, server].port}" for server in SERVERS)
         path = self.admission.board_file(name) if board else self.folder / f"{name}.json"
-        replace(PoolAccess.named(str(source)), urls=urls).write(path)
+        replace(PoolAccess.load_access(str(source)), urls=urls).write(path)
         return path
 
     def ways(self, name: str) -> list[Way]:
@@ -162,7 +162,7 @@ class Cluster:
         return filler
 
 
-def mend(ways: Iterable[Way]) -> None:
+def restore_all(ways: Iterable[Way]) -> None:
     """Let everything pass again, at once."""
     for way in ways:
         way.cut, way.bps, way.delay_s = False, 0.0, 0.0

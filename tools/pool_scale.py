@@ -31,8 +31,8 @@ from eddy.policy.place import METHODS
 from eddy.pool.agent.runner import PART_S
 from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.mirror.open_jobs import OpenJobs
-from eddy.pool.placement.lead import gather_s
-from eddy.pool.placement.placing import PoolView, decide, instance_of, planned_next
+from eddy.pool.placement.leader import gather_s
+from eddy.pool.placement.placement import PoolView, decide, instance_of, next_planned
 from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 
 WORKS, KINDS = 12, 5
@@ -144,8 +144,8 @@ class Batch:
     def decide(self) -> None:
         """One decision, and the placements it makes one after another."""
         began = time.process_time()
-        view = self.world.view([], self.jobs.given)
-        view = replace(view, waiting=planned_next(view, self.jobs.in_turn))
+        view = self.world.view([], self.jobs.jobs_on_boards)
+        view = replace(view, waiting=next_planned(view, self.jobs.in_turn))
         gives = decide(view, METHODS[self.policy])
         took_s = time.process_time() - began
         self.planning_s += took_s
@@ -154,8 +154,8 @@ class Batch:
         self.head(took_s)
         for give in gives:
             when_s = self.head(self.place_s)
-            job = self.jobs[give.job].placed(give.board, give.bps, give.why)
-            self.jobs.take(job)
+            job = self.jobs[give.job].place_on(give.board, give.bps, give.why)
+            self.jobs.add_record(job)
             sent_s = 8 * sum(self.world.sizes[job.tenant, sha] for sha in job.blobs) / 1e9
             self.at(when_s + sent_s, lambda job=job: self.arrived(job))  # type: ignore[misc]
         self.planned = False
@@ -172,7 +172,7 @@ class Batch:
         while self.free[board] and self.queues[board]:
             self.free[board] -= 1
             number = self.queues[board].popleft()
-            self.jobs.take(self.jobs[number].taken_up(self.jobs[number].token, self.now_s))
+            self.jobs.add_record(self.jobs[number].start(self.jobs[number].token, self.now_s))
             self.computed[number] = 0
             self.part(number, 1)
 
@@ -209,12 +209,12 @@ class Batch:
     def committed(self, number: int, part: JobPart) -> None:
         """A part counts."""
         self.committing.discard(number)
-        job = self.jobs[number].committed(part)
-        self.jobs.take(job)
+        job = self.jobs[number].commit_part(part)
+        self.jobs.add_record(job)
         self.world.estimates.learn(job, self.kinds)
         if number in self.waits:
             self.commit(number, self.waits.pop(number))
-        elif job.ended:
+        elif job.is_ended:
             del self.computed[number]
             self.ended += 1
             self.changed()

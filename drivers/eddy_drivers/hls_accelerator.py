@@ -46,7 +46,7 @@ class HlsAccelerator(DefaultIP):  # type: ignore[misc]
         """Write a register."""
         self.mmio.write(offset, int(value))
 
-    def unready(self) -> str:
+    def unready_reason(self) -> str:
         """Why the module would not take a start, or the end of the next run could not be told; "" where it is at rest.
 
         To be asked before each start: the end of a run before, which nobody took, would pass for the end of this one.
@@ -60,7 +60,7 @@ class HlsAccelerator(DefaultIP):  # type: ignore[misc]
                 return ""
         return "it has not taken the start before" if control & START else "it never becomes idle"
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Whether the module is idle, with no start to take and no end to tell."""
         return self.get(AP_CTRL) & (START | DONE | IDLE) == IDLE
 
@@ -70,7 +70,7 @@ class HlsAccelerator(DefaultIP):  # type: ignore[misc]
         self.put(IER, IRQ_DONE)
         self.put(AP_CTRL, START)
 
-    def take_done(self, chain: bool = False) -> bool:
+    def acknowledge_done(self, chain: bool = False) -> bool:
         """Whether the last start has finished; if so, both the done bit and the interrupt are cleared.
 
         Args:

@@ -17,12 +17,12 @@ class MemoryCounters(Bank):
     bindto = ["eddy:ip:memory_counters:1.0"]  # noqa: RUF012 - the form PYNQ reads
     block = 0xED03
 
-    def take(self) -> None:
-        """Keep every user's counters as they are in one cycle; `kept` reads them."""
+    def capture(self) -> None:
+        """Keep every user's counters as they are in one cycle; `read_captured` reads them."""
         self._put(regs.SNAPSHOT.offset, regs.SNAPSHOT.encode(take=1))
 
-    def kept(self, slot: int, contexts: Sequence[int]) -> Mapping[int, Mapping[str, int]]:
-        """The counters of a slot's contexts as `take` kept them, by name."""
+    def read_captured(self, slot: int, contexts: Sequence[int]) -> Mapping[int, Mapping[str, int]]:
+        """The counters of a slot's contexts as `capture` kept them, by name."""
         return {context: self._user(slot, context) for context in contexts}
 
     def _user(self, slot: int, context: int) -> Mapping[str, int]:

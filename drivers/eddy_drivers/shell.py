@@ -110,7 +110,7 @@ class Shell(Bank):
                 return
         raise FlushFailed(f"the shared cache still flushes {length} bytes from {base:#x}; reset the shell")
 
-    def keep_unasked(self, slots: int) -> None:
+    def set_retained_readers(self, slots: int) -> None:
         """Say whose reads are kept although their AxCACHE does not ask for it: bit k is slot k; all after reset."""
         self._put(regs.CACHE_FORCE.offset, regs.CACHE_FORCE.encode(slots=slots))
 

@@ -12,7 +12,7 @@ def main() -> None:
     app = _imported()
     from eddy import signals
 
-    signals.nothing_follows()
+    signals.mark_last_command()
     try:
         app()
     except KeyboardInterrupt:  # between what a command catches itself

@@ -51,7 +51,7 @@ def install_hint(extras: str) -> str:
     return f"pip install '{NAME}[{extras}]'"
 
 
-def extra_of(module: str | None) -> str | None:
+def find_extra(module: str | None) -> str | None:
     """The extra that brings a module; None for one that none does."""
     top = (module or "").partition(".")[0]
     return next((extra for extra, modules in EXTRAS.items() if top in modules), None)

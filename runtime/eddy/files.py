@@ -23,7 +23,7 @@ PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 LEAST_FREE_BYTES = 1 << 20
 """With less room than this a write is tried before it is said that all is well."""
 TRIES, PAUSE_S = 6, 0.05
-"""How often a lock is tried for: whoever has it may be about to end, or may only look at it (`holder_of`)."""
+"""How often a lock is tried for: whoever has it may be about to end, or may only look at it (`read_lock_holder`)."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OTHER_KIND = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESPIPE)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -36,7 +36,7 @@ def free_bytes(path: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def explained(error: OSError, path: Path | None = None) -> StorageFailed:
+def explain_os_error(error: OSError, path: Path | None = None) -> StorageFailed:
     """What an error of the operating system means for somebody who has to keep a file.
 
     Args:
@@ -47,7 +47,7 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
     if where is None:
         return StorageFailed(f"the system refused: {error.strerror or error}")
     if error.errno in _FULL:
-        return no_room(where)
+        return disk_full_error(where)
     if error.errno in _READ_ONLY:
         return StorageReadOnly(
             f"{where} cannot be written ({error.strerror}): give user {os.geteuid()} the right, mount its file system"
@@ -69,7 +69,7 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
     return StorageFailed(f"{where}: {error.strerror or error}; check the disk it is on", path=str(where))
 
 
-def no_room(where: Path) -> StorageFull:
+def disk_full_error(where: Path) -> StorageFull:
     """Say that a disk is full."""
     free = free_bytes(where)
     return StorageFull(
@@ -80,12 +80,12 @@ def no_room(where: Path) -> StorageFull:
 
 
 @contextlib.contextmanager
-def os_errors(path: Path) -> Iterator[None]:
+def translate_os_errors(path: Path) -> Iterator[None]:
     """Turn what the operating system refuses within the block into `StorageFailed` or one of its kinds."""
     try:
         yield
     except OSError as error:
-        raise explained(error, path) from error
+        raise explain_os_error(error, path) from error
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -94,7 +94,7 @@ def write_private(path: Path, data: bytes) -> None:
     Raises:
         StorageFailed: It cannot be written.
     """
-    with os_errors(path):
+    with translate_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
@@ -120,7 +120,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def loose(path: Path) -> bool:
+def is_exposed(path: Path) -> bool:
     """Whether others than its owner may read or write a file."""
     with contextlib.suppress(OSError):
         return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
@@ -133,14 +133,14 @@ def make_private(path: Path) -> bool:
     Raises:
         StorageReadOnly: It is needed, and the file is somebody else's.
     """
-    if not loose(path):
+    if not is_exposed(path):
         return False
-    with os_errors(path):
+    with translate_os_errors(path):
         path.chmod(PRIVATE)
     return True
 
 
-class Hold:
+class FolderLock:
     """A lock on a folder that lasts as long as the process, or until it is released; a file in it says who has it.
 
     The locks are the kernel's (`flock`), so that one left by a process that died holds nobody up. The folder itself is
@@ -160,7 +160,7 @@ class Hold:
     def __init__(self, path: Path, what: str, folder: Path | None = None) -> None:
         self._path = path
         with contextlib.ExitStack() as undo:
-            with os_errors(path):
+            with translate_os_errors(path):
                 self._folder = os.open(folder or path.parent, os.O_RDONLY | os.O_DIRECTORY)
                 undo.callback(os.close, self._folder)
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
@@ -189,7 +189,7 @@ class Hold:
     def note(self, **facts: Any) -> None:
         """Write down who has the lock, and what else whoever meets it should know."""
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
-        with os_errors(self._path):
+        with translate_os_errors(self._path):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, text, 0)
 
@@ -209,7 +209,7 @@ class Hold:
         return {}
 
 
-def holder_of(path: Path) -> dict[str, Any] | None:
+def read_lock_holder(path: Path) -> dict[str, Any] | None:
     """What is written in the file of a lock that somebody has; None where nobody has it.
 
     Args:
@@ -250,6 +250,6 @@ def _in_use(what: str, holder: dict[str, Any]) -> StorageInUse:
     return StorageInUse(f"{who}{serving} has {what}: stop it first, or name another", **known)
 
 
-def damaged(path: Path, how: str, fix: str) -> StorageDamaged:
+def damaged_file_error(path: Path, how: str, fix: str) -> StorageDamaged:
     """Say that a file is damaged, how it shows, and what helps."""
     return StorageDamaged(f"{path} {how}: {fix}", path=str(path))

@@ -179,18 +179,18 @@ def open_streams() -> None:
         sys.stdin = os.fdopen(0, closefd=False)
     if sys.stdout is None:
         sys.stdout = os.fdopen(_OUTPUT, "w", closefd=False)
-    guard_error()
+    guard_stderr()
 
 
-def guard_error() -> None:
+def guard_stderr() -> None:
     """Have standard error written through an `Outlet`; not where somebody has put another stream in its place."""
     if sys.stderr is None or _is_own(sys.stderr, _ERROR):
         sys.stderr = _guarded(sys.stderr, _ERROR)
 
 
-def guard_server() -> None:
+def guard_stdout() -> None:
     """The same of standard output; neither waits long for whoever reads. For a program that goes on running."""
-    guard_error()
+    guard_stderr()
     if _is_own(sys.stdout, _OUTPUT):
         sys.stdout = _guarded(sys.stdout, _OUTPUT)
     for outlet, _ in _guards.values():
@@ -222,7 +222,7 @@ def _guarded(stream: TextIO | None, descriptor: int) -> TextIO:
     return _guards[descriptor][1]
 
 
-def lost_lines() -> int:
+def count_lost_lines() -> int:
     """Lines that could not be written, since the process began."""
     return _lost_elsewhere + sum(outlet.lost for outlet, _ in _guards.values())
 
@@ -236,7 +236,7 @@ def configure(level: str, form: str) -> None:
     """
     global _form
     _form = form
-    guard_error()
+    guard_stderr()
     root = logging.getLogger()
     for handler in [each for each in root.handlers if isinstance(each, _Lines)]:
         root.removeHandler(handler)
@@ -293,7 +293,7 @@ def render(values: Mapping[str, Any], form: str) -> str:
     """Named values as one line (several in text, where there is an exception), without secrets."""
     name = request_id.get()
     whole = {**values, "request_id": name} if name and "request_id" not in values else dict(values)
-    return without_secrets(_json(whole) if form == JSON else _text(whole))
+    return redact_secrets(_json(whole) if form == JSON else _text(whole))
 
 
 def _json(values: Mapping[str, Any]) -> str:
@@ -308,7 +308,7 @@ def _text(values: Mapping[str, Any]) -> str:
     return f"{line}\n{values['exception']}" if values.get("exception") else line
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Text in which what looks like a key is not legible."""
     return _BEARER.sub(r"\1 ***", _KEY.sub("eddy_***", text))
 

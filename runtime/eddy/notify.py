@@ -41,7 +41,7 @@ class Notifier:
             outgoing.setblocking(False)
             outgoing.sendto(what.encode(), address)
 
-    def beat(self) -> None:
+    def send_watchdog(self) -> None:
         """Say that the loop turns, where that is due."""
         if self.interval_s is None or time.monotonic() < self._next_s:
             return

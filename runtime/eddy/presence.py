@@ -20,7 +20,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @contextlib.contextmanager
-def announced(data: Path, url: str) -> Iterator[bool]:
+def announce_server(data: Path, url: str) -> Iterator[bool]:
     """Say in a data directory that a server answers at a URL, while the block runs; where that fails, do without.
 
     Yields:
@@ -48,7 +48,7 @@ def announced(data: Path, url: str) -> Iterator[bool]:
                 (data / FILE).unlink()
 
 
-def served(data: Path) -> str:
+def find_server_url(data: Path) -> str:
     """The URL of the server that runs over a data directory of this user's; "" where none does."""
     if not (data / FILE).is_file():  # a named pipe would keep us waiting
         return ""
@@ -65,7 +65,7 @@ def served(data: Path) -> str:
 
 def operator_key(data: Path, url: str) -> str:
     """The operator's key, where the server at a loopback URL is the one that runs over this data directory; else ""."""
-    there = served(data)
+    there = find_server_url(data)
     if not there or _place(there) != _place(url):
         return ""
     if not (data / KEY_FILE).is_file():

@@ -1,14 +1,15 @@
 """SIGTERM, SIGINT and SIGHUP, for commands that hold a board, a store or a socket.
 
-Within `caught`, a signal never cuts in where something must be done whole. What it does is said where it is known:
+Within `catch_signals`, a signal never cuts in where something must be done whole. What it does is said where it is
+known:
 
-- within `interruptible` (models are built, a lock is waited for) it raises `Stopped` there;
-- within `calling` (a server's loop runs) it calls what ends the loop;
-- SIGHUP within `reloading` calls what reads the configuration again, and does nothing else;
+- within `raise_on_signal` (models are built, a lock is waited for) it raises `Stopped` there;
+- within `call_on_signal` (a server's loop runs) it calls what ends the loop;
+- SIGHUP within `call_on_reload` calls what reads the configuration again, and does nothing else;
 - anywhere else, a shutdown among it, it is noted, and acts as soon as one of the two is entered.
 
 So a second signal never breaks off what the first one began. Signals reach the main thread only; in any other one, and
-where nobody is within `caught`, all of this does nothing.
+where nobody is within `catch_signals`, all of this does nothing.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ _catcher: _Catcher | None = None
 _last = False
 
 
-def nothing_follows() -> None:
+def mark_last_command() -> None:
     """Say that the process ends with the command, so that a late signal has nothing left to stop."""
     global _last
     _last = True
 
 
 @contextmanager
-def caught() -> Iterator[None]:
+def catch_signals() -> Iterator[None]:
     """Catch the signals while the block runs; SIGHUP only where it is not ignored (`nohup`)."""
     global _catcher
     if _catcher is not None or threading.current_thread() is not threading.main_thread():
@@ -88,7 +89,7 @@ def caught() -> Iterator[None]:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def raise_on_signal() -> Iterator[None]:
     """Let a signal raise `Stopped` while the block runs, or as it is entered, if one has come already."""
     catcher = _mine()
     if catcher is None:
@@ -103,7 +104,7 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def calling(act: Callable[[], None]) -> Iterator[None]:
+def call_on_signal(act: Callable[[], None]) -> Iterator[None]:
     """Let each signal call `act` while the block runs, and once as it is entered, if one has come already."""
     catcher = _mine()
     if catcher is None:
@@ -119,7 +120,7 @@ def calling(act: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def reloading(act: Callable[[], None] | None) -> Iterator[None]:
+def call_on_reload(act: Callable[[], None] | None) -> Iterator[None]:
     """Let SIGHUP call `act` while the block runs, and end nothing; as any other signal where `act` is None."""
     catcher = _mine()
     if catcher is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
-def trusted(folder: Path | None) -> tuple[Ed25519PublicKey, ...]:
+def load_trusted_keys(folder: Path | None) -> tuple[Ed25519PublicKey, ...]:
     """The keys of a folder's `*.pub` files; none without a folder.
 
     Raises:
@@ -26,7 +26,7 @@ def trusted(folder: Path | None) -> tuple[Ed25519PublicKey, ...]:
     return tuple(public_key(path) for path in sorted(folder.glob("*.pub"))) if folder else ()
 
 
-def vouched(keys: Iterable[Ed25519PublicKey], signature: str, data: bytes) -> bool:
+def verify_signature(keys: Iterable[Ed25519PublicKey], signature: str, data: bytes) -> bool:
     """Whether a signature, in hex, is one of these keys' over these bytes."""
     from cryptography.exceptions import InvalidSignature
 

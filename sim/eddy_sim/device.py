@@ -29,7 +29,7 @@ import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
 from eddy.board.port.profile import Profile, load_profile
-from eddy.board.pynq.handoff import handoff_of
+from eddy.board.pynq.handoff import parse_handoff
 from eddy.core.errors import InvalidRequest, NotFound
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
@@ -45,7 +45,7 @@ from eddy_sim.boards.interrupts import InterruptLine
 from eddy_sim.boards.loader import EngineImages, LoadRefused
 from eddy_sim.design.addressmap import PL_BASE, PL_BYTES
 from eddy_sim.processor import standalone
-from eddy_sim.processor.buffers import Pages, SimMemory
+from eddy_sim.processor.buffers import PageAllocator, SimMemory
 from eddy_sim.processor.clocks import ProcessorClocks
 from eddy_sim.processor.registers import Read32, RegisterArray, Write32
 from eddy_sim.processor.simclock import SimClock
@@ -101,7 +101,7 @@ class SimDevice(OverlayTables):
         self.coherent = os.environ.get("EDDY_COHERENT") == "1" if coherent is None else coherent
         dram, arena = self.profile.dram, self.profile.arena
         # Below the arena is what an operating system would use; from it on, what is kept for buffers.
-        self.pages = Pages(arena.base, dram.base + dram.bytes - arena.base)
+        self.pages = PageAllocator(arena.base, dram.base + dram.bytes - arena.base)
         self.line = InterruptLine(self)
         self._progress = progress
         self._make = board or self._start_board
@@ -300,7 +300,7 @@ class SimDevice(OverlayTables):
         path = Path(bitfile_name).with_suffix(".hwh")
         if not path.is_file():
             raise RuntimeError(f"Unable to find metadata for bitstream: {path} does not exist")
-        with handoff_of(path, partial):
+        with parse_handoff(path, partial):
             if partial:
                 return _HWHUltrascale(hwh_name=str(path))
             parser = RuntimeMetadataParser(Metadata(input=str(path)))

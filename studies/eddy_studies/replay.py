@@ -131,7 +131,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
 
 def _events(store: Store) -> Iterable[JobEvent]:
     seq = 0
-    while page := store.events.of(None, None, after_seq=seq, limit=PAGE):
+    while page := store.events.list_events(None, None, after_seq=seq, limit=PAGE):
         yield from page
         seq = page[-1].seq
 

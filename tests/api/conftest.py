@@ -24,19 +24,19 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Slo
 from eddy.core.slots import Pool
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.engine.followers import Followers
-from eddy.hypervisor.engine.following import JobFollowing
-from eddy.hypervisor.engine.operating import Operating
+from eddy.hypervisor.engine.job_event_reader import JobEventReader
+from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.operator_commands import OperatorCommands
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
+from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.waits import WaitNow
-from eddy.hypervisor.forecast.why import JobAlone, JobStanding
 from eddy.hypervisor.intake.admission import Admission
-from eddy.hypervisor.intake.intake import of_array
+from eddy.hypervisor.intake.intake import name_array_job
 from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
@@ -80,7 +80,7 @@ MODULE: dict[str, Any] = {
 }
 
 
-class ScriptedOperating(Operating):
+class ScriptedOperatorCommands(OperatorCommands):
     """What operators change of a scripted hypervisor, at once."""
 
     def __init__(self, of: ScriptedHypervisor) -> None:
@@ -123,9 +123,9 @@ class ScriptedHypervisor(Hypervisor):
         self.computing = True
         self.dispatch = "fcfs"
         self.priced = ""
-        self.followers = Followers()
-        self.following = JobFollowing(self.followers, store)
-        self.operating = ScriptedOperating(self)
+        self.followers = JobSubscriptions()
+        self.following = JobEventReader(self.followers, store)
+        self.operating = ScriptedOperatorCommands(self)
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}
@@ -136,7 +136,7 @@ class ScriptedHypervisor(Hypervisor):
         self.gate.set()
 
     @property
-    def computes(self) -> bool:
+    def computes_results(self) -> bool:
         return self.computing
 
     @property
@@ -151,14 +151,14 @@ class ScriptedHypervisor(Hypervisor):
     def price_policy(self) -> str:
         return self.priced
 
-    def up_to_now(self, record: JobRecord) -> JobRecord:
+    def add_current_wait(self, record: JobRecord) -> JobRecord:
         return record
 
-    def doing(self, job: int) -> str:
+    def preparation_text(self, job: int) -> str:
         return self.made.get(job, "")
 
     @property
-    def away(self) -> str:
+    def unreachable_reason(self) -> str:
         return self.lost
 
     def refusal(self, application: Application) -> str:
@@ -178,10 +178,10 @@ class ScriptedHypervisor(Hypervisor):
     async def estimates_at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
         return await self.estimates(need)
 
-    async def stands(self, job: int) -> JobStanding:
+    async def job_standing(self, job: int) -> JobStanding:
         return self.standing
 
-    async def alone(self, record: JobRecord, application: Application) -> JobAlone:
+    async def solo_times(self, record: JobRecord, application: Application) -> JobAlone:
         return JobAlone(0.25, 0.125)
 
     async def try_out(self, request: JobRequest) -> JobTrial:
@@ -201,7 +201,7 @@ class ScriptedHypervisor(Hypervisor):
 
     async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
         def check(submission: Submission) -> Submission:
-            with of_array(submissions.index(submission)):
+            with name_array_job(submissions.index(submission)):
                 self.admission.check(submission.request, self.store)
             return submission
 
@@ -230,7 +230,7 @@ class ScriptedHypervisor(Hypervisor):
         record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
         event = JobEvent(0, record.id, record.tenant, self.clock_s, JobEventKind.STATE, state=state)
         self.store.commit(Commit(jobs=((record, {}),), events=(event,), results=results))
-        self.followers.tell([record.id])
+        self.followers.publish([record.id])
         return record
 
     def finish(self, record: JobRecord, **outputs: bytes) -> JobRecord:

@@ -16,7 +16,7 @@ from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import JobRequest
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.routes import submitting
+from eddy.pool.routes import submission as submitting
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime" / "eddy"
 BLOB = bytes(range(6))

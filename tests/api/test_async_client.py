@@ -126,9 +126,9 @@ def test_what_both_clients_take_is_called_and_typed_alike() -> None:
 def test_submissions_have_the_fields_of_the_page(server: Any) -> None:
     fields = server.app.openapi()["components"]["schemas"]["JobSubmission"]["properties"]
     sent = {"labels": {"a": "b"}, "after": [1], "retries": 2, "end_late": True}
-    from eddy.client.calls.asked import asked
+    from eddy.client.calls.submission_fields import submission_fields
 
-    assert set(asked(**sent)) <= set(fields)  # type: ignore[arg-type]
+    assert set(submission_fields(**sent)) <= set(fields)  # type: ignore[arg-type]
 
 
 HANDLES = {"job": "jobs are the objects the server shows", "array": "so are arrays"}

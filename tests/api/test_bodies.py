@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from eddy.api.request_bodies.jobs import JobSubmission
-from eddy.api.request_bodies.strict_json import MAX_DEPTH, UnfitValue, parse
+from eddy.api.request_bodies.strict_json import MAX_DEPTH, UnstorableValue, parse
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -129,7 +129,7 @@ def test_what_fits_is_read_as_it_is() -> None:
     assert parse(("[" * MAX_DEPTH + "]" * MAX_DEPTH).encode())
     with pytest.raises(json.JSONDecodeError, match="deep"):
         parse(("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2)).encode())
-    with pytest.raises(UnfitValue):
+    with pytest.raises(UnstorableValue):
         parse(str(1 << 64).encode())
 
 

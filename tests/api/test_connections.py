@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from eddy.api.http.connections import ConnectionLimits, Connections, guarded
+from eddy.api.http.connections import ConnectionLimits, Connections, guard_connections
 
 LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
 WAIT_S = 180.0
@@ -42,7 +42,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 @contextmanager
 def serving(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Iterator[int]:
     listener = socket.create_server(("127.0.0.1", 0))
-    http = guarded(limits, on_slow)
+    http = guard_connections(limits, on_slow)
     config = uvicorn.Config(app, http=http, lifespan="off", log_level="error")  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from eddy.store.db.numbers import numbers_of
+from eddy.store.db.numbers import load_numbers
 
 pytestmark = pytest.mark.anyio
 BEHIND = (1 << 63) - 1
@@ -17,7 +17,7 @@ IDS = re.compile(r"^id: (\d+)$", re.MULTILINE)
 def counted(request: Any, server: Any) -> Any:
     """A server, whose counts are told as they are, or as one in service tells them."""
     if request.param == "as in service":
-        server.tell_as(numbers_of(server.store._db))
+        server.tell_as(load_numbers(server.store._db))
     return server
 
 
@@ -35,7 +35,7 @@ async def test_streams_go_on_from_their_own_events_alone(counted: Any) -> None:
     theirs = await server.submit("grace")
     for job in (mine, other):
         server.hypervisor.finish(
-            server.store.jobs.get("ada", server.store.numbers.job.meant(job["id"])), result=bytes(6)
+            server.store.jobs.get("ada", server.store.numbers.job.resolve_id(job["id"])), result=bytes(6)
         )
     async with server.client("operator") as client:
         everything = list(map(int, IDS.findall((await client.get("/v1/events?last=100&follow=false")).text)))
@@ -90,7 +90,7 @@ async def test_an_event_that_was_removed_is_none(server: Any) -> None:
 async def test_a_list_goes_on_from_its_own_places_alone(counted: Any, sort: str) -> None:
     server = counted
     jobs = [await server.submit() for _ in range(3)]
-    meant = server.store.numbers.job.meant
+    meant = server.store.numbers.job.resolve_id
     for job in jobs:
         server.hypervisor.finish(server.store.jobs.get("ada", meant(job["id"])), result=bytes(6))
     theirs = await server.submit("grace")

@@ -217,7 +217,7 @@ async def test_every_list_goes_on_beside_a_value_that_makes_no_sense(server: Any
 async def test_what_retention_cannot_say_it_leaves(server: Any) -> None:
     newest, middle, oldest = await three(server)
     damage(server, f"job SET record = '{{' WHERE id = {oldest}")
-    leaving = server.store.retention.leaving(1)
+    leaving = server.store.retention.select_outputs(1)
     assert [each.job for each in leaving] == [oldest, middle, newest]
     assert server.store.retention.collect(leaving) == 12
     assert server.store.retention.kept_bytes == 6

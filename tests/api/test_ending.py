@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from eddy.api.http.metrics import Metrics
-from eddy.api.http.requests import Requests
+from eddy.api.http.request_log import RequestLogMiddleware
 from prometheus_client import CollectorRegistry
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ async def test_a_request_that_the_end_cancels_is_answered(started: bool, ends: b
     async def send(message: Any) -> None:
         sent.append(message)
 
-    app = Requests(slow, Metrics(CollectorRegistry()), ending)
+    app = RequestLogMiddleware(slow, Metrics(CollectorRegistry()), ending)
     task = asyncio.create_task(app({**SCOPE}, None, send))  # type: ignore[arg-type]
     await asyncio.sleep(0.01)
     if ends:

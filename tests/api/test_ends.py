@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eddy.core.asked import NOT_ITS_FAULT
+from eddy.core.submission_options import NOT_ITS_FAULT
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
+from eddy.hypervisor.forecast.job_standing import JobStanding
 from eddy.hypervisor.forecast.waits import WaitNow
-from eddy.hypervisor.forecast.why import JobStanding
 
 pytestmark = pytest.mark.anyio
 

@@ -7,13 +7,13 @@ import random
 from typing import Any
 
 import pytest
-from eddy.api.answers.explained import spent_of
+from eddy.api.answers.job_explanation import spent_stretches
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
+from eddy.hypervisor.forecast.job_standing import JobStanding
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.whatif import WhatIf
-from eddy.hypervisor.forecast.why import JobStanding
 from eddy.store.db.rows import Commit
 from eddy.store.tables.events import PART
 
@@ -143,12 +143,12 @@ def test_parts_add_up_to_the_nanosecond_whatever_the_log() -> None:
         rng.shuffle(log[-2:])
         end_s = times[-1] + 0.1
         record = JobRecord(1, "ada", "invert", 1, 1, JobState.SUCCEEDED, 0.0, begin_s, ended_s=end_s)
-        life_ns, spent = spent_of(record, log, 0.0)
+        life_ns, spent = spent_stretches(record, log, 0.0)
         assert sum(part.ns for part in spent) == life_ns == round(end_s * 1e9) - round(begin_s * 1e9)
         assert all(part.ns > 0 for part in spent)
         assert len({part.cause for part in spent}) == len(spent)
     waiting = dataclasses.replace(record, state=JobState.QUEUED, ended_s=None)
-    assert spent_of(waiting, (), begin_s)[1] == []
+    assert spent_stretches(waiting, (), begin_s)[1] == []
 
 
 async def test_a_job_with_a_long_log_is_explained_to_its_end(server: Any) -> None:

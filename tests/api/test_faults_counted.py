@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from eddy import presence
-from eddy.api.service.clock_watch import JumpWatch, watch_clock
-from eddy.cli.top.frame import Seen, frame
+from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.cli.top.frame import FrameData, frame
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobEventKind
@@ -43,13 +43,13 @@ def test_a_trouble_of_the_disk_counts_once_while_it_lasts() -> None:
 
 
 def test_a_server_that_died_is_known_by_what_it_left(tmp_path: Path) -> None:
-    with presence.announced(tmp_path, "http://one") as died:
+    with presence.announce_server(tmp_path, "http://one") as died:
         assert not died
         left = (tmp_path / presence.FILE).read_bytes()
-    with presence.announced(tmp_path, "http://two") as died:
+    with presence.announce_server(tmp_path, "http://two") as died:
         assert not died, "it ended in order"
     (tmp_path / presence.FILE).write_bytes(left)
-    with presence.announced(tmp_path, "http://three") as died:
+    with presence.announce_server(tmp_path, "http://three") as died:
         assert died
         assert json.loads((tmp_path / presence.FILE).read_text())["url"] == "http://three"
 
@@ -57,11 +57,11 @@ def test_a_server_that_died_is_known_by_what_it_left(tmp_path: Path) -> None:
 async def test_jumps_of_the_wall_clock_are_counted_and_its_discipline_is_not() -> None:
     wall_s, noted = [0.0, 0.5, 100.5, 100.6, 40.0], list[int]()
     told = iter(wall_s)
-    clock = JumpWatch(lambda: next(told), lambda: 0.0)
-    assert [round(clock.jumped(), 3) for _ in wall_s[1:]] == [0.0, 100.0, 0.0, -60.6]
+    clock = ClockJumpDetector(lambda: next(told), lambda: 0.0)
+    assert [round(clock.measure_jump(), 3) for _ in wall_s[1:]] == [0.0, 100.0, 0.0, -60.6]
     steps = [50.0, 0.0]
     with pytest.raises(IndexError):
-        await watch_clock(lambda: noted.append(1), JumpWatch(lambda: steps.pop(), lambda: 0.0), 0.0)
+        await watch_clock(lambda: noted.append(1), ClockJumpDetector(lambda: steps.pop(), lambda: 0.0), 0.0)
     assert noted == [1]
 
 
@@ -99,6 +99,6 @@ async def test_the_operator_is_told_and_a_tenant_is_not(server: Any) -> None:
             metrics = (await client.get("/metrics")).text
     assert (said["ada"]["faults"], said["operator"]["faults"]) == ({}, {"slow-client": 2, "board-away": 1})
     assert '\neddy_faults_total{fault="slow-client"} 2.0' in metrics
-    lines = [(line.text, line.style) for line in frame(Seen("http://eddy", said["operator"]))]
+    lines = [(line.text, line.style) for line in frame(FrameData("http://eddy", said["operator"]))]
     assert ("faults since the start: 1 board-away, 2 slow-client", "bad") in lines
-    assert not any("faults" in line.text for line in frame(Seen("http://eddy", said["ada"])))
+    assert not any("faults" in line.text for line in frame(FrameData("http://eddy", said["ada"])))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from eddy.board.port.port import Cause
-from eddy.core.faults import OF_CAUSE, Fault, of_cause
+from eddy.core.faults import OF_CAUSE, Fault, fault_from_cause
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/faults.md"
@@ -63,4 +63,4 @@ async def test_the_metrics_of_faults_are_there(server: Any) -> None:
 
 def test_causes_that_are_a_fault_of_their_own_are_causes_of_boards() -> None:
     assert set(OF_CAUSE) <= {cause.value for cause in Cause}
-    assert of_cause("barrier-deadlock") is Fault.MODULE_FAULT
+    assert fault_from_cause("barrier-deadlock") is Fault.MODULE_FAULT

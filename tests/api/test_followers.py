@@ -41,7 +41,7 @@ class Live:
             0, job, tenant, 1.0, JobEventKind.ITEM_DONE, slot=3, task=1, item=7, started_s=0.5, detail="x" * 40
         )
         self.parts.store.commit(Commit(events=(event,) * count))
-        self.parts.hypervisor.followers.tell([job])
+        self.parts.hypervisor.followers.publish([job])
 
     @property
     def held_bytes(self) -> int:

@@ -20,8 +20,8 @@ import anyio.to_thread
 import numpy as np
 import pytest
 import uvicorn
-from eddy.api.access.rates import Rates
-from eddy.api.http.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guarded
+from eddy.api.access.token_buckets import TokenBuckets
+from eddy.api.http.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guard_connections
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.routes import jobs
 from eddy.cli.main import app as command
@@ -49,7 +49,7 @@ VARYING = re.compile(
 async def listening(parts: Server, http: Any = None) -> AsyncIterator[int]:
     """The port at which an application is served."""
     listener = socket.create_server(("127.0.0.1", 0))
-    http = http or guarded(LIMITS)
+    http = http or guard_connections(LIMITS)
     config = uvicorn.Config(parts.app, http=http, lifespan="off", log_level="error", timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -509,7 +509,7 @@ async def test_a_stream_in_http_1_0_has_no_chunks_and_ends_with_the_connection(s
 async def test_bounds_hold_and_count_once(start: Callable[..., Server]) -> None:
     async with served(start, max_jobs=3) as (server, port):
         context = server.app.state.context
-        context.rates, context.held.most_of_one = Rates(lambda: 0.0), 0
+        context.rates, context.held.most_of_one = TokenBuckets(lambda: 0.0), 0
         ada = server.store.tenants.get("ada")
         server.store.tenants.put(replace(ada, quota=replace(ada.quota, max_requests_per_s=6.0)))
         assert statuses(await say(port, [post(), ANSWERED, post(), ANSWERED, END])) == [429, 429, 200]
@@ -571,7 +571,7 @@ async def test_a_key_names_one_job(start: Callable[..., Server]) -> None:
         found = await asyncio.gather(*again)
         assert [statuses(one) for one in found] == [[202, 200]] * 16
         assert len({match for one in found for match in re.findall(rb"/v1/jobs/\d+\r", one)}) == 1
-        assert server.store.jobs.tally.of("ada") == 2
+        assert server.store.jobs.tally.count_tenant("ada") == 2
 
 
 async def test_a_key_that_was_revoked_ends_between_two_requests_of_a_connection(start: Callable[..., Server]) -> None:
@@ -591,7 +591,7 @@ async def test_a_key_that_was_revoked_ends_between_two_requests_of_a_connection(
         writer.close()
         assert statuses(head) == [202]
         assert statuses(answers) == [401, 200]
-        assert server.store.jobs.tally.of("ada") == 1
+        assert server.store.jobs.tally.count_tenant("ada") == 1
 
 
 async def test_who_reads_no_answers_is_kept_waiting(start: Callable[..., Server]) -> None:
@@ -608,7 +608,7 @@ async def test_who_reads_no_answers_is_kept_waiting(start: Callable[..., Server]
         assert b"202" in await asyncio.wait_for(reader.readuntil(b"\r\n"), 180)
         made[0].pause_writing()  # as the transport does, whose buffer is full
         writer.write(post())
-        while server.store.jobs.tally.of("ada") < 2:
+        while server.store.jobs.tally.count_tenant("ada") < 2:
             await asyncio.sleep(0.01)
         writer.write(post() + END)
         await asyncio.sleep(0.1)
@@ -673,5 +673,5 @@ async def test_a_rule_of_the_route_holds_for_each_way_of_sending(
             assert "The rule was met." in done.output
 
         await anyio.to_thread.run_sync(by_client_and_command)
-        assert server.store.jobs.tally.of("ada") == 0
+        assert server.store.jobs.tally.count_tenant("ada") == 0
         assert met == ["ada"] * (len(SENT) + 2)

@@ -12,7 +12,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.store import Store
 from eddy.store.db.rows import Commit, ItemOutput
-from eddy.store.tables.retention import Leaving
+from eddy.store.tables.retention import EvictionCandidate
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def test_what_is_held_stays_and_what_is_let_go_goes(server: Any) -> None:
     held = await ask(server, "ada", "PUT", first)
     assert (held.status_code, held.json()["held_by"]) == (200, "tenant")
     assert (await ask(server, "ada", "PUT", first)).json() == held.json(), "holding twice is holding"
-    assert server.store.blobs.ledger.of("ada") == 6 + 6, "the input blob, and what is held, once"
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 6 + 6, "the input blob, and what is held, once"
     assert make_room(server, 7)
     assert server.store.jobs.get("ada", second).collected_unix_s is not None
     async with server.client() as client:
@@ -49,7 +49,7 @@ async def test_what_is_held_stays_and_what_is_let_go_goes(server: Any) -> None:
     gone = await ask(server, "ada", "PUT", second)
     assert (gone.status_code, gone.json()["code"]) == (410, "outputs-collected")
     assert (await ask(server, "ada", "DELETE", first)).json()["held_by"] is None
-    assert server.store.blobs.ledger.of("ada") == 6
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 6
     assert make_room(server, 1)
     assert server.store.jobs.get("ada", first).collected_unix_s is not None
 
@@ -58,7 +58,7 @@ async def test_a_hold_is_within_the_quota_of_bytes(server: Any) -> None:
     large = await ended(server, data=bytes(995))
     refused = await ask(server, "ada", "PUT", large)
     assert (refused.status_code, refused.json()["code"], refused.json()["limit"]) == (429, "quota-exceeded", 1000)
-    assert server.store.blobs.ledger.of("ada") == 6, "nothing stays booked"
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 6, "nothing stays booked"
     small = await ended(server, data=bytes(990))
     assert (await ask(server, "ada", "PUT", small)).status_code == 200
     async with server.client() as client:
@@ -80,7 +80,7 @@ async def test_an_operators_hold_costs_the_tenant_nothing_and_is_not_the_tenants
     job = await ended(server, data=bytes(994))
     assert (await ask(server, "ada", "PUT", job)).status_code == 200
     assert (await ask(server, "operator", "PUT", job)).json()["held_by"] == "operator"
-    assert server.store.blobs.ledger.of("ada") == 6, "the operator's hold replaces the tenant's"
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 6, "the operator's hold replaces the tenant's"
     assert (await ask(server, "ada", "PUT", job)).json()["held_by"] == "operator"
     assert (await ask(server, "ada", "DELETE", job)).status_code == 409
     assert (await ask(server, "operator", "DELETE", job)).json()["held_by"] is None
@@ -92,7 +92,7 @@ async def test_an_operators_hold_costs_the_tenant_nothing_and_is_not_the_tenants
 
 async def test_a_hold_that_comes_while_room_is_made_holds(server: Any) -> None:
     job = await ended(server)
-    leaving = [Leaving(job, 6)]
+    leaving = [EvictionCandidate(job, 6)]
     server.store.holds.hold("ada", job)
     assert server.store.retention.collect(leaving) == 0
     assert server.store.outputs.read("ada", job, "result") == bytes(6)
@@ -106,6 +106,6 @@ async def test_holds_outlive_the_server(tmp_path: Path) -> None:
     store.holds.hold("ada", record.id)
     store.close()
     store = Store(tmp_path / "eddy.sqlite3")
-    assert (store.blobs.ledger.of("ada"), store.jobs.get("ada", record.id).held_by) == (6, "tenant")
+    assert (store.blobs.ledger.tenant_bytes("ada"), store.jobs.get("ada", record.id).held_by) == (6, "tenant")
     assert store.holds.let_go("ada", record.id).held_by == ""
-    assert store.blobs.ledger.of("ada") == 0
+    assert store.blobs.ledger.tenant_bytes("ada") == 0

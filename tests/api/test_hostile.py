@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eddy.api.request_bodies.strict_json import UnfitValue, parse
+from eddy.api.request_bodies.strict_json import UnstorableValue, parse
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -60,7 +60,7 @@ async def test_much_that_is_wrong_is_answered_briefly(server: Any, path: str, co
 
 async def test_an_object_of_many_names_is_refused_as_a_whole() -> None:
     names = ", ".join(f'"{number}": 1' for number in range(1025))
-    with pytest.raises(UnfitValue, match="inputs: the object has 1025 names"):
+    with pytest.raises(UnstorableValue, match="inputs: the object has 1025 names"):
         parse(f'{{"inputs": {{{names}}}}}'.encode())
     assert len(parse(f"{{{names[:-11]}}}".encode())) == 1024
 
@@ -151,5 +151,5 @@ async def test_the_form_of_a_text_is_said_in_words(server: Any, method: str, pat
 
 @pytest.mark.parametrize("entry", ["18446744073709551616", "-9223372036854775809", '"\\u0000"', '"\\ud800"', "1e999"])
 def test_what_cannot_be_kept_is_found_in_a_long_list_too(entry: str) -> None:
-    with pytest.raises(UnfitValue, match=r"^422: x\[2000\]: "):
+    with pytest.raises(UnstorableValue, match=r"^422: x\[2000\]: "):
         parse(f'{{"x": [{"1, " * 1000}{chr(34)}a{chr(34)}, {"0, " * 999}{entry}]}}'.encode())

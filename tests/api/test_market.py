@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores.core_accounts import CoreAccount
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price import POLICIES
 from hypervisor_kit import CHAIN
@@ -27,15 +27,15 @@ def live_loop() -> PriceLoop:
     loop = PriceLoop(POLICIES["market"](), kinds, lambda name: weights.get(name, 1.0), PriceSettings(epoch_s=0.1))
     account = CoreAccount([None] * 4)
     loop.attach({2: account})
-    spread = Spread("k", {"gpu_4c": Variant(CHAIN, 100, 4)})
+    spread = CorePartition("k", {"gpu_4c": KernelVariant(CHAIN, 100, 4)})
     for name in weights:
-        loop.arrived(name, spread, 0.0)
+        loop.add_arrival(name, spread, 0.0)
     slots = [MachineSlot(2, 1e-3, module="gpu_4c")]
     for epoch in range(3):
         loop.refresh(0.1 * epoch, slots, FITS, set(weights))
         for name, seconds in (("ada", 0.1), ("bob", 0.3)):
             account.delivered_s[name] = account.delivered_s.get(name, 0.0) + seconds
-            loop.measured(name, spread, SliceMeasured(2, "gpu_4c", 10, seconds))
+            loop.record_slice(name, spread, SliceMeasurement(2, "gpu_4c", 10, seconds))
     return loop
 
 

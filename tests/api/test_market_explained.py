@@ -12,10 +12,10 @@ import pytest
 from api.test_market import live_loop
 from eddy.cli.tenant.market_picture import history
 from eddy.core.errors import InvalidRequest
-from eddy.hypervisor.cores.market_explain import explanation_of, marginal
+from eddy.hypervisor.cores.market_explain import explain_market, marginal
 from eddy.hypervisor.cores.market_history import Epoch
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.cores.market_report import history_of, worth
+from eddy.hypervisor.cores.market_report import history_answer, speedup_worth
 from eddy.market import equilibrium
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterView, Configuration, PriceView
@@ -38,7 +38,7 @@ def loop_with(policy: str) -> PriceLoop:
 
 
 def test_a_doubled_weight_is_solved() -> None:
-    found = explanation_of(loop_with("market"), "a")
+    found = explain_market(loop_with("market"), "a")
     here = loop_with("market").now
     assert here is not None
     numbers = here.view.present
@@ -48,7 +48,7 @@ def test_a_doubled_weight_is_solved() -> None:
     assert found["doubled"]["weight"] == 2.0
     assert [share["pes"] for share in found["doubled"]["shares"]] == pytest.approx(solved.shares[0], abs=1e-8)
     assert found["doubled"]["promised_speedup"] == pytest.approx(solved.utilities[0])
-    assert found["doubled"]["promised_speedup"] > worth(
+    assert found["doubled"]["promised_speedup"] > speedup_worth(
         numbers.parallel_fraction[0], numbers.throughput[0], here.decision.shares[0]
     )
 
@@ -61,7 +61,7 @@ def test_what_a_pe_more_is_worth_is_the_slope_of_what_shares_are_worth() -> None
     for c in range(5):
         step = np.zeros(5)
         step[c] = 1e-6
-        rise = (worth(fraction, throughput, shares + step) - worth(fraction, throughput, shares)) / 1e-6
+        rise = (speedup_worth(fraction, throughput, shares + step) - speedup_worth(fraction, throughput, shares)) / 1e-6
         assert more[c] == pytest.approx(rise, rel=1e-4)
         assert less[c] == pytest.approx(more[c])
     kink = np.ones(1)
@@ -69,21 +69,21 @@ def test_what_a_pe_more_is_worth_is_the_slope_of_what_shares_are_worth() -> None
 
 
 def test_words_say_what_the_numbers_say() -> None:
-    found = explanation_of(loop_with("market"), "c")
+    found = explain_market(loop_with("market"), "c")
     words = "\n".join(found["words"])
     assert "Your weight is 1. Your part of every cluster by weight" in words
     assert "%" not in words, "parts of all weights, or of anything of others, are not told"
     assert "Slot 1 (gpu_8c): none; none of your kernels can run there now." in words
     assert f"{found['clusters'][0]['pes']:.2f} of 4 PEs at {found['clusters'][0]['price']:.4f} each" in words
     assert f"With weight 2 you would have these PEs: {found['doubled']['shares'][0]['pes']:.2f} on slot 0" in words
-    assert explanation_of(loop_with("market"), "a")["clusters"][1]["worth_of_money"] == pytest.approx(1.0)
+    assert explain_market(loop_with("market"), "a")["clusters"][1]["worth_of_money"] == pytest.approx(1.0)
 
 
 def test_policies_without_prices_and_those_with_a_past() -> None:
-    even = explanation_of(loop_with("entitlement"), "a")
+    even = explain_market(loop_with("entitlement"), "a")
     assert "by entitlement, which has no prices" in even["words"][1]
     assert [share["pes"] for share in even["doubled"]["shares"]] == pytest.approx([4 * 2 / 7, 8 * 2 / 7])
-    rounds = explanation_of(loop_with("themis"), "a")
+    rounds = explain_market(loop_with("themis"), "a")
     assert rounds["doubled"] is None
     assert "goes by what happened before" in rounds["words"][-1]
 
@@ -93,11 +93,11 @@ def test_what_a_policy_would_say_without_its_memory_is_not_told_as_an_answer(pol
     """These move cores step by step; beginning from nothing they share evenly, which is nobody's doubled weight."""
     loop = loop_with(policy)
     assert loop.now is not None
-    fresh = explanation_of(loop, "a")["doubled"]
+    fresh = explain_market(loop, "a")["doubled"]
     assert [share["pes"] for share in fresh["shares"]] == pytest.approx([4 * 2 / 7, 8 * 2 / 6])
     moved = loop.now.decision.shares * [[1.5, 0.7], [1.0, 1.0], [0.5, 0.0]]
     loop.now = replace(loop.now, decision=replace(loop.now.decision, shares=moved))
-    found = explanation_of(loop, "a")
+    found = explain_market(loop, "a")
     assert found["doubled"] is None
     assert "goes by what happened before" in found["words"][-1]
 
@@ -123,7 +123,7 @@ async def test_without_work_there_is_nothing_to_explain(server: Any) -> None:
 
 
 def test_the_history_is_drawn(tmp_path: Path) -> None:
-    epochs = history_of(live_loop(), "ada")["epochs"]
+    epochs = history_answer(live_loop(), "ada")["epochs"]
     history(tmp_path / "deep" / "market.png", epochs)
     assert (tmp_path / "deep" / "market.png").stat().st_size > 5000
 
@@ -132,4 +132,4 @@ def test_without_matplotlib_the_picture_is_refused_in_words(tmp_path: Path, monk
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(InvalidRequest, match="pip install"):
-        history(tmp_path / "market.png", history_of(live_loop(), "ada")["epochs"])
+        history(tmp_path / "market.png", history_answer(live_loop(), "ada")["epochs"])

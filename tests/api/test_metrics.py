@@ -48,7 +48,7 @@ class Market:
 
     policy_name = "market"
 
-    def shown(self) -> tuple[None, tuple[()]]:
+    def snapshot_epochs(self) -> tuple[None, tuple[()]]:
         return None, ()
 
     def weight_of(self, tenant: str) -> float:

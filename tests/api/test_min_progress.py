@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.api.dependencies.progress import check_asked, check_promise
+from eddy.api.dependencies.progress import check_promise, check_promised_progress
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
@@ -37,13 +37,13 @@ def test_promises_together_stay_within_what_cores_can_keep(store: Store) -> None
 
 
 def test_a_job_asks_for_no_more_than_its_tenant_was_promised(store: Store) -> None:
-    check_asked(store, loop(), "ada", 0.6)
+    check_promised_progress(store, loop(), "ada", 0.6)
     with pytest.raises(InvalidRequest, match=r"promised a progress of 0\.3; ask the operator"):
-        check_asked(store, loop(), "grace", 0.4)
+        check_promised_progress(store, loop(), "grace", 0.4)
     with pytest.raises(Conflict, match="eddy calibrate"):
-        check_asked(store, loop(measured=False), "ada", 0.4)
+        check_promised_progress(store, loop(measured=False), "ada", 0.4)
     with pytest.raises(Conflict, match="whole clusters"):
-        check_asked(store, None, "ada", 0.4)
+        check_promised_progress(store, None, "ada", 0.4)
 
 
 def epoch(number: int, progress: tuple[float, float, float], traffic: tuple[float, float, float]) -> Epoch:
@@ -90,7 +90,7 @@ def test_epochs_are_read_again_with_progress_and_promises() -> None:
     history.add(epoch(3, (0.5, float("nan"), 0.2), (100, 0, 600)))
     history.write(lambda found, _: rows.extend(found))
     assert again.restore(text for _, text in rows) == 4
-    (found,) = again.ended()
+    (found,) = again.list_epochs()
     assert found.view.least_progress == (0.4,) * 3
-    assert progress_in(found, "ada") == progress_in(history.ended()[0], "ada")
+    assert progress_in(found, "ada") == progress_in(history.list_epochs()[0], "ada")
     assert progress_in(found, "grace") is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.store.db.numbers import numbers_of
+from eddy.store.db.numbers import load_numbers
 from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def hidden(server: Any) -> Any:
     """A server that tells its counts as one in service does."""
-    server.tell_as(numbers_of(server.store._db))
+    server.tell_as(load_numbers(server.store._db))
     for name in ("ada", "grace"):
         quota = Quota(max_jobs=10, max_blob_bytes=1000, max_priority=9)
         server.store.tenants.put(
@@ -49,7 +49,7 @@ async def test_ids_say_nothing_of_what_others_submitted(hidden: Any) -> None:
         await server.submit("grace")
     second = (await server.submit())["id"]
     assert {len(str(first)), len(str(second))} == {12}
-    assert [server.store.numbers.job.meant(job) for job in (first, second)] == [1, 4]
+    assert [server.store.numbers.job.resolve_id(job) for job in (first, second)] == [1, 4]
     assert abs(second - first) > 1000
 
 
@@ -60,7 +60,7 @@ async def test_no_count_is_in_any_answer_about_jobs(hidden: Any) -> None:
     job = await server.submit(labels={"a": "b"})
     after = await server.submit(after=[job["id"]], afterany=[job["id"]], afternotok=[job["id"]])
     body = {"job": {"application": "invert", "inputs": job_inputs()}, "each": [{}]}
-    number = server.store.numbers.job.meant(job["id"])
+    number = server.store.numbers.job.resolve_id(job["id"])
     assert number == 4
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot_0", "inverter", "ada", number, 0, 0, "running", 0.5),)
     span = JobEvent(0, number, "ada", 2.0, JobEventKind.ITEM_DONE, slot=0, task=0, item=0, started_s=1.5)
@@ -106,7 +106,9 @@ async def test_events_are_called_alike_in_every_stream_and_resumed_by_that(hidde
     for _ in range(2):
         await server.submit("grace")
     job = await server.submit()
-    server.hypervisor.finish(server.store.jobs.get("ada", server.store.numbers.job.meant(job["id"])), result=bytes(6))
+    server.hypervisor.finish(
+        server.store.jobs.get("ada", server.store.numbers.job.resolve_id(job["id"])), result=bytes(6)
+    )
     own = await events(server, f"/v1/jobs/{job['id']}/events", "ada")
     feed = await events(server, "/v1/events?follow=false&last=100", "ada")
     assert [number for number, _ in own] == [number for number, _ in feed]
@@ -136,7 +138,7 @@ async def test_counts_and_guesses_name_no_job(hidden: Any, who: str) -> None:
     """What is there and another's, what is inside the range and not there, and what is outside are answered alike."""
     server = hidden
     other = (await server.submit("grace"))["id"]
-    free = server.store.numbers.job.told(77)
+    free = server.store.numbers.job.public_id(77)
     guesses = [1, 2, 99, free, 10**12, (1 << 63) - 1, *([other] if who == "ada" else [])]
     async with server.client(who) as client:
         for guess in guesses:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.dependencies.policy import PRICE, in_force, policy_in_force
+from eddy.api.dependencies.policy import PRICE, policy_in_force, policy_record
 from eddy.cli.boards.serve import _say_kept
 from eddy.core.records import SlotStatus
 from eddy.store import Store
@@ -66,7 +66,7 @@ def test_a_server_says_at_its_start_which_policies_hold_instead_of_those_it_was_
     server: Any = SimpleNamespace(store=store, settings=SimpleNamespace(policy="eddy", price="market"))
     _say_kept(server)
     assert capsys.readouterr().err == ""
-    store.remember(*in_force("themis", PRICE))
+    store.remember(*policy_record("themis", PRICE))
     _say_kept(server)
     said = capsys.readouterr().err
     assert "--price themis is in use, not market" in said
@@ -80,18 +80,18 @@ def test_a_server_says_at_its_start_which_policies_hold_instead_of_those_it_was_
 def test_a_policy_put_in_force_stays_until_the_server_is_told_another() -> None:
     store = Store(":memory:")
     assert policy_in_force(store, "eddy") == "eddy"
-    store.remember(*in_force("nimblock"))
+    store.remember(*policy_record("nimblock"))
     assert policy_in_force(store, "eddy") == "nimblock"
     assert policy_in_force(store, "fcfs") == "fcfs"
     assert policy_in_force(store, "eddy") == "eddy", "what was said last holds"
-    store.remember(*in_force("a policy of a later version"))
+    store.remember(*policy_record("a policy of a later version"))
     assert policy_in_force(store, "eddy") == "eddy"
 
 
 def test_price_policies_are_remembered_apart() -> None:
     store, known = Store(":memory:"), {"market", "themis"}
     assert policy_in_force(store, "market", PRICE, known) == "market"
-    store.remember(*in_force("themis", PRICE))
+    store.remember(*policy_record("themis", PRICE))
     assert policy_in_force(store, "market", PRICE, known) == "themis"
     assert policy_in_force(store, "eddy") == "eddy", "that of dispatch is another"
     assert policy_in_force(store, "whole", PRICE, known) == "whole"

@@ -13,7 +13,7 @@ from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, PackageRefused
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.signatures import PackageTrust, canonical, parse_package, signed
-from eddy.trust import generate, load_key, vouched
+from eddy.trust import generate, load_key, verify_signature
 from typer.testing import CliRunner
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
@@ -100,7 +100,7 @@ def test_a_signature_is_over_the_application_whatever_its_file(
     trust.check(application, signature)
     assert canonical(application).startswith(b"eddy application package\n")
     other = load_key(tmp_path / "release.key").sign(canonical(application)[1:]).hex()
-    assert not vouched(trust.keys, other, canonical(application))
+    assert not verify_signature(trust.keys, other, canonical(application))
     with pytest.raises(PackageRefused):
         trust.check(application, "")
     with pytest.raises(InvalidRequest, match="signature is text"):

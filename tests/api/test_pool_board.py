@@ -12,7 +12,7 @@ from eddy.core.errors import QuotaExceeded, Unauthorized
 from eddy.core.jobs import JobState
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.agent.runner import JobRun
-from eddy.pool.connection.transfer import Fetched
+from eddy.pool.connection.transfer import FetchedBlob
 from eddy.pool.records.records import JobPart, PoolJob
 
 pytestmark = pytest.mark.anyio
@@ -27,25 +27,25 @@ class Heads:
         self.jobs = {
             number: PoolJob(
                 number, "ada", {"application": "invert", "batch": len(data) // ITEM, "inputs": {"image": [sha]}}, 0.0
-            ).placed("b", 0.0, {})
+            ).place_on("b", 0.0, {})
             for number, (sha, data) in enumerate(self.blobs.items(), 1)
         }
 
-    async def fetch(self, job: PoolJob, sha256: str) -> Fetched:
-        return Fetched(self.blobs[sha256], 0.1, "")
+    async def fetch(self, job: PoolJob, sha256: str) -> FetchedBlob:
+        return FetchedBlob(self.blobs[sha256], 0.1, "")
 
-    async def sent(self, job: PoolJob, fetched: Fetched) -> None:
+    async def report_transfer(self, job: PoolJob, fetched: FetchedBlob) -> None:
         pass
 
     async def put(self, job: PoolJob, data: bytes) -> str:
         return hashlib.sha256(data).hexdigest()
 
-    async def taken_up(self, job: PoolJob) -> PoolJob:
-        return self.changed(self.jobs[job.id].taken_up(job.token, 1.0))
+    async def report_started(self, job: PoolJob) -> PoolJob:
+        return self.changed(self.jobs[job.id].start(job.token, 1.0))
 
-    async def committed(self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: object) -> PoolJob:
+    async def report_part(self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: object) -> PoolJob:
         made = JobPart(**part, board="b", token=job.token, started_unix_s=1.0, ended_unix_s=1.0 + took_s)
-        return self.changed(self.jobs[job.id].committed(made))
+        return self.changed(self.jobs[job.id].commit_part(made))
 
     async def failed(self, job: PoolJob, error: Mapping[str, Any]) -> PoolJob:
         return self.changed(self.jobs[job.id].failed(job.token, error, 2.0))
@@ -74,7 +74,7 @@ class Rig:
         """A job of the pool to its end, on a board that ends each part at once."""
         job, ending = self.heads.jobs[number], asyncio.ensure_future(self.ends())
         try:
-            async with self.board.working(job):
+            async with self.board.hold_inputs(job):
                 await JobRun(self.heads, self.board, job, asyncio.Semaphore(1)).run()  # type: ignore[arg-type]
         finally:
             ending.cancel()
@@ -113,7 +113,7 @@ async def test_what_a_job_here_needs_is_not_removed_for_another(server: Any) -> 
     rig = Rig(server, data(1), data(2))
     await rig.bounded(len(data(1)))
     client = await rig.board.client("ada")
-    async with rig.board.working(rig.heads.jobs[1]):
+    async with rig.board.hold_inputs(rig.heads.jobs[1]):
         await rig.board.keep(client, "ada", data(1))
         with pytest.raises(QuotaExceeded):
             await rig.board.keep(client, "ada", data(2))
@@ -155,7 +155,7 @@ async def test_clients_of_tenants_without_work_are_let_go(server: Any, monkeypat
     monkeypatch.setattr("eddy.pool.agent.local_board.IDLE_CLIENTS", 2)
     rig = Rig(server)
     job = PoolJob(1, "busy", {"application": "invert"}, 0.0)
-    async with rig.board.working(job):
+    async with rig.board.hold_inputs(job):
         busy = await rig.board.client("busy")
         for number in range(8):
             await rig.board.client(f"t{number}")

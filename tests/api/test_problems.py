@@ -275,7 +275,7 @@ async def test_a_failure_inside_is_one_line_of_log_and_a_problem_without_the_ins
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(server.store.jobs, "wanted", broken)
+    monkeypatch.setattr(server.store.jobs, "find_page", broken)
     # What leaves the application, the web server logs once more: nothing may.
     transport = httpx.ASGITransport(app=server.app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {server.keys['ada']}"}

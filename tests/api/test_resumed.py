@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.client.transport.parts import put_in_parts
+from eddy.client.transport.part_upload import put_in_parts
 from eddy.client.transport.transport import Transport
 from eddy.store import Store
 from eddy.store.bytes.partial import KEPT_S, MOST
@@ -43,14 +43,14 @@ async def test_parts_make_a_blob(server: Any) -> None:
             assert wrong.status_code in (409, 413)
             if wrong.status_code == 409:
                 assert wrong.json()["offset"] == 70
-        assert server.store.blobs.ledger.of("ada") == 70
+        assert server.store.blobs.ledger.tenant_bytes("ada") == 70
         last = await client.patch(ADDRESS, content=DATA[70:], headers=part(70, True))
         assert (last.status_code, last.json()) == (201, {"sha256": NAME, "bytes": 200})
         assert (await client.get(f"/v1/blobs/{NAME}")).content == DATA
         assert (await client.head(ADDRESS)).headers["upload-complete"] == "?1"
         again = await client.patch(ADDRESS, content=DATA, headers=part(0, True))
         assert (again.status_code, again.json()["bytes"]) == (200, 200)
-    assert server.store.blobs.ledger.of("ada") == 200
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 200
     assert not list((server.store.blobs.folder / INCOMING).iterdir())
 
 
@@ -73,7 +73,7 @@ async def test_other_bytes_than_its_name_says_are_forgotten(server: Any) -> None
         answer = await client.patch(ADDRESS, content=b"other", headers=part(0, True))
         assert (answer.status_code, answer.json()["field"]) == (422, "sha256")
         assert (await client.head(ADDRESS)).status_code == 404
-    assert server.store.blobs.ledger.of("ada") == 0
+    assert server.store.blobs.ledger.tenant_bytes("ada") == 0
 
 
 async def test_quota_size_and_number_are_bounded(server: Any) -> None:
@@ -84,7 +84,7 @@ async def test_quota_size_and_number_are_bounded(server: Any) -> None:
         assert (await client.head(ADDRESS)).headers["upload-offset"] == "600", "what came before stays"
         assert (await client.delete(ADDRESS)).status_code == 204
         assert (await client.delete(ADDRESS)).status_code == 404
-        assert server.store.blobs.ledger.of("ada") == 0
+        assert server.store.blobs.ledger.tenant_bytes("ada") == 0
         large = await client.patch(ADDRESS, content=bytes(2001), headers=part(0))
         assert (large.status_code, large.json()["code"]) == (413, "payload-too-large")
         for number in range(MOST):
@@ -118,7 +118,11 @@ def test_parts_survive_a_restart_and_are_swept_in_the_end(tmp_path: Path) -> Non
     store.close()
     store = Store(path)
     assert store.sweep() == []
-    assert (store.partials.size_bytes("a.b", NAME), store.blobs.ledger.of("a.b"), store.blobs.ledger.of("c")) == (
+    assert (
+        store.partials.size_bytes("a.b", NAME),
+        store.blobs.ledger.tenant_bytes("a.b"),
+        store.blobs.ledger.tenant_bytes("c"),
+    ) == (
         70,
         70,
         70,
@@ -129,7 +133,7 @@ def test_parts_survive_a_restart_and_are_swept_in_the_end(tmp_path: Path) -> Non
     store.close()
     store = Store(path)
     assert not old.exists()
-    assert (store.partials.size_bytes("c", NAME), store.blobs.ledger.of("c")) == (None, 0)
+    assert (store.partials.size_bytes("c", NAME), store.blobs.ledger.tenant_bytes("c")) == (None, 0)
     with store.partials.adding("a.b", NAME, 70) as partial:
         store.partials.add("a.b", partial, DATA[70:])
         assert store.partials.complete("a.b", NAME, partial)

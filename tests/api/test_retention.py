@@ -16,7 +16,7 @@ from eddy.core.errors import NotFound, OutputsCollected, StorageFull
 from eddy.core.jobs import JobState
 from eddy.store.db.rows import LOG, Commit, ItemOutput
 from eddy.store.tables.outputs import OutputFile
-from eddy.store.tables.retention import Leaving
+from eddy.store.tables.retention import EvictionCandidate
 
 OUT = bytes(6)
 
@@ -207,6 +207,6 @@ async def test_many_jobs_go_in_parts_and_what_went_meanwhile_is_passed_over(
     await ended(server, 8)
     assert collect(limit(server, 6))
     assert server.store.retention.kept_bytes == 0  # 90 % of six bytes hold none of the eight
-    assert server.store.retention.collect([Leaving(1, 6), Leaving(99, 6)]) == 0
+    assert server.store.retention.collect([EvictionCandidate(1, 6), EvictionCandidate(99, 6)]) == 0
     with pytest.raises(NotFound):
         server.store.jobs.get("ada", 99)

@@ -170,7 +170,7 @@ async def test_events_stream_with_ids_heartbeats_and_an_end(server: Any) -> None
     record = server.store.jobs.get("ada", job["id"])
 
     async def later() -> None:
-        await until(lambda: server.hypervisor.followers.any_of([record.id]))
+        await until(lambda: server.hypervisor.followers.has_followers([record.id]))
         await anyio.sleep(0.1)  # a beat is due every 0.02 s
         server.hypervisor.finish(server.hypervisor.move(record, JobState.PLACED), result=bytes(6))
 

@@ -44,12 +44,12 @@ async def test_a_feed_ends_when_its_key_is_revoked_and_others_go_on(server: Any)
     async with anyio.create_task_group() as group:
         lost = await _feeds(server, group, "lost")
         kept = await _feeds(server, group, "ada")
-        standing.look()
+        standing.end_revoked()
         await anyio.sleep(0.02)
         assert (lost, kept) == ([], [])
         async with server.client("ada") as client:
             assert (await client.delete(f"/v1/keys/{made['id']}")).status_code == 204
-        standing.look()
+        standing.end_revoked()
         with anyio.fail_after(LONG_S):
             while not lost:
                 await anyio.sleep(0.002)
@@ -66,11 +66,11 @@ async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest
     server.keys["short"] = made["key"]
     async with anyio.create_task_group() as group:
         short = await _feeds(server, group, "short")
-        standing.look()
+        standing.end_revoked()
         await anyio.sleep(0.02)
         assert short == []
         monkeypatch.setattr(standing, "clock", lambda: made["expires_unix_s"] + 1)
-        standing.look()
+        standing.end_revoked()
         with anyio.fail_after(LONG_S):
             while not short:
                 await anyio.sleep(0.002)
@@ -87,7 +87,7 @@ async def test_a_wait_and_an_upload_end_with_their_key(server: Any, monkeypatch:
     async def for_ever(*_: object) -> None:
         await anyio.sleep_forever()
 
-    monkeypatch.setattr(server.hypervisor.following, "until", for_ever)
+    monkeypatch.setattr(server.hypervisor.following, "wait_until", for_ever)
     revoked = anyio.Event()
     data = bytes(600)
     name = hashlib.sha256(data).hexdigest()
@@ -109,12 +109,12 @@ async def test_a_wait_and_an_upload_end_with_their_key(server: Any, monkeypatch:
         with anyio.fail_after(LONG_S):
             while not standing._open or server.app.state.context.uploads._of["ada"] != 2:
                 await anyio.sleep(0.002)
-            standing.look()
+            standing.end_revoked()
             await anyio.sleep(0.02)
             assert answers == {}
             async with server.client("ada") as client:
                 assert (await client.delete(f"/v1/keys/{made['id']}")).status_code == 204
-            standing.look()
+            standing.end_revoked()
             revoked.set()
             while len(answers) < 3:
                 await anyio.sleep(0.002)
@@ -140,12 +140,12 @@ async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
         with anyio.fail_after(LONG_S):
             while not standing._open:
                 await anyio.sleep(0.002)
-            standing.look()
+            standing.end_revoked()
             await anyio.sleep(0.02)
             assert statuses == []
             answer = await browser.delete("/v1/session", headers={"X-CSRF-Token": said["csrf_token"]})
             assert answer.status_code == 204
-            standing.look()
+            standing.end_revoked()
             while not statuses:
                 await anyio.sleep(0.002)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.access.rates import Rates
+from eddy.api.access.token_buckets import TokenBuckets
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
 from eddy.store.tables.keys import KEPT_ENDED, MOST_KEYS, Keys
@@ -231,7 +231,7 @@ async def test_bounds_and_weight_change_while_a_tenant_works(server: Any) -> Non
 
 async def test_too_many_requests_are_told_when_to_come_again_and_others_are_not(server: Any) -> None:
     now = [0.0]
-    server.app.state.context.rates = Rates(lambda: now[0])
+    server.app.state.context.rates = TokenBuckets(lambda: now[0])
     async with server.client("operator") as client, server.client("ada") as ada, server.client("grace") as grace:
         await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_requests_per_s": 0.5}})
         assert (await ada.get("/v1/jobs")).status_code == 200
@@ -249,11 +249,11 @@ async def test_too_many_requests_are_told_when_to_come_again_and_others_are_not(
 
 def test_over_any_time_no_more_pass_than_the_rate_and_a_second_more() -> None:
     now = [0.0]
-    rates, passed = Rates(lambda: now[0]), 0
+    rates, passed = TokenBuckets(lambda: now[0]), 0
     for step in range(1000):
         now[0] = step * 0.01
         try:
-            rates.take("ada", 20.0)
+            rates.spend_token("ada", 20.0)
             passed += 1
         except RateLimited:
             pass

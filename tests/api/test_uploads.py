@@ -58,7 +58,7 @@ async def test_a_quota_counts_what_is_on_its_way(server: Any) -> None:
         refused = await second.put(url(other), content=other)
         assert (refused.status_code, refused.json()["code"]) == (429, "quota-exceeded")
         go_on.set()
-    assert server.store.blobs.ledger.room("ada") == 1000 - len(DATA)
+    assert server.store.blobs.ledger.room_bytes("ada") == 1000 - len(DATA)
 
 
 async def test_one_that_says_nothing_of_its_size_is_stopped_at_the_bound(server: Any) -> None:
@@ -85,7 +85,7 @@ async def test_a_client_that_goes_away_leaves_nothing(server: Any) -> None:
         with pytest.raises(asyncio.CancelledError):
             await upload
         assert files(server) == []
-        assert server.store.blobs.ledger.room("ada") == 1000
+        assert server.store.blobs.ledger.room_bytes("ada") == 1000
         assert (await client.head(url(DATA))).status_code == 404
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from channels.decoder import Heard
+from channels.decoder import ListenerAccesses
 from eddy.board.port.profile import Dram
 from eddy.gpu.programs.layout import REGION_BASE
 from eddy_sim.boards.dram import dram_parameters
@@ -200,7 +200,7 @@ def transmit(
     probe_cycle: int = 0,
     sender_set: int = SET,
     library: Path | None = None,
-) -> Heard:
+) -> ListenerAccesses:
     """Send a message from core 1 in context 1, and listen on core 0 in context 0.
 
     Args:
@@ -225,7 +225,7 @@ def transmit(
         code = program(text.format(lines=lines + 64 * at, **numbers)).segments[0].data
         machine.memory[base : base + len(code)] = np.frombuffer(code, np.uint8)
         machine.memory[base + MESSAGE : base + MESSAGE + words.size] = words
-        machine.own((core,), core, base)
+        machine.assign_cores((core,), core, base)
     machine.start(REGION_BASE, 0, (LISTENER,))
     machine.start(REGION_BASE, 0, (SENDER,))
     machine.run(symbol_cycles * sent.size + LATEST_CYCLE)
@@ -233,6 +233,6 @@ def transmit(
     assert not machine.faults(), machine.faults()
     kept = machine.memory[TRACE:REGION_BYTES].view("<u4").astype(np.int64)
     if not pair.keeps_took:
-        return Heard.of_ends(kept[: np.argmin(kept)])
+        return ListenerAccesses.of_ends(kept[: np.argmin(kept)])
     pairs = kept[: np.argmin(kept[::2]) * 2].reshape(-1, 2)
-    return Heard(pairs[:, 0], pairs[:, 1])
+    return ListenerAccesses(pairs[:, 0], pairs[:, 1])

@@ -21,7 +21,7 @@ PHASES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ListenerAccesses:
     """A listener's accesses, in order.
 
     Attributes:
@@ -33,13 +33,13 @@ class Heard:
     took: npt.NDArray[np.int64]
 
     @classmethod
-    def of_ends(cls, ended: npt.NDArray[np.int64]) -> Heard:
+    def of_ends(cls, ended: npt.NDArray[np.int64]) -> ListenerAccesses:
         """Accesses each of which began where the one before had ended."""
         return cls(ended[1:], np.diff(ended))
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedPayload:
     """A payload as it was sent and as it was received.
 
     Attributes:
@@ -82,7 +82,7 @@ def message(payload_bits: int, seed: int) -> npt.NDArray[np.uint8]:
     return np.concatenate([LEAD, PREAMBLE, payload])
 
 
-def levels(heard: Heard, first_cycle: float, symbol_cycles: float, symbols: int) -> npt.NDArray[np.float64]:
+def levels(heard: ListenerAccesses, first_cycle: float, symbol_cycles: float, symbols: int) -> npt.NDArray[np.float64]:
     """How long accesses took on average in each symbol.
 
     Every cycle counts with the access that was the next to end; so one that reaches over several symbols counts in each
@@ -104,7 +104,9 @@ def levels(heard: Heard, first_cycle: float, symbol_cycles: float, symbols: int)
     return found
 
 
-def receive(heard: Heard, sent: npt.NDArray[np.uint8], symbol_cycles: int, latest_cycle: int) -> Received:
+def receive(
+    heard: ListenerAccesses, sent: npt.NDArray[np.uint8], symbol_cycles: int, latest_cycle: int
+) -> ReceivedPayload:
     """Decode a message, and compare it with what was sent.
 
     Args:
@@ -127,4 +129,4 @@ def receive(heard: Heard, sent: npt.NDArray[np.uint8], symbol_cycles: int, lates
             apart = between
             above = found[payload] > (one.mean() + zero.mean()) / 2
             bits = above == (one.mean() > zero.mean())
-    return Received(symbol_cycles, bits.size, int((bits != sent[payload].astype(bool)).sum()), apart)
+    return ReceivedPayload(symbol_cycles, bits.size, int((bits != sent[payload].astype(bool)).sum()), apart)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from channels.decoder import Heard
+from channels.decoder import ListenerAccesses
 from eddy.board.port.profile import Profile
 from eddy_sim.boards.board import SimBoard, StopReason
 from eddy_sim.design import build
@@ -33,7 +33,7 @@ def transmit(
     symbol_cycles: int,
     one: Traffic,
     beside: Traffic | None = None,
-) -> Heard:
+) -> ListenerAccesses:
     """Send a message from slot 1, and listen in slot 0.
 
     Args:
@@ -64,7 +64,7 @@ def transmit(
         run_for(board, symbol_cycles * sent.size + LATEST_CYCLE)
         board.write32(module(LISTENER, 0x18), 0)
         assert not any(board.read32(bank(slot, 0x020)) for slot in (LISTENER, SENDER)), "a slot has a fault"
-        return Heard.of_ends(np.fromiter(_answered(board), np.int64))
+        return ListenerAccesses.of_ends(np.fromiter(_answered(board), np.int64))
 
 
 def _answered(board: SimBoard) -> Iterator[int]:

@@ -113,7 +113,7 @@ class FakeLine:
         self._armed = True
         self._look()
 
-    def take(self) -> bool:
+    def take_interrupt(self) -> bool:
         fired, self._fired = self._fired, False
         return fired
 
@@ -298,7 +298,7 @@ class FakeSlot:
         self.cluster = None
         return Identity(0x45444459, 9 if self.behaviour == "unknown-kind" else 1, 1, 0, build)
 
-    def understands(self, identity: Identity) -> bool:
+    def has_driver(self, identity: Identity) -> bool:
         return (identity.kind, identity.map_major) in ((1, 1), (2, 1))
 
     def quiesce(self) -> None:
@@ -343,12 +343,12 @@ class FakeSlot:
         self._note("start")
         self.fabric.time.at(self.fabric.time.now_s() + ITEM_S, self._act)
 
-    def unready(self) -> str:
+    def unready_reason(self) -> str:
         assert not self.fenced
         self.fabric.time.access()
         return "it is done with a run before" if self.finished_flag else ""
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         self.fabric.time.access()
         return not self.finished_flag
 

@@ -21,10 +21,10 @@ from eddy.board.port.port import Cause, EventKind, Launch, SlotPhase
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.boardd import listen, serve
 from eddy.board.remote.boardd_server import NEWCOMERS
-from eddy.board.remote.journal import Journal, Started
+from eddy.board.remote.journal import Journal, JournalEntry
 from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageInUse
-from eddy.files import Hold
+from eddy.files import FolderLock
 
 
 @pytest.fixture
@@ -312,18 +312,18 @@ def test_journal_reports_what_was_not_acknowledged(tmp_path: Path) -> None:
     harness = fake(tmp_path)
     events = []
     journal = Journal(path)
-    journal.begin(Started(0, image=harness.image(0).sha256))
+    journal.begin(JournalEntry(0, image=harness.image(0).sha256))
     events.append(harness.load(0))
     journal.acknowledge(events)
     for item in ("done", "running"):
-        journal.begin(Started(0, item=item))
-    refused = Started(1, item="refused")
+        journal.begin(JournalEntry(0, item=item))
+    refused = JournalEntry(1, item="refused")
     journal.begin(refused)
-    journal.abandon(refused)
+    journal.drop_entry(refused)
     harness.board.launch(0, marking(harness.board.allocate(8, "job"), "done"))
     journal.acknowledge([harness.next_event()])
     harness.close()
-    assert Journal(path).lost == (Started(0, item="running"),)
+    assert Journal(path).lost == (JournalEntry(0, item="running"),)
     assert Journal(path).first_seq() >= 3
     path.write_text("{")
     assert Journal(path).lost == ()
@@ -334,22 +334,22 @@ def test_a_journal_that_cannot_be_written_stops_nothing_and_is_said_once(
 ) -> None:
     path = tmp_path / "journal"
     journal = Journal(path)
-    journal.begin(Started(0, item="kept"))
+    journal.begin(JournalEntry(0, item="kept"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     full = tmp_path / "journal.tmp"
     full.mkdir()  # stands where the next version would be written
-    journal.begin(Started(1, item="unkept"))
-    journal.abandon(Started(1, item="unkept"))
+    journal.begin(JournalEntry(1, item="unkept"))
+    journal.drop_entry(JournalEntry(1, item="unkept"))
     assert len([message for message in caplog.messages if "cannot be written" in message]) == 1
     full.rmdir()
-    journal.begin(Started(0, item="again"))
+    journal.begin(JournalEntry(0, item="again"))
     assert "is written again" in caplog.messages[-1]
-    assert Journal(path).lost == (Started(0, item="kept"), Started(0, item="again"))
+    assert Journal(path).lost == (JournalEntry(0, item="kept"), JournalEntry(0, item="again"))
 
 
 def test_two_boardds_never_own_one_socket_even_before_they_listen(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    first = Hold(tmp_path / "s.lock", "the socket")
+    first = FolderLock(tmp_path / "s.lock", "the socket")
     first.note()
     with pytest.raises(StorageInUse, match=f"process {os.getpid()} has the socket"):
         serve("rtl", path)

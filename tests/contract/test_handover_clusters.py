@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import CORES, MODULE, kernel
-from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes
+from contract.lies import AFTER_S, BYTES, MODES, SECRET, PatternCounter
 from eddy.board.port.port import BoardEvent, Buffer, Cause, EventKind, SlotPhase
 from eddy.board.remote.socket import SocketBoard
-from eddy_sim.boards.faults import LIE, Liar, LoadFault, Said
+from eddy_sim.boards.faults import LIE, DoneClaim, Liar, LoadFault
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 
@@ -32,8 +32,8 @@ def beside(gpu: GpuHarness) -> bool:
 
 
 @pytest.fixture(scope="module")
-def eyes() -> Eyes:
-    return Eyes()
+def eyes() -> PatternCounter:
+    return PatternCounter()
 
 
 def begin(gpu: GpuHarness, lie: Liar, beside: bool) -> Buffer:
@@ -48,7 +48,7 @@ def begin(gpu: GpuHarness, lie: Liar, beside: bool) -> Buffer:
     return mine
 
 
-def hand_on(gpu: GpuHarness, mine: Buffer, eyes: Eyes) -> tuple[int, int]:
+def hand_on(gpu: GpuHarness, mine: Buffer, eyes: PatternCounter) -> tuple[int, int]:
     """Free a region and give it to somebody else at once; how many words of it the liar then read, and wrote."""
     board = gpu.board
     board.free(mine.id)
@@ -80,7 +80,9 @@ def end_of(gpu: GpuHarness, item: str) -> BoardEvent:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_core_that_lies_reaches_nobody_elses_memory(gpu: GpuHarness, eyes: Eyes, mode: str, beside: bool) -> None:
+def test_a_core_that_lies_reaches_nobody_elses_memory(
+    gpu: GpuHarness, eyes: PatternCounter, mode: str, beside: bool
+) -> None:
     mine = begin(gpu, MODES[mode], beside)
     end_of(gpu, "lie")
     assert hand_on(gpu, mine, eyes) == (0, 0)
@@ -94,9 +96,11 @@ def test_the_lie_is_one(gpu: GpuHarness) -> None:
 
 
 @pytest.mark.parametrize("mode", ["read-long", "write-long", "write-held-long", "write-stuck", "both-held"])
-def test_a_core_that_says_it_was_halted_reaches_nobody_elses_memory(gpu: GpuHarness, eyes: Eyes, mode: str) -> None:
+def test_a_core_that_says_it_was_halted_reaches_nobody_elses_memory(
+    gpu: GpuHarness, eyes: PatternCounter, mode: str
+) -> None:
     """Its time is over, and it is told to stop: it says so, and goes on."""
-    mine = begin(gpu, replace(MODES[mode], when=Said.NEVER), beside=True)
+    mine = begin(gpu, replace(MODES[mode], when=DoneClaim.NEVER), beside=True)
     end = end_of(gpu, "lie")
     assert end.cause in (Cause.TIME_LIMIT, Cause.WRITE_STALLED, Cause.RESPONSE_STALLED), end.detail
     assert hand_on(gpu, mine, eyes) == (0, 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from contract.harness import Harness, opened
-from contract.lies import MODES, SECRET, Eyes
+from contract.lies import MODES, SECRET, PatternCounter
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
@@ -47,7 +47,7 @@ APPLICATIONS = {
 }
 
 
-class Placed:
+class LiarBoard:
     """A board on which the liar's module goes into slot 0 and the victim's into slot 1, so that the liar lives on."""
 
     def __init__(self, board: Any) -> None:
@@ -69,8 +69,8 @@ def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def eyes() -> Eyes:
-    return Eyes()
+def eyes() -> PatternCounter:
+    return PatternCounter()
 
 
 def submit(engine: Engine, store: Store, tenant: str, application: str, data: bytes) -> JobRecord:
@@ -82,7 +82,7 @@ def submit(engine: Engine, store: Store, tenant: str, application: str, data: by
 
 def finish(engine: Engine) -> None:
     """Go on until nothing is left to do."""
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert not engine.stalled
 
@@ -99,10 +99,10 @@ def shifted(image: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_next_tenants_job_is_right(harness: Harness, eyes: Eyes, mode: str, tmp_path: Path) -> None:
+def test_the_next_tenants_job_is_right(harness: Harness, eyes: PatternCounter, mode: str, tmp_path: Path) -> None:
     # A liar that writes is granted `out`; one that reads, `in`.
     lie = replace(MODES[mode], pointer=0x1C if MODES[mode].writes else 0x10, span=4096)
-    board = Placed(harness.board)
+    board = LiarBoard(harness.board)
     store = Store(tmp_path / "eddy.sqlite")
     engine = Engine(board, POLICIES["fcfs"](), store, APPLICATIONS, CATALOGUE.modules, CATALOGUE.constants)
     engine.start()

@@ -12,7 +12,7 @@ from contract import gpu_harness
 from contract.fake_fabric import DONE_AFTER_S, ITEM_S, FakeLine
 from contract.harness import Harness, opened
 from eddy.board.port.port import Cause, EventKind
-from eddy.board.pynq.lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S
+from eddy.board.pynq.interrupt_lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S
 from eddy.board.pynq.pynq import PynqBoard
 
 RTL = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

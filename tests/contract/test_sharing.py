@@ -35,7 +35,7 @@ def done(gpu: GpuHarness) -> None:
 
 def never_fell(before: SharingCounters, after: SharingCounters) -> None:
     for account, totals in before.accounts:
-        grown = dataclasses.asdict(after.of(account).minus(totals))
+        grown = dataclasses.asdict(after.of(account).subtract_counters(totals))
         assert all(each >= 0 for each in grown.values()), (account, grown)
 
 

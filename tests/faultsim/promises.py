@@ -126,12 +126,12 @@ class Promises:
 
     def hear(self, store: Store) -> None:
         """The operator reads the log of events on."""
-        for event in store.events.of(None, None, max(self._heard, default=0)):
+        for event in store.events.list_events(None, None, max(self._heard, default=0)):
             self._heard[event.seq] = event
 
     def after_crash(self, store: Store, power: bool) -> None:
         """What was heard is still so: all of it, or after a loss of power what clients rely on."""
-        now = {event.seq: event for event in store.events.of(None, None)}
+        now = {event.seq: event for event in store.events.list_events(None, None)}
         if not power:
             for number, event in self._heard.items():
                 assert now.get(number) == event, f"event {event} is gone, or is {now.get(number)}"
@@ -155,7 +155,7 @@ class Promises:
             assert each.final, f"job {each.job} never ended"
             if each.final == "succeeded":
                 self.output(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}/outputs/out"))
-            self._log(store, store.jobs.get(each.tenant, store.numbers.job.meant(each.job)))
+            self._log(store, store.jobs.get(each.tenant, store.numbers.job.resolve_id(each.job)))
         assert port.board.state().buffers == (), "a buffer was left"
         for index, slot in engine.machine.slots.items():
             kept = store.meta(DRAINED.format(index)), engine.intake.drained.get(index, "")
@@ -174,7 +174,7 @@ class Promises:
         return found
 
     def _log(self, store: Store, record: JobRecord) -> None:
-        log = store.events.of(None, record.id)
+        log = store.events.list_events(None, record.id)
         done: Counter[tuple[int | None, int | None]] = Counter()
         noted: set[tuple[int | None, int | None]] = set()
         for event in log:

@@ -223,7 +223,7 @@ class World:
                 ("secrets.token_hex", lambda count=8: self.draw.randbytes(count).hex()),
                 ("anyio.to_thread.run_sync", at_once),
                 ("eddy.hypervisor.engine.engine.time", clock),
-                ("eddy.hypervisor.intake.preparing.time", clock),
+                ("eddy.hypervisor.intake.preparation_hold.time", clock),
             ):
                 with contextlib.suppress(AttributeError):
                     stack.enter_context(mock.patch(name, stand_in))
@@ -259,7 +259,7 @@ class World:
         return self.draw.choices([what for _, what in chances], [weight for weight, _ in chances])[0]
 
     def turn(self) -> None:
-        """What the hypervisor's loop does next; see `eddy.hypervisor.engine.turning`."""
+        """What the hypervisor's loop does next; see `eddy.hypervisor.engine.engine_worker`."""
         turning = self._hypervisor._turning
         try:
             if self._started:
@@ -268,11 +268,11 @@ class World:
                 self._write_late()  # an engine waits for what is being written before it begins again
                 self.engine.start()
                 self._started = True
-                turning.watch.found()
+                turning.watch.mark_answering()
                 turning.ready.set()
         except BoardUnreachable as failure:
             self._started = False
-            turning.watch.lost(failure.message)
+            turning.watch.mark_unreachable(failure.message)
         except BoardRestarted:
             self._started = False
         except StorageFailed as failure:
@@ -368,7 +368,7 @@ class World:
         self.wall_s += self.draw.choice((-DAY_S, -3600.0, 3600.0, DAY_S, 40 * DAY_S))
 
     def _spoil(self) -> None:
-        meant = self.store.numbers.job.meant
+        meant = self.store.numbers.job.resolve_id
         known = [meant(each.job) for each in self.clients.wanted if each.job is not None]
         if self.draw.random() < 0.5 and known:
             job = max(known) + self.draw.randint(-3, 1)
@@ -431,10 +431,10 @@ class World:
                 before = {tenant: self.promises.unfinished(self.store, tenant) for tenant in TENANTS}
                 answer = self.clients.ask(each.tenant, "POST", "/v1/jobs", each.body, each.key)
                 self.promises.submitted(self.store, [each], [answer], before)
-            if not self._started or not self.engine.idle:
+            if not self._started or not self.engine.is_idle:
                 self.turn()
             self._write_late()
-            if self._started and self.engine.idle and not self.engine.keeping.busy and not left:
+            if self._started and self.engine.is_idle and not self.engine.keeping.has_work and not left:
                 break
         else:
             raise AssertionError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from eddy_sim.tools.prove import ROOT, Mutation, ProofFailed
-from eddy_sim.tools.stillness import Stillness
+from eddy_sim.tools.quiescence_proof import Stillness
 
 pytestmark = pytest.mark.formal
 

@@ -14,7 +14,7 @@ from eddy.model.slowdown import MemoryLaw
 from eddy_studies.hsm.cluster import Cluster
 from eddy_studies.hsm.kernels import AccessPattern, kernel, table_2
 from eddy_studies.hsm.machine import TICKS, ClusterModel, Kernel, with_memory
-from eddy_studies.hsm.session import alone, keep, slices, spread, together
+from eddy_studies.hsm.session import keep, run_alone, run_together, slices, spread
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 MACHINE = ClusterModel()
@@ -66,7 +66,7 @@ def test_what_is_counted_adds_up() -> None:
 
 def test_compute_bound_kernels_speed_up_with_their_cores_and_memory_bound_ones_saturate() -> None:
     def speeds(of: Kernel) -> list[float]:
-        return [alone(MACHINE, of, 40_000, cores).sharing.instructions for cores in (4, 8, 16)]
+        return [run_alone(MACHINE, of, 40_000, cores).sharing.instructions for cores in (4, 8, 16)]
 
     four, eight, sixteen = speeds(IDLE)
     assert eight / four == pytest.approx(2, rel=0.05)
@@ -78,7 +78,7 @@ def test_compute_bound_kernels_speed_up_with_their_cores_and_memory_bound_ones_s
 def test_row_hits_decide_bandwidth() -> None:
     hits, bandwidth = [], []
     for run in (1, 2, 12):
-        counted = alone(MACHINE, kernel("k", AccessPattern(4, run, 6)), CYCLES).sharing
+        counted = run_alone(MACHINE, kernel("k", AccessPattern(4, run, 6)), CYCLES).sharing
         hits.append(counted.hit_rate)
         bandwidth.append(counted.requests)
     assert hits == sorted(hits)
@@ -93,7 +93,7 @@ def test_row_hits_decide_bandwidth() -> None:
 )
 def test_a_memory_without_one_of_its_bounds_is_not_slower(setting: str, value: float) -> None:
     usual, freed = (
-        alone(machine, SCATTERED, CYCLES).sharing.requests
+        run_alone(machine, SCATTERED, CYCLES).sharing.requests
         for machine in (MACHINE, with_memory(MACHINE, **{setting: value}))
     )
     assert freed >= 0.99 * usual
@@ -279,9 +279,9 @@ def test_slices_have_whole_cores_and_shares_on_average(shares: list[float]) -> N
 
 
 def test_an_epoch_of_slices_counts_as_one() -> None:
-    privates = [alone(MACHINE, each, CYCLES) for each in (HUNGRY, IDLE)]
+    privates = [run_alone(MACHINE, each, CYCLES) for each in (HUNGRY, IDLE)]
     law = MemoryLaw(0.6, 0.3, 3.2e9)
-    run = together(MACHINE, [HUNGRY, IDLE], privates, law, keep, 2, CYCLES, start=[0.5, 15.5], parts=2)
+    run = run_together(MACHINE, [HUNGRY, IDLE], privates, law, keep, 2, CYCLES, start=[0.5, 15.5], parts=2)
     assert run.cores.tolist() == [[0.5, 15.5]] * 2
     hungry, idle = run.epochs[-1].tenants
     assert hungry is not None

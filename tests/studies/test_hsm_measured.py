@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy_studies.hsm import rtl_data, rtl_measure, rtl_table, rtl_traces
-from eddy_studies.hsm.rtl_data import Alone, Counted, MeasuredRuns
+from eddy_studies.hsm.rtl_data import CounterTotals, MeasuredRuns, SoloRun
 from eddy_studies.hsm.workloads import WORKLOADS
 
-KEPT = rtl_data.kept()
+KEPT = rtl_data.load_runs()
 
 
 def test_every_program_was_measured_alone_and_enough_pairs_beside_each_other() -> None:
@@ -61,7 +61,7 @@ def test_nobody_progresses_faster_beside_others_than_alone() -> None:
 
 
 def test_cycles_of_rounds() -> None:
-    run = Alone("X", 8, (100, 180, 260), Counted(), ())
+    run = SoloRun("X", 8, (100, 180, 260), CounterTotals(), ())
     assert [run.cycles_for(rounds) for rounds in (0.5, 1, 1.5, 3, 5)] == [50, 100, 140, 260, 420]
 
 
@@ -77,16 +77,18 @@ def test_only_measurements_of_the_same_hardware_are_joined() -> None:
     first, last = next(iter(KEPT.alone)), next(iter(KEPT.mixes))
     one = replace(KEPT, alone={first: KEPT.alone[first]}, mixes={})
     two = replace(KEPT, alone={}, mixes={last: KEPT.mixes[last]})
-    both = rtl_measure.joined([one, two])
+    both = rtl_measure.merge_measurements([one, two])
     assert (list(both.alone), list(both.mixes)) == ([first], [last])
-    assert rtl_measure.joined([replace(one, hardware="old"), two]).alone == {}, "the first is what was kept before"
+    assert rtl_measure.merge_measurements([replace(one, hardware="old"), two]).alone == {}, (
+        "the first is what was kept before"
+    )
     with pytest.raises(InvalidRequest, match="different hardware"):
-        rtl_measure.joined([one, replace(one, hardware="other"), two])
+        rtl_measure.merge_measurements([one, replace(one, hardware="other"), two])
 
 
 @pytest.mark.parametrize("cores", rtl_traces.COUNTS)
 def test_streams_are_those_of_the_programs(cores: int) -> None:
-    streams = rtl_traces.kept(cores)
+    streams = rtl_traces.load_streams(cores)
     assert list(streams) == list(product(WORKLOADS, rtl_traces.LATENCIES))
     for name, each in streams.items():
         assert len(each.start) == cores + 1
@@ -124,7 +126,7 @@ def test_streams_are_as_long_as_their_cores_computed() -> None:
     """A core of DXTC computes for 100,000 cycles without a request; none of it is cut off."""
     for cores, name in product(rtl_traces.COUNTS, ("DXTC", "BINO")):
         for latency in rtl_traces.LATENCIES:
-            found = rtl_traces.kept(cores)[name, latency]
+            found = rtl_traces.load_streams(cores)[name, latency]
             for core in range(cores):
                 own = slice(found.start[core], found.start[core + 1])
                 assert 0.9 < found.gap[own].sum() / found.cycles[core] < 1.01, (name, cores, core)

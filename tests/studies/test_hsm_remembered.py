@@ -12,7 +12,7 @@ from eddy_studies.hsm import remembered, rtl_data, rtl_launches
 from eddy_studies.hsm.rtl_launches import INPUTS, LaunchedRuns, TimedLaunch
 from eddy_studies.hsm.workloads import WORKLOADS
 
-KEPT, LAUNCHED = rtl_data.kept(), rtl_launches.kept()
+KEPT, LAUNCHED = rtl_data.load_runs(), rtl_launches.load_launches()
 
 
 def test_launches_of_every_program_on_both_inputs_and_of_every_mix_are_kept() -> None:

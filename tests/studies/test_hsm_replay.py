@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy_studies.hsm import measured, replay, rtl_traces
-from eddy_studies.hsm.rtl_data import Alone, Counted, MeasuredRuns, Mix, kept
+from eddy_studies.hsm.rtl_data import CounterTotals, MeasuredRuns, Mix, SoloRun, load_runs
 from eddy_studies.hsm.rtl_traces import DATA, PROGRAM, WRITE, Streams
 
 MEMORY = {"bytes_per_s": 8e8, "banks": 16, "row_bytes": 4096, "rcd_ns": 280.0, "rp_ns": 280.0, "cl_ns": 280.0}
@@ -16,8 +16,8 @@ MEMORY |= {"ras_ns": 680.0, "faw_ns": 800.0, "wtr_ns": 160.0, "rtw_ns": 80.0, "h
 HEAD = {"clk_hz": 1e8, "memory": MEMORY}
 
 
-def counted(cores: int, cycles: int, requests: int, hits: int, waits: float) -> Counted:
-    return Counted(
+def counted(cores: int, cycles: int, requests: int, hits: int, waits: float) -> CounterTotals:
+    return CounterTotals(
         cycles=cycles,
         core_cycles=cores * cycles,
         instructions=int(cores * cycles * (1 - waits)),
@@ -30,8 +30,8 @@ def counted(cores: int, cycles: int, requests: int, hits: int, waits: float) -> 
     )
 
 
-def alone(name: str, cores: int, cycles: int, requests: int, hits: int, waits: float) -> Alone:
-    return Alone(name, cores, (cycles,), counted(cores, cycles, requests, hits, waits), ())
+def alone(name: str, cores: int, cycles: int, requests: int, hits: int, waits: float) -> SoloRun:
+    return SoloRun(name, cores, (cycles,), counted(cores, cycles, requests, hits, waits), ())
 
 
 RUNS = {
@@ -163,13 +163,13 @@ def test_the_machine_played_on_is_the_measured_one() -> None:
 
 
 def test_streams_of_other_hardware_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "kept", lambda: replace(kept(), hardware="other"))
+    monkeypatch.setattr(replay, "kept", lambda: replace(load_runs(), hardware="other"))
     assert replay.rows(tmp_path) == ([], {})
 
 
 def test_mixes_are_as_near_as_is_said() -> None:
     """Every fourth of them; the study compares all."""
-    found = kept()
+    found = load_runs()
     assert found.hardware == rtl_traces.hardware()
     assert len(found.mixes) == 34
     some = list(found.mixes.values())[::4]

@@ -44,8 +44,8 @@ def test_there_are_the_programs_of_the_table() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_results_are_right(name: str) -> None:
-    """`play` compares what the first round leaves with numpy."""
-    (played,) = rtl.play([(name, range(2))], once, shape=SHAPE, dram=MEMORY, small=True)
+    """`run_workloads` compares what the first round leaves with numpy."""
+    (played,) = rtl.run_workloads([(name, range(2))], once, shape=SHAPE, dram=MEMORY, small=True)
     whole = played.whole
     assert whole.instructions > 500
     assert 0 < whole.row_hits < whole.requests

@@ -10,7 +10,7 @@ from eddy_studies.commands import simulate
 from eddy_studies.judge import figures as f
 from eddy_studies.judge.run import Goal, _sets
 from eddy_studies.judge.sequences import ARRIVALS, DRAWS, EVENTS, FRESH, PUBLISHED, drawn, recorded, workload
-from eddy_studies.judge.trial import CONTENDERS, MACHINES, RIVALS, Trial, hold, strongest
+from eddy_studies.judge.trial import CONTENDERS, MACHINES, RIVALS, Trial, run_trial, strongest
 from eddy_studies.nimblock.policies import make_player
 from eddy_studies.nimblock.run import run
 
@@ -89,7 +89,7 @@ def test_the_trial_is_held_on_both_draws_of_every_kind_of_arrivals() -> None:
 
 
 def test_one_recorded_sequence_under_every_contender() -> None:
-    trial = hold(workload(), [recorded()[1]])
+    trial = run_trial(workload(), [recorded()[1]])
     assert set(trial.response_s) == set(CONTENDERS)
     rival = strongest(trial)
     assert f.plain_mean(rival)(trial) > 1.1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.model.parallel_fraction import speedup
-from eddy.model.progress import ProgressCurve, linear
+from eddy.model.progress import ProgressCurve, linear_curve
 from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.fisher_progress import ProgressMarket, _useful, saturating_fraction
 from eddy_studies.progress_market.run import KERNELS, MIX, _run, _view, play, reproduce
@@ -17,15 +17,15 @@ from unit.policy.price.test_price_shares import random_view, with_memory
 
 
 def test_a_fraction_rises_as_its_curve_does() -> None:
-    curve = linear(0.6, 3, 16)  # a fifth a core: full with five
+    curve = linear_curve(0.6, 3, 16)  # a fifth a core: full with five
     fraction = saturating_fraction(curve)
     assert speedup(fraction, 16) == pytest.approx(5.0)
-    assert saturating_fraction(linear(0.25, 4, 16)) == 1.0
+    assert saturating_fraction(linear_curve(0.25, 4, 16)) == 1.0
     assert saturating_fraction(ProgressCurve(0.0, (0.0, 0.0, 0.0))) == 1.0
 
 
 def test_cores_beyond_saturation_go_to_who_can_use_them() -> None:
-    full = dataclasses.replace(linear(0.9, 3, 16), memory_bound=True)
+    full = dataclasses.replace(linear_curve(0.9, 3, 16), memory_bound=True)
     shares = _useful(np.array([[8.0], [6.0], [2.0]]), [(full, None, None)])
     assert shares[0, 0] == 4.0
     assert shares[1, 0] / shares[2, 0] == pytest.approx(3.0)

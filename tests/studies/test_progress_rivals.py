@@ -10,7 +10,7 @@ import pytest
 from eddy.model import eddy_slowdown
 from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressPredictor
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 from eddy_studies.hsm import train
 from eddy_studies.policies import PREDICTORS, themis_nn
 from eddy_studies.policies.dase import Dase
@@ -18,8 +18,8 @@ from eddy_studies.policies.themis_nn import ThemisNn
 
 MACHINE = ClusterParameters(16, 1.0, 100e6, 64)
 LAW = MemoryLaw(0.6, 0.35, 3.2e9)
-COMPUTE = Sharing(1e5, 8, 8e5, 800, 300, cache_hits=2000, cache_misses=700, read_cycles=2.5e5)
-HUNGRY = Sharing(
+COMPUTE = SharedRunCounters(1e5, 8, 8e5, 800, 300, cache_hits=2000, cache_misses=700, read_cycles=2.5e5)
+HUNGRY = SharedRunCounters(
     cycles=1e5,
     cores=8,
     instructions=1.2e5,
@@ -33,11 +33,11 @@ HUNGRY = Sharing(
     own_cache_hits=700,
     read_cycles=1.2e7,
 )
-WAITS = Sharing(1e5, 8, 2e5, 4e3, 1e3, cache_misses=4e3, memory_stall_cycles=6e5, read_cycles=6e5)
+WAITS = SharedRunCounters(1e5, 8, 2e5, 4e3, 1e3, cache_misses=4e3, memory_stall_cycles=6e5, read_cycles=6e5)
 """Waits for memory, one read at a time, and uses little of it."""
 
 
-def epoch(*tenants: Sharing | None) -> ClusterEpoch:
+def epoch(*tenants: SharedRunCounters | None) -> ClusterEpoch:
     return ClusterEpoch(MACHINE, LAW, tenants)
 
 

@@ -121,7 +121,7 @@ def test_equal_work_gets_on_by_weight(found: sharing.Results) -> None:
 
 def test_slicing_whole_clusters_breaks_the_sharing_incentive_and_whole_cores_in_time_do_not() -> None:
     """400 random markets, and the study's arithmetic against what a window delivers."""
-    kept = slicing.kept()
+    kept = slicing.check_promises()
     assert kept["by_cores"].markets == kept["by_clusters"].markets == 400
     assert kept["by_cores"].broken == 0
     assert kept["by_cores"].worst > 1 - 1e-9

@@ -17,7 +17,7 @@ from eddy.board.port.port import BoardPort
 from eddy.cli.demo.demo_plan import Order
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.intake.preparing import LOOK_S
+from eddy.hypervisor.intake.preparation_hold import LOOK_S
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.packages.catalogue import load_catalogue
@@ -97,7 +97,7 @@ class Live:
 
     def log(self, record: JobRecord) -> tuple[JobEvent, ...]:
         """What happened to a job."""
-        return tuple(self.store.events.of(record.tenant, record.id, limit=10_000))
+        return tuple(self.store.events.list_events(record.tenant, record.id, limit=10_000))
 
 
 LONGEST_S = 5.0
@@ -108,7 +108,7 @@ def run_out(engine: Engine) -> None:
     """Step until nothing is left to do; while modules are being built, wall time has to pass."""
     engine.step(0.0)  # The board's time may have gone on since the last step, in another engine's hands.
     until_s = None
-    while not engine.idle or engine.preparing.waiting:
+    while not engine.is_idle or engine.preparing.waiting:
         if engine.preparing.waiting:
             time.sleep(LOOK_S)
             engine.step(LONGEST_S)

@@ -25,7 +25,7 @@ from eddy.gpu.compilation import abandon, sandbox, toolchain
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.compilation.sandbox import Limits
 from eddy.gpu.programs.program import Program
-from eddy.hypervisor.intake.waiting import run_abandonable
+from eddy.hypervisor.intake.cancellable_work import run_abandonable
 from kernel_kit import STEP, kernel_board, step_arrays
 from unit.gpu_kit import CACHE
 
@@ -207,10 +207,10 @@ def test_what_is_abandoned_raises_and_leaves_no_process() -> None:
     raised: list[BaseException] = []
 
     def work() -> None:
-        with abandon.abandonable(stop):
+        with abandon.abandon_scope(stop):
             try:
                 Compiler(CACHE).compile(SLOW)
-            except abandon.Abandoned as error:
+            except abandon.WorkAbandoned as error:
                 raised.append(error)
 
     thread = threading.Thread(target=work)
@@ -220,7 +220,7 @@ def test_what_is_abandoned_raises_and_leaves_no_process() -> None:
     thread.join(PATIENCE_S)
     assert raised
     assert not compilers()
-    with abandon.abandonable(stop), pytest.raises(abandon.Abandoned):
+    with abandon.abandon_scope(stop), pytest.raises(abandon.WorkAbandoned):
         sandbox.run((toolchain.executable(), "clang", "--version"))
 
 
@@ -229,7 +229,7 @@ def test_places_are_free_once_the_work_has_ended() -> None:
 
     def work(name: str) -> str:
         begun.append(name)
-        while name == "slow" and not abandon.abandoned():
+        while name == "slow" and not abandon.is_abandoned():
             time.sleep(0.01)
         ended.append(name)
         return name

@@ -18,7 +18,7 @@ from eddy_drivers.memory_counters import COUNTERS
 from eddy_drivers.regs import memory_counters, slot_ctrl, window
 from eddy_sim.boards.board import SimBoard, StopReason
 from eddy_sim.boards.dram import USERS
-from eddy_sim.boards.faults import Liar, LoadFault, Said
+from eddy_sim.boards.faults import DoneClaim, Liar, LoadFault
 from eddy_sim.design import build
 from system.board_rig import CONTROL, OPEN_ALL, WINDOWS, bank, load, page, run_for, start, tiny
 
@@ -37,7 +37,7 @@ def random_liar(rng: random.Random) -> Liar:
         reads=True,
         writes=rng.random() < 0.7,
         len=rng.choice((0, 1, 7, 15)),
-        when=Said.NEVER,
+        when=DoneClaim.NEVER,
         pause=rng.choice((0, 3, 20)),
         outstanding=rng.choice((1, 4)),
         contexts=CONTEXTS,
@@ -207,7 +207,7 @@ def test_a_monitor_alone_on_a_memory_in_order_derives_what_the_controller_counts
     with SimBoard(board_with(**settings)) as board:
         tell_map(board, 0)
         # Three contexts, so that a row's first line is not always the same one's.
-        liar = Liar(reads=True, len=7, when=Said.NEVER, contexts=3, span=SPAN)
+        liar = Liar(reads=True, len=7, when=DoneClaim.NEVER, contexts=3, span=SPAN)
         assert load(board, 0, build.build_liar(), LoadFault(liar=liar)) == StopReason.CONFIG
         reopen(board, 0)
         run_for(board, 8000)

@@ -17,13 +17,19 @@ from contract.harness import Harness, opened
 from eddy.board.images.signing import Trust, generate, load_key
 from eddy.board.port.port import BoardPort, SlotPhase
 from eddy.board.port.profile import load_profile
-from eddy.board.pynq.dram_finder import planned_map
+from eddy.board.pynq.dram_finder import profile_map
 from eddy.board.remote.factory import open_device
-from eddy.board.selftest.board_test import ITEM_MODULE, LEFT_OUT, Surroundings, canonical, report, run
+from eddy.board.selftest.board_test import ITEM_MODULE, LEFT_OUT, TestEnvironment, canonical, report, run
 from eddy.board.selftest.board_test_dram import DRAM_MAP, PROBE, SIMULATED, dram_map
-from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks, highest_right
+from eddy.board.selftest.board_test_past import (
+    CLOCKS,
+    DAMAGED,
+    damaged_image,
+    find_highest_correct_clock,
+    highest_clocks,
+)
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure
-from eddy.board.selftest.known_answers import KnownAnswer, known_answers, wrong
+from eddy.board.selftest.known_answers import KnownAnswer, find_mismatch, known_answers
 from eddy.core.slots import Image
 from eddy_sim.boards import faults
 from eddy_sim.boards.board import SimBoard
@@ -55,7 +61,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 
 def outcomes(harness: Harness, sysfs: Path, swaps: int = 6) -> dict[str, StepReport]:
     board = cast(BoardPort, Few(harness.board))
-    return {step.step: step for step in run(board, swaps, Surroundings(lambda: 0.0, None, sysfs))}
+    return {step.step: step for step in run(board, swaps, TestEnvironment(lambda: 0.0, None, sysfs))}
 
 
 def test_a_good_board_passes_what_can_be_run_and_names_the_rest(harness: Harness, tmp_path: Path) -> None:
@@ -110,7 +116,7 @@ def test_a_clock_that_is_not_the_profiles_is_found(harness: Harness, tmp_path: P
         wall[0] += seconds
         board.wait(board.now_s() + seconds * 0.9)
 
-    steps = run(cast(BoardPort, Few(board)), 0, Surroundings(lambda: wall[0], sleep, tmp_path))
+    steps = run(cast(BoardPort, Few(board)), 0, TestEnvironment(lambda: wall[0], sleep, tmp_path))
     found = next(step for step in steps if step.step == "time")
     assert found.outcome is StepOutcome.FAIL
     assert found.measured["shell_hz"] == pytest.approx(90e6, rel=1e-3)
@@ -155,11 +161,11 @@ def test_the_highest_clock_is_found_to_a_hundredth(fails_hz: float, step_hz: flo
         made_hz = (hz + 1e-3) // step_hz * step_hz
         return made_hz, made_hz < fails_hz
 
-    found = highest_right(attempt, 100e6 // step_hz * step_hz, 200e6)
+    found = find_highest_correct_clock(attempt, 100e6 // step_hz * step_hz, 200e6)
     assert found == pytest.approx(wanted_hz, abs=1.1e6)
     assert found is not None
     assert found < fails_hz
-    assert highest_right(lambda hz: (hz, False), 100e6, 200e6) is None
+    assert find_highest_correct_clock(lambda hz: (hz, False), 100e6, 200e6) is None
 
 
 def past(harness: Harness, *modules: str) -> Iterator[StepReport]:
@@ -175,7 +181,7 @@ def sim_of(harness: Harness) -> SimBoard:
 
 def test_past_its_checks_a_damaged_image_is_found_and_the_highest_clock_measured(harness: Harness) -> None:
     sim = sim_of(harness)
-    sim.faults.bears(0, 130e6)
+    sim.faults.limit_clock(0, 130e6)
     damaged, clocks = past(harness, ITEM_MODULE)
     assert (damaged.outcome, damaged.measured) == (StepOutcome.PASS, {"prerror": 1.0}), damaged.found
     assert clocks.outcome is StepOutcome.PASS, clocks.found
@@ -189,7 +195,7 @@ def test_past_its_checks_a_damaged_image_is_found_and_the_highest_clock_measured
 
 
 def test_a_module_that_is_wrong_at_its_own_clock_fails(harness: Harness) -> None:
-    sim_of(harness).faults.bears(1, 50e6)
+    sim_of(harness).faults.limit_clock(1, 50e6)
     _, clocks = past(harness, ITEM_MODULE)
     assert clocks.outcome is StepOutcome.FAIL
     assert "in slot 1 at the 75" in clocks.found
@@ -209,12 +215,12 @@ def test_known_answers_are_those_of_the_rtl(harness: Harness) -> None:
     images = {image.module: image for image in harness.board.images() if image.slot == 0}
     for image in [images[module] for module in accelerators if module != ITEM_MODULE] + [images[ITEM_MODULE]]:
         assert load_failure(load(harness.board, image)[0], image) == ""
-        found[image.module] = [wrong(harness.board, 0, trial) for trial in known_answers()[image.module]]
+        found[image.module] = [find_mismatch(harness.board, 0, trial) for trial in known_answers()[image.module]]
     assert found == {module: ["", ""] for module in accelerators}
     assert isinstance(first, KnownAnswer)
     name, data = next(iter(first.outputs.items()))
     other = dataclasses.replace(first, outputs={name: data[:-1] + bytes([data[-1] ^ 1])})
-    assert wrong(harness.board, image.slot, other) == f"1 of {len(data)} bytes of {name} are wrong"
+    assert find_mismatch(harness.board, image.slot, other) == f"1 of {len(data)} bytes of {name} are wrong"
     assert harness.board.state().buffers == ()
 
 
@@ -267,7 +273,7 @@ def test_the_address_map_of_memory_is_found(dram: dict[str, Any]) -> None:
     assert (found.measured["row_bytes"], found.measured["explained"]) == (actual.row_bytes, 1.0)
     assert found.measured["as_planned"] == float(not dram)
     masks = {int(value) for name, value in found.measured.items() if name.startswith("unit_bit_")}
-    assert masks == {*planned_map(actual, (1 << 23) - (1 << 6)).unit_masks}
+    assert masks == {*profile_map(actual, (1 << 23) - (1 << 6)).unit_masks}
     assert ("as the profile says" in found.found) == (not dram)
 
 

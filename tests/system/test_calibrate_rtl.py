@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from contract.gpu_harness import MODULES, opened
 from eddy.hypervisor.cores.calibration import hardware_now
-from eddy.hypervisor.engine.calibrating import calibrate
+from eddy.hypervisor.engine.calibration_run import calibrate
 from eddy.packages.manifests import load_module_manifest
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]

@@ -36,7 +36,7 @@ def begun(board: WatchedBoard, store: Store, modules: dict[str, object]) -> Engi
 
 def to_rest(engine: Engine) -> None:
     for _ in range(5000):
-        if engine.idle:
+        if engine.is_idle:
             return
         engine.step()
     pytest.fail("it does not come to rest")
@@ -55,7 +55,7 @@ def test_kernels_leave_a_cluster_that_is_drained_and_are_right(modules: list[obj
     assert drained not in board.launched[before:]
     for salt, tenant in enumerate("abab", start=1):
         check_step(store, tenant, salt, salt)
-    epoch, _ = engine.price.shown() if engine.price is not None else (None, ())
+    epoch, _ = engine.price.snapshot_epochs() if engine.price is not None else (None, ())
     assert epoch is None or drained not in [cluster.slot for cluster in epoch.view.present.clusters]
     assert board.state().buffers == ()
 
@@ -67,7 +67,7 @@ def test_with_every_cluster_drained_kernels_wait_and_go_on_from_where_they_were(
         engine.intake.drain(slot, "x")
     to_rest(engine)
     assert engine.stalled
-    history = len(engine.price.history.ended()) if engine.price is not None else 0
+    history = len(engine.price.history.list_epochs()) if engine.price is not None else 0
     before = len(board.launched)
     engine.intake.drain(2, "")
     to_rest(engine)
@@ -75,4 +75,4 @@ def test_with_every_cluster_drained_kernels_wait_and_go_on_from_where_they_were(
     for salt, tenant in enumerate("abab", start=1):
         check_step(store, tenant, salt, salt)
     assert history < 1000, "epochs went by while nobody had a cluster"
-    assert not [e.detail for n in range(1, 5) for e in store.events.of(None, n) if "begins again" in e.detail]
+    assert not [e.detail for n in range(1, 5) for e in store.events.list_events(None, n) if "begins again" in e.detail]

@@ -16,7 +16,7 @@ from eddy.core.records import JobRecord
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.forecast.estimator import JobEstimate
-from eddy.hypervisor.forecast.keeper import KEPT
+from eddy.hypervisor.forecast.estimator_feed import KEPT
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Store:
 
 @asynccontextmanager
 async def serving(store: Store, board: ModelBoard) -> AsyncIterator[Hypervisor]:
-    hypervisor = Hypervisor(board, Gated(pipelined=True), store, {CHAIN.name: CHAIN}, MODULES)
+    hypervisor = Hypervisor(board, GatedPolicy(pipelined=True), store, {CHAIN.name: CHAIN}, MODULES)
     async with anyio.create_task_group() as group:
         group.start_soon(hypervisor.run)
         yield hypervisor
@@ -52,20 +52,22 @@ async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobR
     return store.jobs.get(record.tenant, record.id)
 
 
-class Gated(FirstComeFirstServed):
+class GatedPolicy(FirstComeFirstServed):
     """First come, first served, once its gate is open."""
 
     shut = True
 
     def decide(self, view: DispatchView) -> Dispatch:
-        return Dispatch((), view.memory) if Gated.shut else super().decide(dataclasses.replace(view, changed=None))
+        return (
+            Dispatch((), view.memory) if GatedPolicy.shut else super().decide(dataclasses.replace(view, changed=None))
+        )
 
 
 @pytest.fixture(autouse=True)
 def shut() -> Iterator[None]:
-    Gated.shut = True
+    GatedPolicy.shut = True
     yield
-    Gated.shut = True
+    GatedPolicy.shut = True
 
 
 async def waiting(hypervisor: Hypervisor, store: Store, count: int) -> list[JobRecord]:
@@ -75,7 +77,7 @@ async def waiting(hypervisor: Hypervisor, store: Store, count: int) -> list[JobR
 
 async def let_go(hypervisor: Hypervisor) -> None:
     """The policy begins to decide; it is asked because something happens."""
-    Gated.shut = False
+    GatedPolicy.shut = False
     await hypervisor.operating.drain(0, "a test")
     await hypervisor.operating.drain(0, "")
 
@@ -85,7 +87,7 @@ async def told(hypervisor: Hypervisor, jobs: list[JobRecord]) -> list[JobEstimat
     with anyio.fail_after(180):
         while True:
             outlook = await hypervisor.estimates(fresh=True)
-            found = [estimate for job in jobs if (estimate := outlook.of(job.id)) is not None]
+            found = [estimate for job in jobs if (estimate := outlook.estimate_of(job.id)) is not None]
             if len(found) == len(jobs):
                 return found
             await anyio.sleep(0.001)
@@ -103,32 +105,32 @@ async def test_every_job_that_waits_is_told_a_place_and_times(store: Store) -> N
         await let_go(hypervisor)
         for job in jobs:
             assert (await ended(hypervisor, store, job)).state is JobState.SUCCEEDED
-        assert (await hypervisor.estimates(fresh=True)).of(jobs[0].id) is None
+        assert (await hypervisor.estimates(fresh=True)).estimate_of(jobs[0].id) is None
     kept = store.meta(KEPT)
     assert '"seen":8' in kept, "four starts and four ends were judged, and are kept"
 
 
 async def test_a_later_life_knows_what_an_earlier_one_learned(store: Store) -> None:
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
-        Gated.shut = False
+        GatedPolicy.shut = False
         for number in range(4):
             await ended(hypervisor, store, await hypervisor.submit(request(store, batch=4, salt=number)))
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         await hypervisor.wait_ready()
-        Gated.shut = True
+        GatedPolicy.shut = True
         assert (await told(hypervisor, await waiting(hypervisor, store, 1)))[0].known
 
 
 async def test_what_cannot_be_read_is_learned_again(store: Store) -> None:
     store.remember(KEPT, '{"calibration": 7}')
-    Gated.shut = False
+    GatedPolicy.shut = False
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         job = await ended(hypervisor, store, await hypervisor.submit(request(store)))
     assert job.state is JobState.SUCCEEDED
 
 
 async def test_a_dry_run_knows_loads_and_cost_and_keeps_nothing(store: Store) -> None:
-    Gated.shut = False
+    GatedPolicy.shut = False
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         await hypervisor.wait_ready()
         trial = await hypervisor.try_out(request(store, batch=2))
@@ -156,13 +158,13 @@ async def test_a_job_that_waits_is_explained_and_one_that_ended_is_compared(stor
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         first, second = await waiting(hypervisor, store, 2)
         await told(hypervisor, [first, second])
-        standing = await hypervisor.stands(second.id)
+        standing = await hypervisor.job_standing(second.id)
         assert standing.wait.cause == "slot"
         helps = {each.what: each.saves_s for each in standing.would_help}
         assert set(helps) == {"priority", "slot", "resident", "alone"}
         await let_go(hypervisor)
         done = [await ended(hypervisor, store, job) for job in (first, second)]
-        ideal = await hypervisor.alone(done[0], CHAIN)
+        ideal = await hypervisor.solo_times(done[0], CHAIN)
         assert 0 < ideal.resident_s < ideal.takes_s
         assert done[0].response_s is not None
         assert ideal.takes_s < 2 * done[0].response_s

@@ -49,7 +49,7 @@ def test_the_same_seed_is_the_same_history(made: Parts) -> None:
     assert World(11, made).run() == World(11, made).run()
 
 
-class Refusing:
+class RefusingBoard:
     """A board that is there until some call, and again from the next one on."""
 
     def __init__(self, inner: ModelBoard, at: int) -> None:
@@ -82,10 +82,10 @@ def test_buffers_that_replace_lost_ones_do_not_pass_for_them_when_the_board_goes
         job = engine.intake.accept(request(store, batch=2))
         while engine.machine.jobs.get(job.id) is None or not any(engine.machine.jobs[job.id].items.done):
             engine.step()
-        board: Any = Refusing(model_board(), at)
+        board: Any = RefusingBoard(model_board(), at)
         engine = _engine(board, store)
         started = False
-        while not started or not engine.idle:
+        while not started or not engine.is_idle:
             try:
                 if started:
                     engine.step()
@@ -134,7 +134,7 @@ def test_a_load_that_was_taken_for_lost_and_comes_late_is_nobodys() -> None:
     assert engine.machine.slots[slot].job is None
     for each in engine.machine.slots:
         engine.intake.drain(each, "")
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
     assert store.outputs.read(TENANT, job.id, "out") == expected(1)
@@ -156,7 +156,7 @@ def test_a_late_event_of_an_earlier_load_does_not_say_that_another_module_is_the
     board.wait(1.0)
     engine = _engine(board, store)
     engine.start()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert store.outputs.read(TENANT, job.id, "out") == expected(1)
 
@@ -184,7 +184,7 @@ def test_a_board_whose_time_is_rounded_reaches_the_time_that_is_waited_for() -> 
         job = engine.intake.accept(request(store, batch=3))
         for _ in range(500):
             engine.step()
-            if engine.idle:
+            if engine.is_idle:
                 break
         assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
 

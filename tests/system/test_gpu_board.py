@@ -14,7 +14,7 @@ from eddy.board.port.executor import BoardExecutor
 from eddy.board.port.port import BoardPort, Cause, EventKind, SlotPhase
 from eddy.board.port.profile import load_profile
 from eddy.board.remote.factory import open_device
-from eddy.board.selftest.known_answers import KnownKernel, known_answers, wrong
+from eddy.board.selftest.known_answers import KnownKernel, find_mismatch, known_answers
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.core.slots import Pool
 from eddy.gpu.launches.launch import Local, launch
@@ -126,14 +126,14 @@ def test_a_barrier_nobody_opens_is_told_long_before_the_time_limit(board: BoardP
 def test_kernels_of_known_results_tell_a_clock_that_is_too_high(board: BoardPort) -> None:
     cluster(board)
     trials = known_answers()[MODULE]
-    assert [wrong(board, SLOT, trial) for trial in trials] == ["", ""]
+    assert [find_mismatch(board, SLOT, trial) for trial in trials] == ["", ""]
     assert isinstance(trials[1], KnownKernel)
     ((offset, data),) = trials[1].outputs.items()
     other = dataclasses.replace(trials[1], outputs={offset: bytes(4) + data[4:]})
-    assert f"bytes of the region at {offset:#x} are wrong" in wrong(board, SLOT, other)
+    assert f"bytes of the region at {offset:#x} are wrong" in find_mismatch(board, SLOT, other)
     sim = cast(Any, board)._fabric._overlay.device.sim
-    sim.faults.bears(SLOT, 90e6)
-    assert wrong(board, SLOT, trials[1]) != ""
-    sim.faults.bears(SLOT, float("inf"))
+    sim.faults.limit_clock(SLOT, 90e6)
+    assert find_mismatch(board, SLOT, trials[1]) != ""
+    sim.faults.limit_clock(SLOT, float("inf"))
     cluster(board)
-    assert wrong(board, SLOT, trials[1]) == ""
+    assert find_mismatch(board, SLOT, trials[1]) == ""

@@ -16,7 +16,7 @@ from eddy.board.port.port import Access, BoardEvent, Buffer, Cause, EventKind, G
 from eddy.gpu.launches.launch import extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.programs.layout import REGION_BASE
-from eddy.gpu.programs.ndrange import Local, arrange
+from eddy.gpu.programs.ndrange import Local, arrange_ndrange
 from eddy.gpu.programs.shape import ClusterShape
 from unit.gpu_kit import compiled
 
@@ -78,7 +78,7 @@ def start(gpu: GpuHarness, owner: str, kernel: str, data: npt.NDArray[Any], core
     out = np.zeros(len(data) // GROUP, "i4")
     arguments = [extent(data), extent(out), Local(4 * GROUP)]
     program = compiled(SOURCE, fpu=False)
-    arrangement = arrange(CORE, program, kernel, (len(data),), arguments, local_size=(GROUP,))
+    arrangement = arrange_ndrange(CORE, program, kernel, (len(data),), arguments, local_size=(GROUP,))
     packing = Packing(CORE, program, kernel, arrangement, arguments)
     region = gpu.board.allocate(packing.bytes, owner)
     arrays = ((packing.arrays[0].offset, data.tobytes()),)

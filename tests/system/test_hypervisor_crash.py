@@ -19,7 +19,7 @@ from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
 from eddy.core.tenants import Quota
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.keeping import Spawn, at_once
+from eddy.hypervisor.engine.output_writer import Spawn, run_inline
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
@@ -55,7 +55,7 @@ class Killer:
         return answer
 
 
-class Mortal:
+class MortalEffects:
     """Something whose effects the killer sees."""
 
     def __init__(self, inner: Any, killer: Killer) -> None:
@@ -81,7 +81,7 @@ def deaths(make: Callable[[], Engine], finish: Callable[[Engine], None]) -> int:
     return 3
 
 
-def engine_over(board: Any, store: Any, policy: str = "fcfs", spawn: Spawn = at_once) -> Engine:
+def engine_over(board: Any, store: Any, policy: str = "fcfs", spawn: Spawn = run_inline) -> Engine:
     return Engine(board, POLICIES[policy](), store, {CHAIN.name: CHAIN}, MODULES, spawn=spawn)
 
 
@@ -113,11 +113,11 @@ class LateDisk:
 
     def finish(self, engine: Engine) -> None:
         """Step until nothing is left to do."""
-        while not engine.idle or engine.keeping.busy:
+        while not engine.is_idle or engine.keeping.has_work:
             self.waited += bool(self.calls)
-            if engine.idle or self.waited > self.steps:
+            if engine.is_idle or self.waited > self.steps:
                 self.do()
-            if not engine.idle:
+            if not engine.is_idle:
                 engine.step()
 
 
@@ -126,7 +126,7 @@ def run(killer: Killer, board: ModelBoard, store: Store, policy: str = "fcfs", l
     deaths = 0
     for _ in range(3):
         disk = LateDisk(late)
-        engine = engine_over(Mortal(board, killer), Mortal(store, killer), policy, disk.spawn)
+        engine = engine_over(MortalEffects(board, killer), MortalEffects(store, killer), policy, disk.spawn)
         try:
             engine.start()
             disk.finish(engine)
@@ -146,7 +146,7 @@ def check(store: Store, board: ModelBoard, launched: Counter[str]) -> None:
     assert set(launched.values()) == {1}, "an item was run twice"
     assert board.state().buffers == ()
     for record in (good, bad, other):
-        log = store.events.of(None, record.id)
+        log = store.events.list_events(None, record.id)
         done = Counter((event.task, event.item) for event in log if event.what is JobEventKind.ITEM_DONE)
         assert set(done.values()) == {1}, "an item was booked twice"
         states = [JobState.QUEUED] + [event.state for event in log if event.state is not None]
@@ -191,15 +191,15 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
     engine = engine_over(board, store, spawn=disk.spawn)
     engine.start()
     first = engine.intake.accept(request(store, batch=2))
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
-    assert engine.keeping.busy
+    assert engine.keeping.has_work
     assert not engine.stalled
     assert store.jobs.get(TENANT, first.id).state is JobState.RUNNING
     assert store.outputs.names(first.id) == []
     assert not (tmp_path / "outputs").exists()
     second = engine.intake.accept(request(store, salt=1))
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert board.state().buffers, "what is not on disk stays on the board"
     ran_s = board.now_s()
@@ -241,10 +241,10 @@ def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
 def test_a_new_board_loses_no_job_and_no_committed_result(at: int) -> None:
     store, killer = Store(":memory:"), Killer(at)
     submit(store)
-    engine = engine_over(Mortal(model_board(), killer), store)
+    engine = engine_over(MortalEffects(model_board(), killer), store)
     try:
         engine.start()
-        while not engine.idle:
+        while not engine.is_idle:
             engine.step()
     except Killed:
         pass
@@ -255,7 +255,7 @@ def test_a_new_board_loses_no_job_and_no_committed_result(at: int) -> None:
         assert store.outputs.read(tenant, number, "out") == expected(batch, salt)
         first = committed[number]
         assert not [name for name in again.launched if name.startswith(f"{number}.") and int(name[4:]) < first]
-        times = [event.at_s for event in store.events.of(None, number)]
+        times = [event.at_s for event in store.events.list_events(None, number)]
         assert times == sorted(times), "board time went back"
     assert board.state().buffers == ()
 
@@ -280,7 +280,7 @@ def test_what_runs_for_nobody_is_stopped_and_its_memory_freed() -> None:
     store = Store(":memory:")
     engine = engine_over(board, store)
     engine.start()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert board.state().buffers == ()
     assert all(slot.item == "" for slot in board.state().slots)
@@ -293,7 +293,7 @@ def test_an_application_that_is_gone_fails_its_jobs() -> None:
     engine.start()
     record = store.jobs.get(TENANT, 1)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
-    assert engine.idle
+    assert engine.is_idle
 
 
 def test_jobs_the_policy_never_serves_are_named() -> None:
@@ -301,7 +301,7 @@ def test_jobs_the_policy_never_serves_are_named() -> None:
     submit(store)
     engine = Engine(model_board(), policy, store, {CHAIN.name: CHAIN}, MODULES)
     engine.start()
-    assert engine.idle
+    assert engine.is_idle
     assert engine.stalled == (1, 2, 3)
     assert store.jobs.get(TENANT, 1).state is JobState.QUEUED
 
@@ -343,7 +343,7 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     assert len(commits) <= 6, "not one for every job"
     assert sum(event.what is JobEventKind.RECOVERED for each in commits for event in each.events) == begun
     assert len(second.machine.jobs) >= begun, "those that had only come, come again"
-    while not second.idle:
+    while not second.is_idle:
         second.step()
     assert {store.jobs.get(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
 
@@ -362,7 +362,7 @@ def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypa
         with pytest.raises(StorageFailed):
             engine.intake.accept(wanted)
     assert engine.intake.accept(wanted).id == 1
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert [(job.id, job.state) for job in store.jobs.page(TENANT)] == [(1, JobState.SUCCEEDED)]
     store.close()

@@ -79,7 +79,7 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
     for record in records:
         assert record.response_s is not None
         assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
-        log = store.events.of(TENANT, record.id)
+        log = store.events.list_events(TENANT, record.id)
         whats = [event.what for event in log]
         assert whats[0] is JobEventKind.SUBMITTED
         assert whats.count(JobEventKind.LAUNCH) == whats.count(JobEventKind.ITEM_DONE) == 3 * len(CHAIN.tasks)
@@ -90,13 +90,13 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
 
 async def test_a_follower_is_woken_by_its_own_job_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    events = store.events.of
+    events = store.events.list_events
 
     def counted(tenant: str | None, job: int | None, after_seq: int = 0) -> tuple[JobEvent, ...]:
         asked.append(job or 0)
         return events(tenant, job, after_seq)
 
-    monkeypatch.setattr(store.events, "of", counted)
+    monkeypatch.setattr(store.events, "list_events", counted)
     board = model_board(slots=1)
     async with serving(store, board, "exclusive") as hypervisor:
         jobs = [await hypervisor.submit(request(store, batch=3)) for _ in range(4)]
@@ -275,7 +275,7 @@ async def test_slots_show_what_they_hold(store: Store) -> None:
     assert [slot.phase for slot in slots if slot.pool == "gpu"] == ["empty"]
 
 
-class Clumsy:
+class RaisingBoard:
     """A board some of whose calls raise what nobody foresaw, `times` times."""
 
     def __init__(self, board: ModelBoard, call: str, times: int, match: str = "") -> None:
@@ -307,13 +307,13 @@ UNFORESEEN = {
 @pytest.mark.parametrize("call", sorted(UNFORESEEN))
 async def test_an_unforeseen_error_fails_its_job_alone(store: Store, call: str) -> None:
     board = model_board()
-    async with serving(store, Clumsy(board, call, 1, UNFORESEEN[call])) as hypervisor:  # type: ignore[arg-type]
+    async with serving(store, RaisingBoard(board, call, 1, UNFORESEEN[call])) as hypervisor:  # type: ignore[arg-type]
         bad = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=2)))
         good = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=2, tenant="other")))
     assert (bad.state, bad.cause) == (JobState.FAILED, "internal-error")
     assert "the driver tripped" in bad.detail
     assert bad.items_done == 0
-    assert store.events.of(TENANT, bad.id)[-1].state is JobState.FAILED
+    assert store.events.list_events(TENANT, bad.id)[-1].state is JobState.FAILED
     assert good.state is JobState.SUCCEEDED
     assert store.outputs.read("other", good.id, "out") == expected(batch=2)
     assert board.state().buffers == ()
@@ -321,11 +321,11 @@ async def test_an_unforeseen_error_fails_its_job_alone(store: Store, call: str) 
 
 async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_items_are_done(store: Store) -> None:
     board = model_board()
-    async with serving(store, Clumsy(board, "read", 1)) as hypervisor:  # type: ignore[arg-type]
+    async with serving(store, RaisingBoard(board, "read", 1)) as hypervisor:  # type: ignore[arg-type]
         bad = await ended(hypervisor, store, await hypervisor.submit(request(store)))
         good = await ended(hypervisor, store, await hypervisor.submit(request(store, salt=1)))
     assert (bad.state, bad.cause, bad.failed_item) == (JobState.FAILED, "internal-error", 0)
-    whats = [(event.what, event.state) for event in store.events.of(TENANT, bad.id)]
+    whats = [(event.what, event.state) for event in store.events.list_events(TENANT, bad.id)]
     assert (JobEventKind.STATE, JobState.SUCCEEDED) not in whats
     assert JobEventKind.RESULT not in [what for what, _ in whats]
     assert good.state is JobState.SUCCEEDED
@@ -335,9 +335,9 @@ async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_item
 async def test_an_unforeseen_error_that_can_be_survived_is(
     store: Store, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.hypervisor.engine.turning.RETRY_S", 0.0)
+    monkeypatch.setattr("eddy.hypervisor.engine.engine_worker.RETRY_S", 0.0)
     board = model_board()
-    async with serving(store, Clumsy(board, call, 2)) as hypervisor:  # type: ignore[arg-type]
+    async with serving(store, RaisingBoard(board, call, 2)) as hypervisor:  # type: ignore[arg-type]
         records = [await hypervisor.submit(request(store, batch=2, salt=number)) for number in range(2)]
         records = [await ended(hypervisor, store, record) for record in records]
     assert [record.state for record in records] == [JobState.SUCCEEDED] * 2
@@ -347,8 +347,8 @@ async def test_an_unforeseen_error_that_can_be_survived_is(
 async def test_the_loop_gives_up_on_an_error_that_does_not_go_away(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.hypervisor.engine.turning.RETRY_S", 0.0)
-    board = Clumsy(model_board(), "wait", 1000)
+    monkeypatch.setattr("eddy.hypervisor.engine.engine_worker.RETRY_S", 0.0)
+    board = RaisingBoard(model_board(), "wait", 1000)
     hypervisor = Hypervisor(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="tripped"):
         await hypervisor.run()

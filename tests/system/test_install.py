@@ -210,8 +210,8 @@ def test_the_service_manager_is_told_once_and_on_time(tmp_path: Path) -> None:
         assert said == {}, "no child of the service may speak for it"
         assert notifier.interval_s == 1000.0
         notifier.tell("READY=1")
-        notifier.beat()
-        notifier.beat()
+        notifier.send_watchdog()
+        notifier.send_watchdog()
         manager.setblocking(False)
         heard = []
         while True:

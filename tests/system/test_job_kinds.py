@@ -22,7 +22,7 @@ from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import Content
-from eddy.hypervisor.jobs.work import Fetch, JobMemory, Offer
+from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import StoredJob
@@ -47,7 +47,7 @@ class EchoWork:
         return Submission(self.request, kind="echo")
 
     def spec(self, record: JobRecord) -> m.JobSpec:
-        return m.JobSpec.of(record, CHAIN, collects=m.Collects.LAST_ITEM, in_place=True)
+        return m.JobSpec.of(record, CHAIN, collects=m.OutputCollection.LAST_ITEM, in_place=True)
 
     def contents(self, fetch: Fetch) -> Content:
         data = {"in": item, "key": lambda _: KEY}
@@ -69,15 +69,15 @@ class EchoWork:
 class Echo:
     """Takes requests whose application begins with `echo:`."""
 
-    quick = True
+    prepares_quickly = True
 
     def __init__(self) -> None:
-        self.offer = Offer()
+        self.offer = BoardOffer()
 
-    def takes(self, request: JobRequest) -> bool:
+    def handles(self, request: JobRequest) -> bool:
         return request.kind == "echo" or request.application.startswith(ECHO)
 
-    def offered(self, offer: Offer) -> None:
+    def set_offer(self, offer: BoardOffer) -> None:
         self.offer = offer
 
     def prepare(self, request: JobRequest, store: Store) -> EchoWork:
@@ -94,7 +94,7 @@ def engine(store: Store, kind: Echo) -> Engine:
 
 
 def run(made: Engine) -> None:
-    while not made.idle:
+    while not made.is_idle:
         made.step()
 
 

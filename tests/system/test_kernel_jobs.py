@@ -37,11 +37,11 @@ from kernel_kit import (
     step_request,
     stepped,
 )
-from system.test_hypervisor_crash import Killed, Killer, Mortal, deaths
+from system.test_hypervisor_crash import Killed, Killer, MortalEffects, deaths
 from unit.gpu_kit import CACHE
 
 
-class TurnAbout:
+class AlternatingPolicy:
     """After every slice the slot goes to the other job."""
 
     name = "turn about"
@@ -70,7 +70,7 @@ def engine_over(board: Any, store: Any, gpu_policy: DispatchPolicy | None = None
 
 
 def finish(engine: Engine) -> None:
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert not engine.stalled
 
@@ -108,11 +108,11 @@ def check_all(store: Store, board: ComputingBoard, clean: bool = True) -> None:
     for number in (1, 2, 3):
         with pytest.raises(NotFound):
             store.jobs.program(number)
-        log = store.events.of(None, number)
+        log = store.events.list_events(None, number)
         done = Counter(event.item for event in log if event.what is JobEventKind.ITEM_DONE)
         assert not clean or set(done.values()) <= {1}, "a slice was booked twice"
         assert {event.slot for event in log if event.slot is not None} == {2}, "outside its pool"
-    assert {event.slot for event in store.events.of(None, 4) if event.slot is not None} <= {0, 1}
+    assert {event.slot for event in store.events.list_events(None, 4) if event.slot is not None} <= {0, 1}
 
 
 def test_kernels_of_two_tenants_run_beside_an_application() -> None:
@@ -129,7 +129,7 @@ def test_kernels_of_two_tenants_run_beside_an_application() -> None:
     assert sum(core.cycle_thread) == core.total_active_cycles > 0
     assert core.instructions >= core.total_active_cycles
     assert store.jobs.get("bob", 2).reconfigurations == 2, "each turn on another tenant's cluster is a load"
-    for event in store.events.of(None, 1):
+    for event in store.events.list_events(None, 1):
         assert event.item is None or event.item < 4
     trace = read_trace(store, {CHAIN.name: CHAIN})
     assert ([job.id for job in trace.jobs], trace.left_out) == ([4], 3), "a replay leaves kernels out"
@@ -150,7 +150,7 @@ def test_the_same_tenant_finds_its_cluster_loaded() -> None:
 
 def test_between_slices_another_kernel_runs_and_the_region_is_kept() -> None:
     board, store = kernel_board(), Store(":memory:")
-    engine = engine_over(board, store, TurnAbout())
+    engine = engine_over(board, store, AlternatingPolicy())
     engine.start()
     engine.intake.accept(step_request(store, TENANT, salt=1, n=3))
     engine.intake.accept(step_request(store, TENANT, salt=3, n=3))
@@ -178,7 +178,7 @@ def test_between_slices_another_tenants_kernel_runs_in_a_cluster_that_is_loaded_
 
 def slices_done(store: Store) -> list[int]:
     """Of which job each slice was, in order."""
-    return [event.job for event in store.events.of(None, None) if event.what is JobEventKind.ITEM_DONE]
+    return [event.job for event in store.events.list_events(None, None) if event.what is JobEventKind.ITEM_DONE]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -186,7 +186,11 @@ def test_death_between_any_two_effects_loses_nothing_and_runs_no_slice_twice(aft
     def play(killer: Killer) -> tuple[Store, ComputingBoard, int]:
         store, board = Store(":memory:"), kernel_board()
         submit(board, store)
-        return store, board, deaths(lambda: engine_over(Mortal(board, killer), Mortal(store, killer)), finish)
+        return (
+            store,
+            board,
+            deaths(lambda: engine_over(MortalEffects(board, killer), MortalEffects(store, killer)), finish),
+        )
 
     counting = Killer()
     store, board, died = play(counting)
@@ -206,7 +210,7 @@ def test_death_between_any_two_effects_loses_nothing_and_runs_no_slice_twice(aft
 def test_a_new_board_begins_a_kernel_again_on_the_arrays_as_submitted(at: int) -> None:
     old, store, killer = kernel_board(), Store(":memory:"), Killer(at)
     submit(old, store)
-    engine = engine_over(Mortal(old, killer), store)
+    engine = engine_over(MortalEffects(old, killer), store)
     try:
         engine.start()
         finish(engine)
@@ -302,7 +306,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_kept(
         engine.intake.accept(changed(store, **changes))
     assert (caught.value.details["field"], caught.value.details["allowed"]) == (field, allowed)
     assert store.jobs.page(None) == ()
-    assert engine.idle
+    assert engine.is_idle
 
 
 def test_errors_of_the_compiler_are_the_answer() -> None:
@@ -409,7 +413,7 @@ def test_slices_are_neither_many_nor_small(groups: int, places: int, most: int, 
     assert -(-groups // wanted) <= most
 
 
-class Waiting(Compiler):
+class WaitingCompiler(Compiler):
     """A compiler that needs very long for some sources: until it is told."""
 
     def __init__(self) -> None:
@@ -425,7 +429,7 @@ class Waiting(Compiler):
 
 
 def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
-    store, board, compiler = Store(":memory:"), kernel_board(), Waiting()
+    store, board, compiler = Store(":memory:"), kernel_board(), WaitingCompiler()
     slow = [
         JobRequest(
             TENANT, "", kind=KERNEL, body={**(step_request(store, salt=k).body or {}), "source": STEP + "/*slow*/"}
@@ -489,7 +493,7 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
     engine.intake.accept(asked)
     digest = KernelRequest.from_json(asked.body or {}).array(0)
     assert digest is not None
-    with pytest.raises(Conflict, match=f"job {store.numbers.job.told(1)} still needs"):
+    with pytest.raises(Conflict, match=f"job {store.numbers.job.public_id(1)} still needs"):
         store.blobs.drop(TENANT, digest.digest)
     finish(engine)
     store.blobs.drop(TENANT, digest.digest)
@@ -509,7 +513,7 @@ def test_a_blob_that_was_deleted_while_its_kernel_was_compiled_is_asked_for_agai
     assert "upload it again" in refused.message
     with pytest.raises(InvalidRequest, match="upload it again"):
         engine.intake.accept_array([asked, asked], [work, work])
-    assert engine.idle
+    assert engine.is_idle
     store.blobs.put(TENANT, digest, content)
     (taken,) = engine.intake.accept_all([(asked, work)])
     assert not isinstance(taken, Exception)

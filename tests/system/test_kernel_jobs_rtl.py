@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.demo.demo_plan import photograph
-from eddy.cli.demo.demo_run import matches
+from eddy.cli.demo.demo_run import outputs_match
 from eddy.client import Client, JobFailed
 from eddy.client.calls.kernel import KernelJob, Local
 from eddy.hypervisor.intake.kernels import KernelLimits
@@ -109,7 +109,7 @@ def test_two_tenants_kernels_beside_an_application(clients: tuple[Client, Client
     for job in (linear, step, sums):
         job.wait(timeout_s=180)
     picture.wait(timeout_s=180)
-    assert matches(picture.outputs, order.expected)
+    assert outputs_match(picture.outputs, order.expected)
     np.testing.assert_array_equal(y, wanted)
     np.testing.assert_array_equal(z, stepped(*step_arrays(256), 3))
     np.testing.assert_array_equal(out, v.reshape(4, 16).sum(axis=1))

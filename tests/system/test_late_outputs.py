@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from eddy.core.jobs import JobState
-from eddy.hypervisor.engine.keeping import Keeping
+from eddy.hypervisor.engine.output_writer import OutputWriter
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import Collected
 from eddy.store import Store
@@ -55,13 +55,13 @@ def test_what_a_cancelled_job_has_on_its_way_goes(stored: int, written: bool, tm
 
 def test_what_the_machine_took_no_note_of_goes_when_the_job_ends(tmp_path: Path) -> None:
     store = Store(tmp_path / "eddy.sqlite3")
-    kept = Keeping(store)
-    kept.put([ItemOutput(7, "out", 0, b"abc")], Collected(7, 0, 0.0))
-    assert len(kept.take()) == 1
+    kept = OutputWriter(store)
+    kept.submit([ItemOutput(7, "out", 0, b"abc")], Collected(7, 0, 0.0))
+    assert len(kept.take_finished()) == 1
     assert on_disk(tmp_path) == {"7.out": 3}
     kept.forget(7, {"out", "never written"})
     assert on_disk(tmp_path) == {}
-    assert not kept.busy
+    assert not kept.has_work
     store.close()
 
 

@@ -14,11 +14,11 @@ from eddy_studies.makespan.workload import BatchShape, batch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from benches.makespan import Ran, rates_kept, summary
+from benches.makespan import BatchRun, rates_kept, summary
 from live_testbed.arrivals import Batch, Expected
 from live_testbed.hosts import running
 from live_testbed.responder import Responder
-from live_testbed.rtl_boards import INGRESS_BPS, Learned, items_of, with_rtl
+from live_testbed.rtl_boards import INGRESS_BPS, LearnedTimes, items_of, with_rtl
 from live_testbed.scales import Scales, content
 
 SMALL = BatchShape(requesters=3, responders=2, jobs=9)
@@ -47,7 +47,7 @@ def test_a_batch_runs_as_it_was_placed() -> None:
 @pytest.mark.xdist_group("board-rtl")
 def test_simulated_boards_do_real_work_beside_models() -> None:
     """Two of them: times are learned, jobs go there as planned, and what the hardware wrote is what it should."""
-    instance, scales, learned = batch(SMALL, "joint", 1), Scales(wall_s=0.5, bits=0.004), Learned()
+    instance, scales, learned = batch(SMALL, "joint", 1), Scales(wall_s=0.5, bits=0.004), LearnedTimes()
     with running(SMALL.requesters, SMALL.responders, rtl=2) as hosts:
         learned.take(hosts.learn(2, scales))
         items, column = items_of(instance), instance.accelerators
@@ -66,7 +66,7 @@ def test_simulated_boards_do_real_work_beside_models() -> None:
 
 
 def test_what_simulated_boards_take_is_the_mean_of_what_they_took() -> None:
-    instance, scales, learned = batch(SMALL, "joint", 1), Scales(5.0, 0.008), Learned()
+    instance, scales, learned = batch(SMALL, "joint", 1), Scales(5.0, 0.008), LearnedTimes()
     learned.take({4: [1.0, 2.0], 5: [3.0], 0: []})
     assert learned.item_s == pytest.approx(2.0)
     items = items_of(instance)
@@ -104,8 +104,8 @@ def test_rates_are_those_of_whole_transfers_and_of_long_ones_alone() -> None:
 
 
 def test_the_summary_compares_with_each_rival_seed_by_seed() -> None:
-    def ran(what: str, scheme: str, planned_s: float, live_s: float) -> Ran:
-        return Ran(what, scheme, planned_s, live_s, 1.0, (1.0, 0.9), (3.0, 1.0), ())
+    def ran(what: str, scheme: str, planned_s: float, live_s: float) -> BatchRun:
+        return BatchRun(what, scheme, planned_s, live_s, 1.0, (1.0, 0.9), (3.0, 1.0), ())
 
     runs = [ran("seed 0", "default", 1.0, 1.2), ran("seed 0", "sjf", 2.0, 2.0), ran("seed 0", "ljf", 1.0, 1.0)]
     alone = summary(runs)["with_rtl"]

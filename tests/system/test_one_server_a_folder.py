@@ -17,7 +17,7 @@ from eddy.board.pynq.fpga_manager import FpgaManager
 from eddy.board.remote.boardd import _alone_in
 from eddy.cli.support.output import STORAGE
 from eddy.core.errors import BoardNotReady, StorageInUse
-from eddy.files import Hold, holder_of
+from eddy.files import FolderLock, read_lock_holder
 
 WAIT_S = 180.0
 EDDY = [sys.executable, "-m", "eddy"]
@@ -77,7 +77,7 @@ def test_a_data_folder(tmp_path: Path) -> None:
         for harm in HARMS:  # the one that is refused leaves a lock's file behind
             harm(data / "lock")
             assert refused(*command)["code"] == "storage-in-use"
-            assert holder_of(data / "lock") is not None, "for `eddy doctor`, and a backup"
+            assert read_lock_holder(data / "lock") is not None, "for `eddy doctor`, and a backup"
         done = subprocess.run([*EDDY, "backup", str(tmp_path / "b"), "--data", str(data)], check=False)
         assert done.returncode == 0
         moved = data.rename(tmp_path / "renamed")
@@ -116,7 +116,7 @@ def test_boardds_socket_and_its_notarys_folder(tmp_path: Path) -> None:
 
 
 def test_the_notary_may_lie_beside_the_socket(tmp_path: Path) -> None:
-    held = Hold(tmp_path / "b.sock.lock", "the socket")
+    held = FolderLock(tmp_path / "b.sock.lock", "the socket")
     with _alone_in(tmp_path, beside=tmp_path):
         pass
     held.release()
@@ -144,7 +144,7 @@ def test_a_server_of_an_older_version_locks_the_file_alone(tmp_path: Path) -> No
     file = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(file, fcntl.LOCK_EX)
     with pytest.raises(StorageInUse):
-        Hold(tmp_path / "lock", "it")
+        FolderLock(tmp_path / "lock", "it")
     os.close(file)
-    held = Hold(tmp_path / "lock", "it")
+    held = FolderLock(tmp_path / "lock", "it")
     held.release()

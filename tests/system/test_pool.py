@@ -19,9 +19,9 @@ from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.cli.main import app
 from eddy.client import Client, Job
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
-from eddy.pool.head.serving import Head
+from eddy.pool.head.head_server import Head
 from eddy.pool.jetstream.boards import change_board
-from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.link import open_pool
 from eddy.pool.placement.replanning import ReplanSettings
 from eddy.pool.records.record_json import board_from_json
 from eddy.pool.records.records import PoolBoard
@@ -514,7 +514,7 @@ def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) 
     said = PoolBoard("b1", "model kv260", 2, 4, (), False, "s1")
 
     async def play() -> list[str]:
-        async with opened(str(pool.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
             await change_board(link, "b1", lambda _: said)
 
             def joins(kept: PoolBoard | None) -> PoolBoard:

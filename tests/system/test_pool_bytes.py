@@ -21,18 +21,18 @@ import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.streams import STORE, WRITTEN
 from eddy.pool.connection.transfer import DamagedBlob
 from eddy.pool.head import output_collector
-from eddy.pool.head.gate import Gate
+from eddy.pool.head.board_requests import BoardRequestHandler
+from eddy.pool.head.head_server import Head
 from eddy.pool.head.output_collector import OutputCollector
-from eddy.pool.head.serving import Head
-from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, found
-from eddy.pool.jetstream.blobs import Incoming, PoolBlobs
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, find_object
+from eddy.pool.jetstream.blobs import IncomingBlob, PoolBlobs
 from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.pool.routes.context import HeadParts
@@ -272,7 +272,7 @@ def test_what_a_killed_head_left_behind_is_taken_away_and_what_is_whole_is_its_t
             await collector.sweep()
         assert len(await pieces_in(link)) == 3
         assert account.total == before - 5_000 + 3
-        assert account.refers(hashlib.sha256(b"old").hexdigest(), OWNER)
+        assert account.is_referenced(hashlib.sha256(b"old").hexdigest(), OWNER)
         assert (await blobs.fetch("ada", SHA)).data
         assert await blobs.release("ada", hashlib.sha256(b"old").hexdigest(), OWNER)
         assert len(await pieces_in(link)) == 2
@@ -291,20 +291,20 @@ def test_outputs_that_nobody_can_fetch_are_taken_away(tmp_path: Path) -> None:
         link, job, table = boards.link, boards.job, PoolJobs(boards.link)
         blobs, collector = PoolBlobs(link), OutputCollector(link, boards.lead, PoolBlobs(link))
         async with boards.board("b1") as (_, mine):
-            await mine.taken_up(job)
+            await mine.report_started(job)
             good, late, needed = [await mine.put(job, data) for data in (b"good", b"late", b"needed")]
             account = await link.accounts.of("ada")
             assert account.of_jobs[str(job.id)] == {good, late, needed}
             follower = await table.submit("ada", {"application": "a", "batch": 1, "inputs": {"x": [needed]}})
-            await mine.committed(job, {"first": 0, "items": 4, "outputs": {"y": good}}, 1.0, None)
-            await boards.lead.mirror.caught_up()
+            await mine.report_part(job, {"first": 0, "items": 4, "outputs": {"y": good}}, 1.0, None)
+            await boards.lead.mirror.wait_caught_up()
             await collector.tidy(await table.job(job.id))
             assert account.of_jobs[str(job.id)] == {good}
             assert [await blobs.size("ada", sha) for sha in (good, late, needed)] == [4, None, 6]
-            assert account.refers(needed, OWNER), "it is its tenant's now"
+            assert account.is_referenced(needed, OWNER), "it is its tenant's now"
             ended = await table.change(follower.id, lambda it: it.cancelled(time.time()))
             await blobs.put("ada", b"of a job that was cancelled", reference=str(ended.id))
-            await boards.lead.mirror.caught_up()
+            await boards.lead.mirror.wait_caught_up()
             await collector.tidy(ended)
             assert str(ended.id) not in account.of_jobs
             assert (await blobs.fetch("ada", good)).data == b"good"
@@ -313,14 +313,16 @@ def test_outputs_that_nobody_can_fetch_are_taken_away(tmp_path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def bounded(boards: Boards, most_bytes: int) -> AsyncIterator[AskingBoard]:
+async def bounded(boards: Boards, most_bytes: int) -> AsyncIterator[HeadClient]:
     """Board b2, at a head that lets a tenant keep so much."""
 
     async def room(_: str) -> int:
         return most_bytes
 
     lead = boards.lead
-    gate = Gate(boards.link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods, room)
+    gate = BoardRequestHandler(
+        boards.link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods, room
+    )
 
     async with boards.board("b2") as (_, asking_board):
 
@@ -338,7 +340,7 @@ def test_a_job_whose_outputs_have_no_room_fails_and_says_so(tmp_path: Path) -> N
     async def check(boards: Boards) -> None:
         table = PoolJobs(boards.link)
         job = await table.submit("ada", {"application": "a", "batch": 4})
-        job = await table.change(job.id, lambda it: it.placed("b2", 0.0, {}))
+        job = await table.change(job.id, lambda it: it.place_on("b2", 0.0, {}))
         account = await boards.link.accounts.of("ada")
         async with bounded(boards, account.total + 3_000) as mine:
             await mine.put(job, bytes(1_000))
@@ -364,17 +366,17 @@ def ended_job(head: Head, contents: list[bytes]) -> int:
 
     async def make(parts: HeadParts) -> int:
         job = await parts.table.submit("ada", {"application": APP, "batch": len(contents)})
-        now = await parts.table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
+        now = await parts.table.change(job.id, lambda it: it.place_on("b1", 0.0, {}))
         names = [await parts.blobs.put("ada", data, reference=str(job.id)) for data in contents]
 
         def committed(it: PoolJob) -> PoolJob:
-            it = it.taken_up(now.token, 0.0)
+            it = it.start(now.token, 0.0)
             for first, sha in enumerate(names):
-                it = it.committed(JobPart(first, 1, {"y": sha}, "b1", now.token, 0.0, 1.0))
+                it = it.commit_part(JobPart(first, 1, {"y": sha}, "b1", now.token, 0.0, 1.0))
             return it
 
         await parts.table.change(job.id, committed)
-        return parts.numbers.job.told(job.id)
+        return parts.numbers.job.public_id(job.id)
 
     return int(in_its_loop(head, make))
 
@@ -419,7 +421,7 @@ def test_a_damaged_piece_ends_no_answer_as_if_it_were_whole(pool: Pool) -> None:
 
     def damage(content: bytes, place: int) -> None:
         async def do(parts: HeadParts) -> None:
-            kept = await found(parts.link, f"ada/{hashlib.sha256(content).hexdigest()}")
+            kept = await find_object(parts.link, f"ada/{hashlib.sha256(content).hexdigest()}")
             assert kept is not None
             subject, size = f"{PIECES_OF}{kept[0].nuid}", len(content)
             await parts.link.js.purge_stream(STORE, subject=subject)
@@ -539,9 +541,9 @@ def test_what_boards_and_tenants_write_alike_is_verified(tmp_path: Path) -> None
         name = await blobs.put("ada", b"right")
         for sha in (name, "0" * 64):  # whether it is there or not
             with pytest.raises(DamagedBlob):
-                await blobs.store(Incoming("ada", sha, OWNER, None, 1 << 40), wrong())
+                await blobs.store(IncomingBlob("ada", sha, OWNER, None, 1 << 40), wrong())
         account = await one.accounts.of("ada")
-        await account.caught_up()
+        await account.wait_caught_up()
         assert (account.total, len(await pieces_in(one))) == (cost(5), 1)
 
     on_two_links(tmp_path, check)
@@ -549,7 +551,7 @@ def test_what_boards_and_tenants_write_alike_is_verified(tmp_path: Path) -> None
 
 def test_numbers_of_accounts_are_read_again_where_servers_were_away(tmp_path: Path) -> None:
     async def go(server: NatsServer) -> None:
-        async with opened(str(server.admission.head_file), "one", WAIT_S) as link:
+        async with open_pool(str(server.admission.head_file), "one", WAIT_S) as link:
             blobs = PoolBlobs(link)
             await blobs.put("ada", b"x")
             before = await link.accounts.of("ada")

@@ -21,20 +21,20 @@ from typing import Any
 import numpy as np
 import pytest
 from eddy.cli.main import app
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.connection import connected, steadily
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey, _written
 from eddy.pool.connection.streams import WORK
 from eddy.pool.connection.tasks import ended
-from eddy.pool.head.gate import Gate
+from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import Link, opened
-from eddy.pool.jetstream.naming import numbers_of
-from eddy.pool.placement.lead import Lead
+from eddy.pool.jetstream.link import Link, open_pool
+from eddy.pool.jetstream.naming import load_pool_numbers
+from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import PoolBoard
 from eddy.pool.servers.admission import board_account, pool_account
-from eddy.pool.servers.nats_server import binary, free_port
+from eddy.pool.servers.nats_server import free_port, server_binary
 from PIL import Image
 from pool_boards import unhurried
 from pool_kit import WAIT_S, until
@@ -198,9 +198,9 @@ def test_a_server_of_a_cluster_is_named_and_another_pools_folder_is_left_alone(t
     for wrong in (("up",), ("up", "--server", "three"), ("cluster", *servers[::-1]), ("admit", "b1", "--host", "h")):
         assert said(*wrong)[0] != 0, wrong
     assert (tmp_path / "users.json").read_bytes() == kept
-    urls = {PoolAccess.named(str(tmp_path / "head.json")).urls}
+    urls = {PoolAccess.load_access(str(tmp_path / "head.json")).urls}
     said("admit", "b1")
-    urls.add(PoolAccess.named(str(tmp_path / "boards" / "b1.json")).urls)
+    urls.add(PoolAccess.load_access(str(tmp_path / "boards" / "b1.json")).urls)
     assert urls == {"tls://127.0.0.1:4333,tls://127.0.0.1:4334"}
 
 
@@ -216,7 +216,7 @@ def servers_of(configurations: Sequence[dict[str, Any]], folder: Path) -> Iterat
             file = folder / f"{number}.conf"
             file.write_text(json.dumps(each))
             with (folder / f"{number}.log").open("ab") as log:
-                processes.append(subprocess.Popen([binary(), "-c", str(file)], stdout=log, stderr=log))
+                processes.append(subprocess.Popen([server_binary(), "-c", str(file)], stdout=log, stderr=log))
         yield
     finally:
         for process in processes:
@@ -227,10 +227,10 @@ def servers_of(configurations: Sequence[dict[str, Any]], folder: Path) -> Iterat
 @contextlib.asynccontextmanager
 async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
     """A head that places and answers boards; what says where it is says who it is."""
-    async with opened(pool, "head", WAIT_S, creds=creds) as link:
-        await steadily(lambda: numbers_of(link))
-        lead = Lead(link, "head")
-        gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
+    async with open_pool(pool, "head", WAIT_S, creds=creds) as link:
+        await steadily(lambda: load_pool_numbers(link))
+        lead = Leader(link, "head")
+        gate = BoardRequestHandler(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
         running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
         try:
             await asyncio.wait_for(lead.mirror.whole.wait(), WAIT_S)
@@ -241,9 +241,9 @@ async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
 
 async def _gets_a_job(link: Link, board: str, pool: str, creds: str = "") -> None:
     """A board joins, fetches from its own queue, and says that it runs what it was given."""
-    access = PoolAccess.named(pool, creds)
+    access = PoolAccess.load_access(pool, creds)
     async with connected(access, board, WAIT_S, board=board) as nats:
-        asking = AskingBoard(nats, board)
+        asking = HeadClient(nats, board)
         await steadily(lambda: asking.join(FACTS))
         await asking.renew(FACTS)
         job = await PoolJobs(link).submit("ada", {"application": "a", "batch": 1})
@@ -254,13 +254,13 @@ async def _gets_a_job(link: Link, board: str, pool: str, creds: str = "") -> Non
             await asyncio.sleep(0.1)
         assert now.board == board
         await steadily(lambda: _told_of(asking, job.id))
-        assert (await asking.taken_up(now)).state == "running"
+        assert (await asking.report_started(now)).state == "running"
         await PoolJobs(link).change(job.id, lambda it: it.cancelled(time.time()))
-        await asking.give_up()
+        await asking.leave()
     await link.js.delete_consumer(WORK, f"board-{board}")
 
 
-async def _told_of(board: AskingBoard, job: int) -> None:
+async def _told_of(board: HeadClient, job: int) -> None:
     (message,) = await (await board.queue()).fetch(1, timeout=2.0)
     assert json.loads(message.data)["job"] == job
     await message.ack()
@@ -360,7 +360,7 @@ def test_boards_and_heads_join_by_every_way_of_saying_who_they_are(tmp_path: Pat
         file.write_text(json.dumps({"urls": f"nats://b1:bp@{url}", "name": "b1"}))
         joins(f"nats://head:hp@{url}", str(file))
         with pytest.raises(PoolUnreachable, match="does not let this key in"):
-            asyncio.run(connected(PoolAccess.named(f"nats://head:wrong@{url}"), "head", 3.0).__aenter__())
+            asyncio.run(connected(PoolAccess.load_access(f"nats://head:wrong@{url}"), "head", 3.0).__aenter__())
     operator, account, system, head, board = OperatorKey(), AccountKey(), AccountKey(), UserKey(), UserKey()
     limits = {"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": True, "conn": -1,
               "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}  # fmt: skip
@@ -388,4 +388,4 @@ def test_boards_and_heads_join_by_every_way_of_saying_who_they_are(tmp_path: Pat
         joins(f"nats://{url}", f"nats://{url}", str(tmp_path / "head.creds"), str(tmp_path / "b1.creds"))
     for wrong in ("nothing.creds", "b1.json"):
         with pytest.raises(PoolUnreachable, match=wrong):
-            PoolAccess.named(f"nats://{url}", str(tmp_path / wrong))
+            PoolAccess.load_access(f"nats://{url}", str(tmp_path / wrong))

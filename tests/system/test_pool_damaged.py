@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.jetstream.blob_writer import meta_of
-from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.tenant_keys import PoolKeys
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until
@@ -41,7 +41,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 
 def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
     async def go() -> None:
-        async with opened(str(pool.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
             await what(link)
 
     with unhurried():
@@ -90,7 +90,7 @@ def test_a_job_whose_record_cannot_be_read_says_so_and_its_number_is_nobody_else
     with asking(head.url, pool.keys["ada"]) as ada:
         body = {"application": "image_compression"}
         job = ada.post("/v1/jobs", json=body, headers={"Idempotency-Key": "damaged"}).json()["id"]
-        number = head._uvicorn.config.app.state.parts.numbers.job.meant(job)  # type: ignore[union-attr]
+        number = head._uvicorn.config.app.state.parts.numbers.job.resolve_id(job)  # type: ignore[union-attr]
 
         async def damage(link: Link) -> None:
             await link.jobs.put(str(number), HALF)

@@ -11,12 +11,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from eddy.core.errors import NotFound, StorageFull
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.streams import RENEW_S
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.mirror.drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
-from eddy.pool.placement.patience import Patience
-from eddy.pool.records.records import SUCCEEDED, Fenced, PoolBoard, PoolJob
+from eddy.pool.mirror.board_drops import LEASE_ENDED, NOT_COMMITTED, NOT_WORKED_ON, UNABLE
+from eddy.pool.placement.stall_timeout import StallTimeout
+from eddy.pool.records.records import SUCCEEDED, JobFenced, PoolBoard, PoolJob
 from pool_boards import SHA, Boards, with_boards
 from pool_kit import WAIT_S
 
@@ -35,7 +35,7 @@ async def doing(*loops: object) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def renews(board: AskingBoard) -> None:
+async def renews(board: HeadClient) -> None:
     """Is there, and works on nothing."""
     await board.join(FACTS)
     while True:
@@ -43,46 +43,46 @@ async def renews(board: AskingBoard) -> None:
         await asyncio.sleep(RENEW_S)
 
 
-async def taken(board: AskingBoard) -> AsyncIterator[PoolJob]:
+async def taken(board: HeadClient) -> AsyncIterator[PoolJob]:
     """What a board is given."""
     queue = await board.queue()
     while True:
         for message in await queue.fetch(1, timeout=WAIT_S):  # for more than there is, the client would wait
             told = json.loads(message.data)
             await message.ack()
-            with contextlib.suppress(Fenced):
+            with contextlib.suppress(JobFenced):
                 yield await board.job(int(told["job"]), int(told["token"]))
 
 
-async def works(board: AskingBoard) -> None:
+async def works(board: HeadClient) -> None:
     """Does all it is given at once."""
     await board.join(FACTS)
     await board.renew(FACTS)
     async for job in taken(board):
-        with contextlib.suppress(Fenced):
-            job = await board.taken_up(job)
+        with contextlib.suppress(JobFenced):
+            job = await board.report_started(job)
             part = {"first": job.done, "items": job.batch - job.done, "outputs": {"y": SHA}}
-            await board.committed(job, part, 0.1, None)
+            await board.report_part(job, part, 0.1, None)
 
 
-async def leaves(board: AskingBoard) -> None:
+async def leaves(board: HeadClient) -> None:
     """Takes what it is given, ends its lease, and is back at once."""
     await board.join(FACTS)
     await board.renew(FACTS)
     async for _ in taken(board):
-        await board.give_up()
+        await board.leave()
         await asyncio.sleep(0.2)
         await board.renew(FACTS)
 
 
-async def lies(board: AskingBoard) -> None:
+async def lies(board: HeadClient) -> None:
     """Says that it works on all it is given, and commits nothing."""
     await board.join(FACTS)
 
     async def has() -> list[int]:
-        for number in (mine := await board.mine()):
-            with contextlib.suppress(Fenced):
-                await board.taken_up(await board.job(number))
+        for number in (mine := await board.placed_jobs()):
+            with contextlib.suppress(JobFenced):
+                await board.report_started(await board.job(number))
         return mine
 
     while True:
@@ -91,12 +91,12 @@ async def lies(board: AskingBoard) -> None:
         await asyncio.sleep(0.1)
 
 
-async def cannot(board: AskingBoard) -> None:
+async def cannot(board: HeadClient) -> None:
     """Has a full disk."""
     await board.join(FACTS)
     async for job in taken(board):
-        with contextlib.suppress(Fenced):
-            await board.failed(await board.taken_up(job), {"code": "job-failed", "cause": StorageFull.code})
+        with contextlib.suppress(JobFenced):
+            await board.failed(await board.report_started(job), {"code": "job-failed", "cause": StorageFull.code})
 
 
 async def submitted(boards: Boards, count: int) -> list[int]:
@@ -115,7 +115,7 @@ async def done(boards: Boards, *numbers: int) -> list[PoolJob]:
     table, deadline = PoolJobs(boards.link), asyncio.get_running_loop().time() + WAIT_S
     while True:
         jobs = [await table.job(number) for number in numbers]
-        if all(job.ended for job in jobs):
+        if all(job.is_ended for job in jobs):
             return jobs
         assert asyncio.get_running_loop().time() < deadline, jobs
         await asyncio.sleep(0.05)
@@ -137,7 +137,7 @@ def test_jobs_leave_boards_that_do_not_work_on_them(tmp_path: Path) -> None:
             assert NOT_WORKED_ON in [move["because"] for move in moves if move["from"] == "b1"]
             assert {job.parts[-1].board for job in jobs} == {"b2"}
 
-    with patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 1.5):
+    with patch("eddy.pool.mirror.board_drops.NAMED_WITHIN_S", 1.5):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -148,7 +148,7 @@ def test_jobs_leave_boards_that_only_say_that_they_work(tmp_path: Path) -> None:
         async with boards.board("b1") as (_, liar), boards.board("b2") as (_, good):
             async with doing(works(good)):
                 await done(boards, boards.job.id, *await submitted(boards, 1))
-            boards.lead._patience = Patience(1.0)
+            boards.lead._patience = StallTimeout(1.0)
             async with doing(lies(liar)):
                 while not boards.lead.mirror.alive("b1"):
                     await asyncio.sleep(0.05)
@@ -161,9 +161,12 @@ def test_jobs_leave_boards_that_only_say_that_they_work(tmp_path: Path) -> None:
             reasons = [str(move["because"]) for job in jobs for move in job.moves if move["from"] == "b1"]
             assert reasons
             assert all(because.startswith(NOT_COMMITTED) for because in reasons)
-            assert boards.lead.mirror.drops.held_back_s("b1") > 0
+            assert boards.lead.mirror.drops.hold_back_s("b1") > 0
 
-    with patch("eddy.pool.mirror.drops.SILENT_S", 600.0), patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 600.0):
+    with (
+        patch("eddy.pool.mirror.board_drops.SILENT_S", 600.0),
+        patch("eddy.pool.mirror.board_drops.NAMED_WITHIN_S", 600.0),
+    ):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -175,7 +178,7 @@ def test_a_board_that_leaves_with_what_it_takes_is_held_back(tmp_path: Path) -> 
             await PoolJobs(boards.link).change(boards.job.id, lambda job: job.cancelled(0.0))
             (number,) = await submitted(boards, 1)
             async with doing(leaves(bad)):
-                while not boards.lead.mirror.drops.held_back_s("b1"):
+                while not boards.lead.mirror.drops.hold_back_s("b1"):
                     await asyncio.sleep(0.05)
                 job = await PoolJobs(boards.link).job(number)
                 tried = len(job.moves)
@@ -183,13 +186,16 @@ def test_a_board_that_leaves_with_what_it_takes_is_held_back(tmp_path: Path) -> 
                 job = await PoolJobs(boards.link).job(number)
                 assert len(job.moves) <= tried + 1, "it is not given to b1 again and again"
                 assert {move["because"] for move in job.moves} == {LEASE_ENDED}
-                (usable,) = [board for board in boards.lead.mirror.usable if board.name == "b1"]
+                (usable,) = [board for board in boards.lead.mirror.usable_boards if board.name == "b1"]
                 assert usable.drained
                 async with doing(works(good)):
                     (job,) = await done(boards, number)
             assert (job.state, job.parts[-1].board) == (SUCCEEDED, "b2")
 
-    with patch("eddy.pool.mirror.drops.FIRST_S", 600.0), patch("eddy.pool.mirror.drops.NAMED_WITHIN_S", 600.0):
+    with (
+        patch("eddy.pool.mirror.board_drops.FIRST_S", 600.0),
+        patch("eddy.pool.mirror.board_drops.NAMED_WITHIN_S", 600.0),
+    ):
         with_boards(tmp_path, check, take_back_s=0.0)
 
 
@@ -200,7 +206,7 @@ def test_a_board_whose_disk_is_full_fails_nobodys_jobs(tmp_path: Path) -> None:
         async with boards.board("b1") as (_, full), boards.board("b2") as (_, good):
             (late,) = await submitted(boards, 1)
             async with doing(renews(full), cannot(full)):
-                while not boards.lead.mirror.drops.held_back_s("b1"):
+                while not boards.lead.mirror.drops.hold_back_s("b1"):
                     await asyncio.sleep(0.05)
                 async with doing(works(good)):
                     jobs = await done(boards, late, *await submitted(boards, 2))
@@ -208,5 +214,5 @@ def test_a_board_whose_disk_is_full_fails_nobodys_jobs(tmp_path: Path) -> None:
             reasons = {move["because"] for move in jobs[0].moves}
             assert f"{UNABLE}: storage-full" in reasons
 
-    with patch("eddy.pool.mirror.drops.FIRST_S", 600.0):
+    with patch("eddy.pool.mirror.board_drops.FIRST_S", 600.0):
         with_boards(tmp_path, check, take_back_s=0.0)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.connection.credentials import PoolReplaced
-from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.link import open_pool
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, until
 
@@ -26,7 +26,7 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
 async def write_leases(pool: Pool, times: int) -> None:
     """Renew leases as if the pool had been there for long."""
     with unhurried():
-        async with opened(str(pool.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
             for _ in range(times):
                 await link.leases.put("head.other", b"{}")
 

@@ -17,8 +17,8 @@ from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client
-from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized, UnknownCursor
+from eddy.core.submission_options import ArrayPlace
 from eddy.pool.jetstream.jobs import PoolJobs, _digest
 from eddy.pool.records.records import PoolJob
 from pool_kit import WAIT_S, Pool, asking, until

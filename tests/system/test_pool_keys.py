@@ -17,14 +17,14 @@ from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, Stor
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.connection.streams import STORE, WORK
-from eddy.pool.connection.transfer import Fetched, WaitingBlob, received
+from eddy.pool.connection.transfer import FetchedBlob, WaitingBlob, received
 from eddy.pool.head.fetches import MOST_AT_ONCE
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.boards import forget_board
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.record_json import to_json
-from eddy.pool.records.records import Fenced, PoolBoard
+from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import DATA, SHA, Boards, unhurried, with_boards
@@ -125,32 +125,32 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
             assert joined.name == "b2", "whatever it calls itself"
             assert (await mine.join(facts)).drained == ""
             await mine.renew(facts)
-            assert (await mine.mine(), await other.mine()) == ([job.id], [])
+            assert (await mine.placed_jobs(), await other.placed_jobs()) == ([job.id], [])
             assert (await mine.fetch(job, SHA)).data == DATA
             unnamed = hashlib.sha256(b"of another job").hexdigest()
-            with pytest.raises(Fenced):
+            with pytest.raises(JobFenced):
                 await mine.fetch(job, unnamed)
             part = {"first": 0, "items": 1, "outputs": {}}
             for refused in (
-                other.job(job.id), other.fetch(job, SHA), other.taken_up(job), other.put(job, b"x"),
-                other.committed(job, part, 1.0, None), other.failed(job, {"code": "x"}),
-                other.sent(job, Fetched(b"x", 1.0, "")),
+                other.job(job.id), other.fetch(job, SHA), other.report_started(job), other.put(job, b"x"),
+                other.report_part(job, part, 1.0, None), other.failed(job, {"code": "x"}),
+                other.report_transfer(job, FetchedBlob(b"x", 1.0, "")),
             ):  # fmt: skip
-                with pytest.raises(Fenced):
+                with pytest.raises(JobFenced):
                     await refused
-            assert (await mine.taken_up(job)).state == "running"
+            assert (await mine.report_started(job)).state == "running"
             name = await mine.put(job, DATA[::-1])
             assert (await PoolBlobs(boards.link).fetch("ada", name)).data == DATA[::-1]
             part["outputs"] = {"y": name}
-            once = await mine.committed(job, part, 2.0, None)
-            again = await mine.committed(job, part, 3.0, KERNEL)
+            once = await mine.report_part(job, part, 2.0, None)
+            again = await mine.report_part(job, part, 3.0, KERNEL)
             assert once == again, "an answer that was lost is given again, and nothing else is said by that"
             about = {"job": job.id, "token": job.token}
             assert [await mine._ask("has", **about, sha256=sha) for sha in (SHA, name, unnamed)] == [True, True, False]
             (kept,) = once.parts
             assert kept.ended_unix_s - kept.started_unix_s == pytest.approx(2.0, abs=0.01)
-            with pytest.raises(Fenced):
-                await mine.committed(dataclasses.replace(job, token=job.token + 1), {**part, "first": 1}, 1.0, None)
+            with pytest.raises(JobFenced):
+                await mine.report_part(dataclasses.replace(job, token=job.token + 1), {**part, "first": 1}, 1.0, None)
 
     with_boards(tmp_path, check)
 
@@ -162,7 +162,7 @@ def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_othe
         link = boards.link
         grace = await PoolJobs(link).submit("grace", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
         await PoolBlobs(link).put("grace", DATA)
-        await PoolJobs(link).change(grace.id, lambda it: it.placed("b2", 0.0, {}))
+        await PoolJobs(link).change(grace.id, lambda it: it.place_on("b2", 0.0, {}))
         theirs = await PoolJobs(link).job(grace.id)
 
         async def left() -> set[str]:
@@ -172,11 +172,11 @@ def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_othe
             waiting = WaitingBlob(**await other._ask("blob", job=theirs.id, token=theirs.token, sha256=SHA))
             assert await left() == {waiting.consumer}
             for _ in range(3):
-                await mine.sent(boards.job, await mine.fetch(boards.job, SHA))
+                await mine.report_transfer(boards.job, await mine.fetch(boards.job, SHA))
             assert await left() == {waiting.consumer}, "it goes once its board has what it fetched"
             own = f"b1-{waiting.consumer.rpartition('-')[2]}"
             for name in (waiting.consumer, own, "", f"b2-{'0' * 32}"):
-                await mine.sent(boards.job, Fetched(DATA, 1.0, name))
+                await mine.report_transfer(boards.job, FetchedBlob(DATA, 1.0, name))
             for wrong in ("b1-*", ">", f"{own}.x", f"{own}\n", f"b1-\r\nPUB eddy.work.b2 1\r\n{'0' * 32}", 3, None):
                 with pytest.raises(EddyError):
                     await mine._ask("sent", job=boards.job.id, bytes=1, took_s=1.0, given_bps=0.0, consumer=wrong)
@@ -191,7 +191,7 @@ def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_othe
 
 def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
-        stolen = PoolAccess.named(str(boards.server.admission.board_file("b1")))
+        stolen = PoolAccess.load_access(str(boards.server.admission.board_file("b1")))
         cut = asyncio.Event()
 
         async def gone() -> None:
@@ -208,14 +208,14 @@ def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
                     async with connected(stolen, "b1", patience_s=3.0):
                         pass
                 said = refused.value.message
-            assert await other.mine() == []
+            assert await other.placed_jobs() == []
             assert two.stats["reconnects"] == 0, "others notice nothing"
         boards.server.admission.revoke("b1")  # again changes nothing
         with pytest.raises(NotFound):
             boards.server.admission.revoke("b3")
         boards.server.admission.admit("b1")
         async with boards.board("b1") as (_, again):
-            assert await again.mine() == [boards.job.id]
+            assert await again.placed_jobs() == [boards.job.id]
 
     with_boards(tmp_path, check)
 
@@ -237,7 +237,7 @@ def test_a_server_that_does_not_read_who_is_let_in_is_said_and_the_next_reading_
         await asyncio.to_thread(admission.admit, "b4")
         for name in ("b3", "b4"):
             async with boards.board(name) as (_, board):
-                assert await board.mine() == []
+                assert await board.placed_jobs() == []
 
     with_boards(tmp_path, check)
 
@@ -284,7 +284,7 @@ def test_boards_that_are_let_in_at_once_all_are(tmp_path: Path) -> None:
 
 def test_nobody_gets_in_without_key_and_certificate(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
-        good = PoolAccess.named(str(boards.server.admission.board_file("b1")))
+        good = PoolAccess.load_access(str(boards.server.admission.board_file("b1")))
         other = PoolAdmission(tmp_path / "other")
 
         async def kept_out(access: PoolAccess) -> None:
@@ -308,7 +308,7 @@ def test_the_date_of_a_board_matters_to_no_connection(tmp_path: Path) -> None:
     """Boards without a clock battery have any. The certificate is the one that was copied to the board."""
 
     async def check(file: Path) -> None:
-        async with connected(PoolAccess.named(str(file)), "head", WAIT_S):
+        async with connected(PoolAccess.load_access(str(file)), "head", WAIT_S):
             pass
 
     with patch("eddy.pool.servers.certificate.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
@@ -329,16 +329,16 @@ def test_a_damaged_file_of_a_pool_is_said_to_be_one(tmp_path: Path) -> None:
     good = json.loads(admission.head_file.read_text()) | {"urls": "tls://127.0.0.1:1"}
     file = tmp_path / "copied"
     file.write_text(json.dumps(good))
-    assert PoolAccess.named(str(file)).urls == good["urls"]
+    assert PoolAccess.load_access(str(file)).urls == good["urls"]
     for field, wrong in WRONG.items():
         for each in [wrong] if isinstance(wrong, bytes) else [json.dumps({**good, field: it}).encode() for it in wrong]:
             file.write_bytes(each)
             with pytest.raises(PoolUnreachable):
-                PoolAccess.named(str(file))
+                PoolAccess.load_access(str(file))
     with pytest.raises(PoolUnreachable, match="has been started"):
         asyncio.run(connected(PoolAccess(""), "b1").__aenter__())
     with pytest.raises(PoolUnreachable, match="'h:x'"):
-        PoolAccess.named("tls://somebody:secret@h:x")
+        PoolAccess.load_access("tls://somebody:secret@h:x")
     for wrong in (b"", b"[]", b"{}", b'{"head": "x", "boards": 3, "places": []}', b"[" * 200_000):
         (tmp_path / "users.json").write_bytes(wrong)
         with pytest.raises(StorageDamaged, match="restore it"):
@@ -362,19 +362,19 @@ def test_keys_are_written_as_nats_writes_them(tmp_path: Path) -> None:
         with pytest.raises(InvalidRequest):
             admission.admit(name)
     with pytest.raises(PoolUnreachable, match="no file"):
-        PoolAccess.named(str(tmp_path / "nothing"))
-    assert PoolAccess.named("nats://a,nats://b").seed == ""
+        PoolAccess.load_access(str(tmp_path / "nothing"))
+    assert PoolAccess.load_access("nats://a,nats://b").seed == ""
 
 
 def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
     """A pool of a release before boards had accounts: the servers kept it in the account that everybody was in."""
 
     async def stored(server: NatsServer) -> None:
-        async with opened(str(server.admission.head_file), "head", WAIT_S) as link:
+        async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
             await PoolBlobs(link).put("ada", DATA)
 
     async def fetched(server: NatsServer) -> bytes:
-        async with opened(str(server.admission.head_file), "head", WAIT_S) as link:
+        async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
             return (await PoolBlobs(link).fetch("ada", SHA)).data
 
     with unhurried(), NatsServer(tmp_path).running() as server:

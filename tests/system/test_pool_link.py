@@ -21,13 +21,13 @@ from eddy.pool.connection.transfer import DamagedBlob, received, sent
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.lease import LeaderLease
-from eddy.pool.jetstream.link import Link, _made, opened
+from eddy.pool.jetstream.link import Link, _made, open_pool
 from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
 from eddy.pool.mirror.mirror import Mirror
-from eddy.pool.records.records import Fenced, JobPart, PoolJob
+from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 from eddy.pool.servers.nats_server import NatsServer
-from eddy.store.tables.keys import revoked
+from eddy.store.tables.keys import revoke_after
 from nats.js.kv import KeyValue
 from pool_boards import unhurried
 from pool_kit import WAIT_S
@@ -37,7 +37,7 @@ REQUEST = {"application": "a", "batch": 8}
 
 def on_a_server(folder: Path, what: Callable[[Link], Awaitable[None]]) -> None:
     async def go() -> None:
-        async with opened(str(server.admission.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(server.admission.head_file), "test", WAIT_S) as link:
             await what(link)
 
     with unhurried(), NatsServer(folder).running() as server:
@@ -98,7 +98,7 @@ def test_a_bucket_that_was_read_or_followed_has_no_reader_left(tmp_path: Path) -
         assert [await link.js.consumers_info(f"KV_{bucket}") for bucket in followed] == [[]] * 4
         assert len(link.nats._subs) <= 1, "but for the inbox that answers come to"
 
-    with patch("eddy.pool.jetstream.reading.FORGET_S", WAIT_S):
+    with patch("eddy.pool.jetstream.bucket_reader.FORGET_S", WAIT_S):
         on_a_server(tmp_path, check)
 
 
@@ -125,15 +125,15 @@ def test_of_many_who_commit_the_same_part_one_does(tmp_path: Path) -> None:
         table = PoolJobs(link)
         job = await table.submit("ada", REQUEST)
         for board in ("b1", "b2"):
-            await table.change(job.id, lambda it, name=board: it.placed(name, 0.0, {}))  # type: ignore[misc]
-            await table.change(job.id, lambda it: it.taken_back("gone", 0.0))
-        now = await table.change(job.id, lambda it: it.placed("b3", 0.0, {}))
+            await table.change(job.id, lambda it, name=board: it.place_on(name, 0.0, {}))  # type: ignore[misc]
+            await table.change(job.id, lambda it: it.recall("gone", 0.0))
+        now = await table.change(job.id, lambda it: it.place_on("b3", 0.0, {}))
 
         async def commit(token: int, who: int) -> bool:
             part = JobPart(0, 3, {"y": f"sha{who}"}, f"b{who}", token, 0.0, 1.0)
             try:
-                await table.change(job.id, lambda it: it.committed(part))
-            except Fenced:
+                await table.change(job.id, lambda it: it.commit_part(part))
+            except JobFenced:
                 return False
             return True
 
@@ -189,9 +189,9 @@ def test_a_key_that_was_revoked_stays_so_and_one_head_at_a_time_changes_keys(tmp
     async def check(link: Link) -> None:
         keys, others = PoolKeys(link), PoolKeys(link)
         _, key = await keys.make("ada", KeyScope.TENANT)
-        seen = await others.named(key.id)  # another head reads it, and is slow
-        await keys.change(key, lambda now: revoked(now, time.time()))
-        await others.change(seen, lambda now: revoked(now, time.time(), grace_s=3600.0))
+        seen = await others.find_by_name(key.id)  # another head reads it, and is slow
+        await keys.change(key, lambda now: revoke_after(now, time.time()))
+        await others.change(seen, lambda now: revoke_after(now, time.time(), grace_s=3600.0))
         with pytest.raises(Unauthorized, match="revoked"):
             await keys.of_hash(key.key_hash)
         inside: list[str] = []
@@ -243,7 +243,7 @@ def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
         assert await first.renew()
         assert not await second.renew()
         assert await first.renew()
-        await first.give_up()
+        await first.release()
         assert await second.renew()
         assert not await first.renew()
 
@@ -275,8 +275,8 @@ def test_a_lease_that_cannot_be_renewed_ends_before_another_may_have_it(tmp_path
         lease = LeaderLease(link, "a", lambda: clock[0])
         assert await lease.renew()
         clock[0] = 3.9
-        assert lease.held
+        assert lease.is_leader
         clock[0] = 4.1
-        assert not lease.held
+        assert not lease.is_leader
 
     on_a_server(tmp_path, check)

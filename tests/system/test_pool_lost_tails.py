@@ -18,7 +18,7 @@ import pytest
 from eddy.pool.connection.connection import steadily
 from eddy.pool.connection.streams import EVENTS, STORE, WORK, WRITTEN
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.records import PoolBoard
 from pool_boards import Boards, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
@@ -161,7 +161,7 @@ def test_numbers_that_are_passed_over_are_counted_and_what_they_named_stays(copi
 
 async def records(pool: Pool) -> dict[int, str]:
     with unhurried():
-        async with opened(str(pool.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
             return {job.id: job.tenant for job in await PoolJobs(link).all()}
 
 

@@ -15,7 +15,7 @@ from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.head.app import routers
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.jetstream.link import opened
+from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.records import JobPart, PoolJob
 from pool_kit import WAIT_S, Pool, asking
 
@@ -81,15 +81,15 @@ def everything(client: Any) -> list[Any]:
 
 async def ended(pool: Pool) -> None:
     """Have the only job there is succeed, with an output."""
-    async with opened(str(pool.head_file), "test", WAIT_S) as link:
+    async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
         (job,) = await PoolJobs(link).all()
         sha = await PoolBlobs(link).put("ada", b"an output")
 
         def done(now: PoolJob) -> PoolJob:
-            given = now.placed("b1", 0.0, {})
-            return given.taken_up(given.token, 0.0).committed(JobPart(0, 1, {"y": sha}, "b1", given.token, 0.0, 1.0))
+            given = now.place_on("b1", 0.0, {})
+            return given.start(given.token, 0.0).commit_part(JobPart(0, 1, {"y": sha}, "b1", given.token, 0.0, 1.0))
 
-        assert (await PoolJobs(link).change(job.id, done)).ended
+        assert (await PoolJobs(link).change(job.id, done)).is_ended
 
 
 def test_anothers_things_are_answered_as_what_is_not_there_by_every_route(pool: Pool) -> None:

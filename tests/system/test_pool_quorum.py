@@ -19,13 +19,13 @@ import httpx
 from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.connection.refusals import UNDONE
 from eddy.pool.head.stream_keeper import KEPT
-from eddy.pool.jetstream.link import opened
-from eddy.pool.jetstream.naming import numbers_of
+from eddy.pool.jetstream.link import open_pool
+from eddy.pool.jetstream.naming import load_pool_numbers
 from nats.js import JetStreamContext
 from pool_kit import WAIT_S, Pool, asking, until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from pool_network import SERVERS, Cluster, mend
+from pool_network import SERVERS, Cluster, restore_all
 
 BODY = {"application": "image_compression", "batch": 1}
 WATCHED_S = 20.0
@@ -35,11 +35,11 @@ CHOSEN_S = 60.0
 TRIES = 3
 
 
-class NobodyChosen(Exception):
+class NoLeaderElected(Exception):
     """Of three servers, the two that are left have chosen none to answer: a matter of theirs, and not of heads."""
 
 
-class Parted(Pool):
+class PartitionedPool(Pool):
     """A pool over three servers, whose heads reach those of them that they are told."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
@@ -47,7 +47,7 @@ class Parted(Pool):
         self.cluster, self.reached = cluster, tuple(SERVERS)
 
     @contextlib.contextmanager
-    def of_heads(self) -> Iterator[Parted]:
+    def of_heads(self) -> Iterator[PartitionedPool]:
         """Heads, over servers that run already."""
         try:
             yield self
@@ -61,7 +61,7 @@ class Parted(Pool):
     @property
     def head_file(self) -> Path:
         file = self.cluster.file("someone", board=False)
-        access = PoolAccess.named(str(file))
+        access = PoolAccess.load_access(str(file))
         ways = [url for server, url in zip(SERVERS, access.urls.split(","), strict=True) if server in self.reached]
         found = self.folder / f"{'-'.join(self.reached)}.json"
         replace(access, urls=",".join(ways)).write(found)
@@ -70,13 +70,13 @@ class Parted(Pool):
 
 async def have_one_answer(pool: Pool, server: str) -> None:
     """Make the pool, and have one server answer for everything that it keeps."""
-    async with opened(str(pool.head_file), "test", WAIT_S, replicas=3) as link:
-        await numbers_of(link)
+    async with open_pool(str(pool.head_file), "test", WAIT_S, replicas=3) as link:
+        await load_pool_numbers(link)
         deadline = time.monotonic() + CHOSEN_S
         for stream in KEPT:
             while await _answers(link.js, stream) != server:
                 if time.monotonic() > deadline:
-                    raise NobodyChosen(stream)
+                    raise NoLeaderElected(stream)
                 with contextlib.suppress(*UNDONE):
                     body = json.dumps({"placement": {"preferred": server}}).encode()
                     await link.js._api_request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", body)
@@ -97,7 +97,7 @@ def test_a_head_out_of_quorum_says_that_it_cannot_know_and_never_no(tmp_path: Pa
         folder.mkdir()
         try:
             return part_one_server(folder)
-        except NobodyChosen:
+        except NoLeaderElected:
             if not left:
                 raise
 
@@ -109,7 +109,7 @@ def part_one_server(folder: Path) -> None:
         NobodyChosen: The others do not take its place.
     """
     cluster = Cluster(folder, ("someone",))
-    with cluster.running(), Parted(folder, cluster).of_heads() as pool:
+    with cluster.running(), PartitionedPool(folder, cluster).of_heads() as pool:
         alone = SERVERS[0]
         asyncio.run(have_one_answer(pool, alone))
         pool.reached = (alone,)
@@ -140,7 +140,7 @@ def part_one_server(folder: Path) -> None:
             said = watching.result()
             assert {status for _, status in said} == {503}, said
             assert here.get(f"/v1/jobs/{job}").json()["code"] == "pool-unreachable"
-            mend(cluster.between(alone))
+            restore_all(cluster.between(alone))
             until(lambda: here.get(f"/v1/jobs/{job}").status_code == 200, saw=lambda: said)
             until(lambda: here.get(f"/v1/jobs/{job + 1}").status_code == 404)
             until(lambda: here.get(f"/v1/blobs/{sha}").content == data)
@@ -155,7 +155,7 @@ def answered(ask: Callable[[], httpx.Response], status: int) -> httpx.Response:
     deadline = time.monotonic() + CHOSEN_S
     while (answer := ask()).status_code == 503:
         if time.monotonic() > deadline:
-            raise NobodyChosen(answer.text)
+            raise NoLeaderElected(answer.text)
         time.sleep(0.5)
     assert answer.status_code == status, answer.text
     return answer

@@ -19,9 +19,9 @@ from eddy.core.errors import NotFound
 from eddy.pool.connection.streams import STORE
 from eddy.pool.head import output_collector
 from eddy.pool.head.output_collector import OutputCollector, last_of_each
-from eddy.pool.jetstream import byte_accounts, unreferenced
-from eddy.pool.jetstream.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, found, removed
-from eddy.pool.jetstream.blobs import Incoming, PoolBlobs
+from eddy.pool.jetstream import blob_removal, byte_accounts
+from eddy.pool.jetstream.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, find_object, remove_object
+from eddy.pool.jetstream.blobs import IncomingBlob, PoolBlobs
 from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES, Reservation
 from eddy.pool.jetstream.link import Link
 from pool_boards import on_two_links, pieces_in
@@ -35,10 +35,10 @@ def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
         await asyncio.gather(*(heads[n % 2].put("ada", data, reference=str(n % 3 or OWNER)) for n in range(12)))
         for link, blobs in zip((one, two), heads, strict=True):
             account = await link.accounts.of("ada")
-            await account.caught_up()
+            await account.wait_caught_up()
             assert account.total == len(data) + 3 * REFERENCE_BYTES
             assert (await blobs.fetch("ada", name)).data == data
-        kept = await found(one, f"ada/{name}")
+        kept = await find_object(one, f"ada/{name}")
         assert kept is not None
         assert await pieces_in(one) == {f"{PIECES_OF}{kept[0].nuid}": 4}
         assert (await heads[0].size("grace", name)) is None
@@ -59,7 +59,7 @@ def pausing(chance: random.Random) -> Iterator[None]:
         return late
 
     account = byte_accounts.TenantBytes
-    steps: list[tuple[Any, str]] = [(unreferenced, each) for each in ("found", "removed", "staying", "take_away")]
+    steps: list[tuple[Any, str]] = [(blob_removal, each) for each in ("found", "removed", "staying", "take_away")]
     steps += [(account, each) for each in ("exactly", "announce", "withdraw")]
     with contextlib.ExitStack() as patches:
         for of, step in steps:
@@ -97,7 +97,7 @@ def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(
                 data = contents[which]
                 with contextlib.suppress(ConnectionError):
                     await heads[head].store(
-                        Incoming("ada", names[which], reference, chance.choice([len(data), None]), 1 << 40),
+                        IncomingBlob("ada", names[which], reference, chance.choice([len(data), None]), 1 << 40),
                         breaks_off(data),
                     )
 
@@ -134,7 +134,7 @@ async def at_rest(*links: Link) -> dict[str, int]:
             objects[info["name"].removeprefix("ada/")] = info
     for link in links:
         account = await link.accounts.of("ada")
-        await account.caught_up()
+        await account.wait_caught_up()
         assert {*account.blobs} == {*objects}, account.blobs
         assert all(not each.coming for references in account.blobs.values() for each in references.values())
         references = sum(len(each) for each in account.blobs.values())
@@ -155,10 +155,10 @@ def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> N
             if link is one and not seen:
                 seen.append(stored)
                 await heads[1].put("ada", data, reference="7")
-            return await found(link, stored)
+            return await find_object(link, stored)
 
         seen: list[str] = []
-        with patch("eddy.pool.jetstream.unreferenced.found", meanwhile):
+        with patch("eddy.pool.jetstream.blob_removal.found", meanwhile):
             assert await heads[0].release("ada", name, OWNER)
         assert seen
         assert (await heads[0].fetch("ada", name)).data == data
@@ -186,7 +186,7 @@ def test_a_reference_given_up_while_the_same_is_made_again_takes_nothing_away(tm
             await heads[0].put("ada", data, reference="2")
         assert kept == [False, True]
         account = await two.accounts.of("ada")
-        await account.caught_up()
+        await account.wait_caught_up()
         assert [*account.blobs[name]] == ["2"]
         assert (await heads[1].fetch("ada", name)).data == data
         assert account.total == len(data) + REFERENCE_BYTES
@@ -201,7 +201,7 @@ def test_what_is_not_kept_leaves_the_reference_of_before(tmp_path: Path) -> None
         data = os.urandom(1000)
         name, blobs = hashlib.sha256(data).hexdigest(), PoolBlobs(one)
         await blobs.put("ada", data)
-        known = await found(two, f"ada/{name}")
+        known = await find_object(two, f"ada/{name}")
         assert known is not None
         await one.js.purge_stream("OBJ_eddy_blobs", subject=f"{PIECES_OF}{known[0].nuid}")
 
@@ -212,16 +212,16 @@ def test_what_is_not_kept_leaves_the_reference_of_before(tmp_path: Path) -> None
         account = await two.accounts.of("ada")
         most = len(data) + REFERENCE_BYTES  # all that it may keep, and does
         with pytest.raises(ConnectionError):
-            await blobs.store(Incoming("ada", name, OWNER, len(data), most), gone())
-        await account.caught_up()
+            await blobs.store(IncomingBlob("ada", name, OWNER, len(data), most), gone())
+        await account.wait_caught_up()
         assert (account.total, [*account.blobs[name]]) == (most, [OWNER])
 
         async def whole() -> AsyncIterator[bytes]:
             yield data
 
-        await blobs.store(Incoming("ada", name, OWNER, len(data), most), whole())
+        await blobs.store(IncomingBlob("ada", name, OWNER, len(data), most), whole())
         assert (await PoolBlobs(two).fetch("ada", name)).data == data
-        await account.caught_up()
+        await account.wait_caught_up()
         assert account.total == most
 
     on_two_links(tmp_path, check)
@@ -254,8 +254,8 @@ class Slow:
         yield DATA[10:]
 
 
-def incoming(reference: str = OWNER) -> Incoming:
-    return Incoming("ada", NAME, reference, len(DATA), MOST)
+def incoming(reference: str = OWNER) -> IncomingBlob:
+    return IncomingBlob("ada", NAME, reference, len(DATA), MOST)
 
 
 def collector(link: Link, records: Callable[[int], Any] | None = None) -> OutputCollector:
@@ -277,7 +277,7 @@ def test_who_refers_to_a_blob_that_goes_stops_that_or_knows(tmp_path: Path, step
     async def check(one: Link, two: Link) -> None:
         heads, said = [PoolBlobs(link) for link in (one, two)], list[bool]()
         await heads[0].put("ada", DATA)
-        of = unreferenced if step == "removed" else byte_accounts.TenantBytes
+        of = blob_removal if step == "removed" else byte_accounts.TenantBytes
         real = getattr(of, step)
 
         async def late(*given: Any) -> Any:
@@ -304,9 +304,9 @@ def test_what_a_head_leaves_that_is_killed_as_it_takes_a_blob_away_is_harmless(
         await blobs.put("ada", DATA)
         if referred_to:
             await blobs.put("ada", DATA, reference="2")
-        kept = await found(one, f"ada/{NAME}")
+        kept = await find_object(one, f"ada/{NAME}")
         assert kept is not None
-        await account.caught_up()
+        await account.wait_caught_up()
         await account.announce_going(NAME, kept[1])
         await account.withdraw(NAME, OWNER)
         if act == "refer":
@@ -319,7 +319,7 @@ def test_what_a_head_leaves_that_is_killed_as_it_takes_a_blob_away_is_harmless(
         assert await at_rest(one, two) == ({NAME: len(DATA)} if referred_to or act == "store" else {})
         # It was not killed after all, and had looked: what it takes away now is nobody's.
         if not referred_to:
-            await removed(two, f"ada/{NAME}", *kept)
+            await remove_object(two, f"ada/{NAME}", *kept)
             await at_rest(one, two)
 
     on_two_links(tmp_path, check)
@@ -373,7 +373,7 @@ def test_a_blob_put_again_after_another_head_deleted_it_is_its_tenants(tmp_path:
         for entry in held_back:
             take(entry)
         await putting
-        assert account.refers(NAME, OWNER)
+        assert account.is_referenced(NAME, OWNER)
         assert await at_rest(one, two) == {NAME: len(DATA)}
 
     on_two_links(tmp_path, check)
@@ -393,7 +393,7 @@ def test_what_is_on_its_way_for_long_is_nobodys_only_once_nothing_comes(tmp_path
                 yield DATA[50 * n : 50 * n + 50]
                 await asyncio.sleep(0.2)
             await collector(two).sweep()
-            await account.caught_up()
+            await account.wait_caught_up()
             assert any(each.coming for each in account.blobs[NAME].values())
 
         with patch.object(byte_accounts, "SETTLED_S", 2.0), patch.object(output_collector, "SETTLED_S", 2.0):
@@ -424,8 +424,8 @@ def test_a_head_follows_a_tenant_for_as_long_as_it_is_at_work_for_it(tmp_path: P
             await blobs.put("i", b"x")
             assert len(one.accounts._accounts) == 2
         account = await two.accounts.of("ada")
-        await account.caught_up()
-        assert account.refers(NAME, OWNER)
+        await account.wait_caught_up()
+        assert account.is_referenced(NAME, OWNER)
 
     on_two_links(tmp_path, check)
 
@@ -434,7 +434,7 @@ def test_a_sweep_takes_away_what_a_late_board_wrote_and_what_is_lost_and_leaves_
     async def check(one: Link, two: Link) -> None:
         blobs = PoolBlobs(one)
         output, late, lost = [await blobs.put("ada", each, reference="7") for each in (b"output", b"late", b"lost")]
-        kept = await found(one, f"ada/{lost}")
+        kept = await find_object(one, f"ada/{lost}")
         assert kept is not None
         await one.js.purge_stream(STORE, subject=f"{PIECES_OF}{kept[0].nuid}")
         account = await one.accounts.of("ada")

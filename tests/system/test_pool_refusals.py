@@ -17,8 +17,8 @@ from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
 from eddy.pool.connection.streams import STORE
 from eddy.pool.head.stream_keeper import KEPT, PASSING_ON
-from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, found, meta_of
-from eddy.pool.jetstream.link import Link, opened
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, find_object, meta_of
+from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until
@@ -41,7 +41,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 
 def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
     async def go() -> None:
-        async with opened(str(pool.head_file), "test", WAIT_S) as link:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
             await what(link)
 
     with unhurried():
@@ -77,7 +77,7 @@ def held_back(pool: Pool) -> float:
 
 
 async def lose_a_piece(link: Link, name: str) -> None:
-    known = await found(link, name)
+    known = await find_object(link, name)
     assert known is not None
     piece = await link.js.get_last_msg(STORE, f"{PIECES_OF}{known[0].nuid}")
     await link.js.delete_msg(STORE, int(piece.seq or 0))
@@ -88,7 +88,7 @@ async def lose_all(link: Link, name: str) -> None:
 
 
 async def damage_a_piece(link: Link, name: str) -> None:
-    known = await found(link, name)
+    known = await find_object(link, name)
     assert known is not None
     await lose_a_piece(link, name)
     await link.js.publish(f"{PIECES_OF}{known[0].nuid}", bytes(ITEM_BYTES))

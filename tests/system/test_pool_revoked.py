@@ -26,7 +26,7 @@ from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.servers import admission as module
 from eddy.pool.servers.admission import HEADS, Place, PoolAdmission
-from eddy.pool.servers.handshake import admits
+from eddy.pool.servers.handshake import is_admitted
 from eddy.pool.servers.nats_server import NatsServer, free_port
 from pool_kit import WAIT_S
 from typer.testing import CliRunner, Result
@@ -37,11 +37,11 @@ def eddy(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["pool", *arguments])
 
 
-class Stolen:
+class StolenCredentials:
     """Somebody with a copy of a file, who stays connected for as long as the servers let him."""
 
     def __init__(self, file: Path) -> None:
-        self.access = PoolAccess.named(str(file))
+        self.access = PoolAccess.load_access(str(file))
         self._in, self.cut, self._left = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=asyncio.run, args=[self._stay()])
         self._thread.start()
@@ -56,7 +56,7 @@ class Stolen:
         finally:
             self.cut.set()
 
-    def __enter__(self) -> Stolen:
+    def __enter__(self) -> StolenCredentials:
         assert self._in.wait(WAIT_S)
         return self
 
@@ -65,7 +65,7 @@ class Stolen:
         self._thread.join(WAIT_S)
 
     def gets_in(self, port: int = 0) -> bool:
-        return admits(self.access, "127.0.0.1", port or self.port, WAIT_S)
+        return is_admitted(self.access, "127.0.0.1", port or self.port, WAIT_S)
 
     @property
     def port(self) -> int:
@@ -109,7 +109,7 @@ def test_a_key_is_out_on_each_way_of_calling(tmp_path: Path, monkeypatch: pytest
         for name, (data, cwd) in ways.items():
             monkeypatch.chdir(cwd)
             assert eddy("admit", name, "--data", data).exit_code == 0
-            with Stolen(here / "pool" / "boards" / f"{name}.json") as thief:
+            with StolenCredentials(here / "pool" / "boards" / f"{name}.json") as thief:
                 told = eddy("revoke", name, "--data", data)
                 assert told.exit_code == 0, told.output
                 assert thief.is_out(), name
@@ -121,11 +121,11 @@ def test_a_key_is_out_on_each_way_of_calling(tmp_path: Path, monkeypatch: pytest
 def test_a_key_that_is_revoked_while_the_server_is_down_is_out_when_it_starts(tmp_path: Path) -> None:
     server = NatsServer(tmp_path)
     with server.running():
-        access = PoolAccess.named(str(server.admission.admit("b1")))
-        assert admits(access, "127.0.0.1", server.port, WAIT_S)
+        access = PoolAccess.load_access(str(server.admission.admit("b1")))
+        assert is_admitted(access, "127.0.0.1", server.port, WAIT_S)
     PoolAdmission(tmp_path).revoke("b1")
     with NatsServer(tmp_path, port=server.port).running():
-        assert not admits(access, "127.0.0.1", server.port, WAIT_S)
+        assert not is_admitted(access, "127.0.0.1", server.port, WAIT_S)
 
 
 def test_a_server_ends_with_who_started_it(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_an_orphan_is_named_and_its_configuration_stays(
         assert f"process {number}" in told.output.replace("\n", " ")
         assert f"kill {number}" in told.output
         assert server.config.read_bytes() == before
-        with Stolen(server.admission.admit("b1")) as thief:
+        with StolenCredentials(server.admission.admit("b1")) as thief:
             assert eddy("revoke", "b1", "--data", str(tmp_path)).exit_code == 0
             assert thief.is_out()
 
@@ -191,7 +191,7 @@ def test_who_cannot_listen_leaves_the_configuration_as_it_is(tmp_path: Path) -> 
 
 def test_a_key_is_out_beside_a_file_with_another_bound_of_the_store(tmp_path: Path) -> None:
     """A server that runs reads no file that lowers it."""
-    with NatsServer(tmp_path).running() as server, Stolen(server.admission.admit("b1")) as thief:
+    with NatsServer(tmp_path).running() as server, StolenCredentials(server.admission.admit("b1")) as thief:
         text = json.loads(server.config.read_text())
         text["jetstream"]["max_file_store"] //= 2
         server.config.write_text(json.dumps(text))
@@ -231,7 +231,7 @@ def test_a_command_that_is_killed_between_two_steps_is_ended_by_the_next(tmp_pat
     with NatsServer(tmp_path).running() as server:
         for number, step in enumerate(STEPS):
             name = f"b{number}"
-            with Stolen(server.admission.admit(name)) as thief:
+            with StolenCredentials(server.admission.admit(name)) as thief:
                 with dies_at(step), pytest.raises(Killed):
                     PoolAdmission(tmp_path).revoke(name)
                 PoolAdmission(tmp_path).revoke(name)
@@ -239,10 +239,10 @@ def test_a_command_that_is_killed_between_two_steps_is_ended_by_the_next(tmp_pat
             assert not server.admission.board_file(name).exists()
         with dies_at("servers are told"), pytest.raises(Killed):
             PoolAdmission(tmp_path).revoke(HEADS)
-        old = PoolAccess.named(str(server.admission.head_file))
+        old = PoolAccess.load_access(str(server.admission.head_file))
         PoolAdmission(tmp_path).revoke(HEADS)
-        assert not admits(old, "127.0.0.1", server.port, WAIT_S)
-        assert admits(PoolAccess.named(str(server.admission.head_file)), "127.0.0.1", server.port, WAIT_S)
+        assert not is_admitted(old, "127.0.0.1", server.port, WAIT_S)
+        assert is_admitted(PoolAccess.load_access(str(server.admission.head_file)), "127.0.0.1", server.port, WAIT_S)
 
 
 def test_a_server_that_cannot_read_who_is_let_in_is_said_and_the_next_try_is_no_less(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_server_that_cannot_read_who_is_let_in_is_said_and_the_next_try_is_no_
         def with_no_certificate(*arguments: Any) -> str:
             return broken(*arguments).replace("server.pem", "nothing.pem")
 
-        with Stolen(server.admission.admit("b1")) as thief:
+        with StolenCredentials(server.admission.admit("b1")) as thief:
             with patch.object(PoolAdmission, "_text", with_no_certificate), patch.object(module, "READ_AGAIN_S", 1.0):
                 for _ in range(2):
                     with pytest.raises(PoolUnreachable, match=r"lets in whom it let in before.*Start it again"):
@@ -291,11 +291,11 @@ def test_a_key_is_out_at_every_server(tmp_path: Path) -> None:
     with contextlib.ExitStack() as running:
         for server in servers:
             running.enter_context(server.running())
-        stolen = PoolAccess.named(str(admission.admit("b1")))
+        stolen = PoolAccess.load_access(str(admission.admit("b1")))
         thieves = []
         for server in servers:
             replace(stolen, urls=f"tls://127.0.0.1:{server.port}").write(tmp_path / "stolen.json")
-            thieves.append(running.enter_context(Stolen(tmp_path / "stolen.json")))
+            thieves.append(running.enter_context(StolenCredentials(tmp_path / "stolen.json")))
         admission.revoke("b1")
         assert [thief.is_out() for thief in thieves] == [True] * 3
 
@@ -303,7 +303,7 @@ def test_a_key_is_out_at_every_server(tmp_path: Path) -> None:
 @contextlib.asynccontextmanager
 async def a_heads(file: Path) -> AsyncIterator[Any]:
     def access() -> PoolAccess:
-        return PoolAccess.named(str(file))
+        return PoolAccess.load_access(str(file))
 
     async with connected(access(), "head", WAIT_S, access_now=access) as nats:
         yield nats
@@ -321,11 +321,11 @@ def test_a_stolen_key_of_the_heads_is_out_and_heads_go_on_with_another(tmp_path:
 
     with NatsServer(tmp_path).running() as server:
         server.admission.admit("b1")
-        with Stolen(server.admission.head_file) as thief:
+        with StolenCredentials(server.admission.head_file) as thief:
             asyncio.run(check(server))
             assert thief.is_out()
-        board = PoolAccess.named(str(server.admission.board_file("b1")))
-        assert admits(board, "127.0.0.1", server.port, WAIT_S), "boards notice nothing"
+        board = PoolAccess.load_access(str(server.admission.board_file("b1")))
+        assert is_admitted(board, "127.0.0.1", server.port, WAIT_S), "boards notice nothing"
 
 
 def test_a_board_that_is_let_in_again_comes_back_with_its_new_file(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_what_an_earlier_release_kept_is_read(tmp_path: Path) -> None:
         kept["places"][0]["folder"] = "pool"
         old = {name: kept[name] for name in ("head", "boards", "places")}
         (server.folder / "users.json").write_text(json.dumps(old))
-        with Stolen(server.admission.board_file("b1")) as thief:
+        with StolenCredentials(server.admission.board_file("b1")) as thief:
             PoolAdmission(server.folder).revoke("b1")
             assert thief.is_out()
         with pytest.raises(NotFound):
@@ -372,7 +372,7 @@ def test_a_server_reads_what_was_copied_from_another_machine(tmp_path: Path) -> 
     """`eddy pool up` looks for it; a file that makes no sense changes nothing, and the next one counts."""
     with pool_up("--data", "pool", cwd=tmp_path):
         folder = tmp_path / "pool"
-        with Stolen(PoolAdmission(folder).admit("b1")) as thief:
+        with StolenCredentials(PoolAdmission(folder).admit("b1")) as thief:
             other = tmp_path / "other"
             shutil.copytree(folder, other, ignore=shutil.ignore_patterns("jetstream", "nats.*"))
             with patch.object(PoolAdmission, "_apply", lambda *_: None), pytest.raises(PoolUnreachable, match="still"):

@@ -12,17 +12,17 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.connection import steadily
 from eddy.pool.connection.streams import EVENTS, WORK, WRITTEN
 from eddy.pool.connection.tasks import ended
 from eddy.pool.connection.transfer import DamagedBlob, sent
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
-from eddy.pool.mirror.floods import LEASES, MOST, REQUESTS
+from eddy.pool.mirror.flood_guard import LEASES, MOST, REQUESTS
 from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import PoolBoard, PoolJob
-from eddy.pool.routes.shown import job_shown
+from eddy.pool.routes.rendering import render_job
 from eddy.pool.servers.admission import MOST_BUFFERED
 from nats.aio.client import Client as Nats
 from pool_boards import DATA, SHA, Boards, with_boards
@@ -69,8 +69,8 @@ def test_no_answer_goes_where_a_board_may_not_write(tmp_path: Path) -> None:
             await nats.flush()
             await asyncio.sleep(1.0)
             assert await kept(boards) == before
-            assert await mine.mine() == [boards.job.id]
-            assert await other.mine() == []
+            assert await mine.placed_jobs() == [boards.job.id]
+            assert await other.placed_jobs() == []
             assert (await boards.link.js.consumer_info(WORK, "board-b2")).name == "board-b2"
 
     with_boards(tmp_path, check)
@@ -138,7 +138,7 @@ def test_outputs_that_a_board_never_wrote_keep_no_others_from_being_checked(tmp_
     async def check(boards: Boards) -> None:
         table = PoolJobs(boards.link)
         job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
-        job = await table.change(job.id, lambda it: it.placed("b2", 0.0, {}))
+        job = await table.change(job.id, lambda it: it.place_on("b2", 0.0, {}))
         async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
             about = {"job": job.id, "token": job.token, "sha256": "0" * 64, "bytes": size_bytes}
             asks = [asyncio.ensure_future(other._ask("written", **about, pieces=f"b2.{n:032x}")) for n in range(many)]
@@ -175,7 +175,7 @@ def test_what_makes_no_sense_is_not_kept(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
         table, number = PoolJobs(boards.link), boards.job.id
         async with boards.board("b1") as (_, mine):
-            await mine.taken_up(boards.job)
+            await mine.report_started(boards.job)
             before = await table.job(number)
             good = {"job": number, "token": boards.job.token, "part": part(), "took_s": 1.0, "kernel": None}
             for wrong in WRONG_COMMITS:
@@ -189,11 +189,11 @@ def test_what_makes_no_sense_is_not_kept(tmp_path: Path) -> None:
                 with pytest.raises(EddyError):
                     await mine._ask("sent", job=number, token=boards.job.token, **told)
             assert await table.job(number) == before
-            assert (await mine.committed(boards.job, part(), 1.0, None)).done == 1
+            assert (await mine.report_part(boards.job, part(), 1.0, None)).done == 1
             with pytest.raises(EddyError, match="other outputs"):
-                await mine.committed(boards.job, part(first=1, outputs={"x": SHA}), 1.0, None)
+                await mine.report_part(boards.job, part(first=1, outputs={"x": SHA}), 1.0, None)
             error = {"code": "x", "cause": InvalidRequest.code, "message": "", "more": 1}
-            shown = job_shown(await mine.failed(boards.job, error), lambda told: told)
+            shown = render_job(await mine.failed(boards.job, error), lambda told: told)
             assert shown.error is not None
 
     with_boards(tmp_path, check)
@@ -241,10 +241,10 @@ def test_a_board_that_lies_of_itself_keeps_no_head_from_placing(tmp_path: Path) 
     with_boards(tmp_path, check)
 
 
-async def answered(board: AskingBoard) -> list[int]:
+async def answered(board: HeadClient) -> list[int]:
     """What a board has. What comes in a flood may be left unanswered; a board asks again."""
-    with patch("eddy.pool.agent.asking.ANSWER_S", 5.0):
-        return await asyncio.wait_for(steadily(board.mine), WAIT_S)
+    with patch("eddy.pool.agent.head_client.ANSWER_S", 5.0):
+        return await asyncio.wait_for(steadily(board.placed_jobs), WAIT_S)
 
 
 def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) -> None:
@@ -252,18 +252,18 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
         async with boards.board("b1") as (nats, mine), boards.board("b2") as (_, other):
             await mine.join(FACTS)
             floods, deadline = boards.lead.mirror.floods, asyncio.get_running_loop().time() + WAIT_S
-            while not floods.of("b1"):
+            while not floods.describe_flood("b1"):
                 assert asyncio.get_running_loop().time() < deadline, floods.came
                 for _ in range(500):
                     await nats.publish("eddy.gate.b1", b'{"what": "mine"}', reply="_INBOX.b1.x.y")
                 await nats.flush()
                 assert await answered(other) == []
-            assert floods.of("b1").endswith(" requests a second")
-            assert not floods.of("b2"), floods.came
+            assert floods.describe_flood("b1").endswith(" requests a second")
+            assert not floods.describe_flood("b2"), floods.came
             await asyncio.sleep(3.0)
             assert await answered(mine) == [boards.job.id], "once it sends no more"
 
-    with patch("eddy.pool.mirror.floods.WINDOW_S", 3.0), patch.dict(MOST, {REQUESTS: 100}):
+    with patch("eddy.pool.mirror.flood_guard.WINDOW_S", 3.0), patch.dict(MOST, {REQUESTS: 100}):
         with_boards(tmp_path, check)
 
 
@@ -285,10 +285,10 @@ def test_a_board_that_sends_leases_without_end_is_named_and_others_are_heard_mea
             await steadily(lambda: other.join(FACTS))
             await steadily(lambda: mine.join(FACTS))
             flooding = asyncio.ensure_future(flood(nats))
-            while not mirror.floods.of("b2"):
+            while not mirror.floods.describe_flood("b2"):
                 assert asyncio.get_running_loop().time() < deadline, mirror.floods.came
                 await asyncio.sleep(0.05)
-            assert mirror.floods.of("b2").endswith(" leases a second")
+            assert mirror.floods.describe_flood("b2").endswith(" leases a second")
             heard_s, came = mirror.heard.s, mirror.floods.came["b1", LEASES]
             while mirror.floods.came["b1", LEASES] < came + 3 or mirror.heard.s == heard_s:
                 assert asyncio.get_running_loop().time() < deadline, mirror.floods.came
@@ -296,8 +296,8 @@ def test_a_board_that_sends_leases_without_end_is_named_and_others_are_heard_mea
                 await asyncio.sleep(0.2)  # as often as an honest board may
             assert not flooding.done()
             assert mirror.alive("b1")
-            assert not mirror.floods.of("b1")
-            (refused,) = (board for board in mirror.usable if board.name == "b2")
+            assert not mirror.floods.describe_flood("b1")
+            (refused,) = (board for board in mirror.usable_boards if board.name == "b2")
             assert refused.drained.startswith("it floods the pool with ")
             await ended((flooding,))
             assert await answered(mine) == [boards.job.id]

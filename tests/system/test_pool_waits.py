@@ -15,7 +15,7 @@ import httpx
 import pytest
 from eddy.api.http.connections import ConnectionLimits
 from eddy.pool.connection.streams import EVENTS
-from eddy.pool.head.serving import Head
+from eddy.pool.head.head_server import Head
 from eddy.pool.routes.context import HeadParts
 from pool_kit import WAIT_S, Pool, until
 

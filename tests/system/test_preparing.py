@@ -29,7 +29,7 @@ ALONE: dict[str, Any] = {
 """An application that needs none of the modules but one."""
 
 
-class Unprepared:
+class UnpreparedBoard:
     """A model board that answers about modules as a test says."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ def held(job: Job) -> None:
 
 
 def test_a_job_waits_for_its_module_and_others_do_not_wait_for_it(tmp_path: Path) -> None:
-    board = Unprepared()
+    board = UnpreparedBoard()
     with serving(tmp_path, board) as client, client("ada") as ada, client("grace") as grace:
         waiting = chain(ada)
         held(waiting)
@@ -98,7 +98,7 @@ def test_a_job_waits_for_its_module_and_others_do_not_wait_for_it(tmp_path: Path
 
 
 def test_a_module_that_cannot_be_built_fails_its_job_alone(tmp_path: Path) -> None:
-    board = Unprepared()
+    board = UnpreparedBoard()
     with serving(tmp_path, board) as client, client("ada") as ada, client("grace") as grace:
         waiting = chain(ada)
         held(waiting)
@@ -114,7 +114,7 @@ def test_a_module_that_cannot_be_built_fails_its_job_alone(tmp_path: Path) -> No
 
 
 def test_a_job_that_waits_can_be_cancelled(tmp_path: Path) -> None:
-    with serving(tmp_path, Unprepared()) as client, client("ada") as ada:
+    with serving(tmp_path, UnpreparedBoard()) as client, client("ada") as ada:
         waiting = chain(ada)
         held(waiting)
         waiting.cancel()
@@ -123,10 +123,10 @@ def test_a_job_that_waits_can_be_cancelled(tmp_path: Path) -> None:
 
 
 def test_a_job_that_waits_goes_on_waiting_after_a_restart(tmp_path: Path) -> None:
-    with serving(tmp_path, Unprepared()) as client, client("ada") as ada:
+    with serving(tmp_path, UnpreparedBoard()) as client, client("ada") as ada:
         number = chain(ada).id
         held(ada.job(number))
-    board = Unprepared()
+    board = UnpreparedBoard()
     with serving(tmp_path, board) as client, client("ada") as ada:
         waiting = ada.job(number)
         held(waiting)

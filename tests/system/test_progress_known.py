@@ -32,7 +32,7 @@ def compute(_: Launch, cores: int, cycles: int) -> ContextCounters:
     return ContextCounters(cores * cycles // 2, cores * cycles, 0, cycles // 10_000, cycles // 160, 0)
 
 
-class Slowing(ModelBoard):
+class SlowingBoard(ModelBoard):
     """Work-groups take longer beside others'."""
 
     def launch(self, slot: int, launch: Launch) -> None:
@@ -48,7 +48,7 @@ class Slowing(ModelBoard):
 def made(price: str) -> tuple[Engine, Store]:
     described = description()
     times = {**{f"kernel:add_{name}": GROUP_S for name in NAMES}, FOUR.module: 1e-4}
-    board = Slowing(described, model_images(described, MODULES), times, usage=compute)
+    board = SlowingBoard(described, model_images(described, MODULES), times, usage=compute)
     board._times = times
     store = Store(":memory:")
     tenants(store, **dict.fromkeys(NAMES, 1.0))
@@ -62,14 +62,14 @@ def made(price: str) -> tuple[Engine, Store]:
 def work(engine: Engine, store: Store, names: tuple[str, ...], lasts_s: float) -> list[Epoch]:
     """These tenants always have kernels for so long; the epochs that began and ended meanwhile, without the first."""
     assert engine.price is not None
-    until_s, before = engine.now_s + lasts_s, len(engine.price.history.ended())
+    until_s, before = engine.now_s + lasts_s, len(engine.price.history.list_epochs())
     while engine.now_s < until_s:
         waiting = [job.spec.tenant for job in engine.machine.jobs.values()]
         for name in names:
             for _ in range(2 - waiting.count(name)):
                 engine.intake.accept(add_request(store, name, 16_000, f"add_{name}"))
         engine.step()
-    found = [epoch for epoch in engine.price.history.ended()[before:] if epoch.view.tenants == names]
+    found = [epoch for epoch in engine.price.history.list_epochs()[before:] if epoch.view.tenants == names]
     return [epoch for epoch in found[1:] if (epoch.ended_s or 0) - epoch.at_s > EPOCH_S / 2]
 
 

@@ -80,7 +80,7 @@ def had(lies: Counts, price: str = "hsm_fair", promised: float = 0.0, renames: b
                 engine.intake.accept(add_request(store, name, 4_000, f"add_{kernel}"))
         engine.step()
     account = engine.price.accounts[1]
-    assert {epoch.policy for epoch in engine.price.history.ended()} == {price}
+    assert {epoch.policy for epoch in engine.price.history.list_epochs()} == {price}
     return {name: account.delivered_s[name] / engine.now_s for name in NAMES}
 
 

@@ -21,7 +21,7 @@ from unit.gpu_kit import CACHE
 POLICY = '''
 """Everybody has the same, whatever its weight."""
 import numpy as np
-from eddy.policy.price.view import PriceDecision, Traits, unpriced
+from eddy.policy.price.view import PriceDecision, Traits, zero_prices
 
 
 class Alike:
@@ -32,7 +32,7 @@ class Alike:
 
     def decide(self, view):
         each = view.present.capacity / len(view.tenants)
-        return PriceDecision(np.tile(each, (len(view.tenants), 1)), unpriced(view))
+        return PriceDecision(np.tile(each, (len(view.tenants), 1)), zero_prices(view))
 '''
 
 

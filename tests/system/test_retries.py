@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from eddy.board.model.model import ModelFaults
 from eddy.board.port.port import Cause
-from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT, Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
+from eddy.core.submission_options import ITS_OWN, NOT_ITS_FAULT, Predecessor, Retries, SubmissionOptions
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-LATE = Asked(late="end")
+LATE = SubmissionOptions(late="end")
 
 
-class InTurn(dict[str, list[Cause]]):
+class TurnOrder(dict[str, list[Cause]]):
     """What becomes of an item, launch after launch; then all goes well."""
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -30,7 +30,7 @@ class InTurn(dict[str, list[Cause]]):
 
 
 def board_with(**causes: list[Cause]) -> Any:
-    items = InTurn({name.strip("_").replace("_", "."): list(found) for name, found in causes.items()})
+    items = TurnOrder({name.strip("_").replace("_", "."): list(found) for name, found in causes.items()})
     return model_board(faults=ModelFaults(items=items))  # type: ignore[arg-type]
 
 
@@ -41,17 +41,17 @@ def engine_of(store: Store, board: Any) -> Engine:
 
 
 def run(engine: Engine) -> None:
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
 
 
-def submit(engine: Engine, asked: Asked, batch: int = 3, **more: Any) -> int:
+def submit(engine: Engine, asked: SubmissionOptions, batch: int = 3, **more: Any) -> int:
     wanted = dataclasses.replace(request(engine.store, batch=batch), asked=asked, **more)
     return engine.intake.accept(wanted).id
 
 
-def retries(times: int, *on: str) -> Asked:
-    return Asked(retries=Retries(times, on) if on else Retries(times))
+def retries(times: int, *on: str) -> SubmissionOptions:
+    return SubmissionOptions(retries=Retries(times, on) if on else Retries(times))
 
 
 def ended(store: Store, number: int) -> JobRecord:
@@ -74,7 +74,7 @@ def test_a_job_is_tried_again_and_what_was_done_stays_done(store: Store) -> None
     record = ended(store, number)
     assert (record.state, record.retried, record.cause, record.failed_task) == (JobState.SUCCEEDED, 1, "", None)
     assert store.outputs.read(TENANT, number, "out") == expected(batch=3)
-    events = store.events.of(TENANT, number)
+    events = store.events.list_events(TENANT, number)
     assert [event.detail for event in events if event.what is JobEventKind.RETRY] == ["clock-lost (1 of 2)"]
     assert [event.item for event in events if event.what is JobEventKind.RESULT] == [0, 1, 2]
     assert not engine.board.state().buffers
@@ -100,7 +100,7 @@ def test_a_fault_of_its_own_is_tried_again_only_where_it_is_named(store: Store) 
 
 def test_causes_are_those_of_boards() -> None:
     known = {cause.value for cause in Cause} - {"none", "stopped"}
-    assert set(NOT_ITS_FAULT) | set(ITS_OWN) == known, "name a new cause in eddy.core.asked"
+    assert set(NOT_ITS_FAULT) | set(ITS_OWN) == known, "name a new cause in eddy.core.submission_options"
     assert not set(NOT_ITS_FAULT) & set(ITS_OWN)
 
 
@@ -108,7 +108,7 @@ def test_a_job_that_would_be_tried_again_can_be_cancelled_first(store: Store) ->
     engine = engine_of(store, board_with(_1_0_2=[Cause.CLOCK_LOST]))
     number = submit(engine, retries(5))
     while store.jobs.get(TENANT, number).state is not JobState.DRAINING:
-        assert not engine.idle, "it never drains"
+        assert not engine.is_idle, "it never drains"
         engine.step()
     asked = engine.intake.cancel(TENANT, number)
     assert asked.cancel_asked_unix_s is not None
@@ -129,7 +129,7 @@ def test_a_crash_changes_neither_tries_nor_results(tmp_path: Path, seed: int) ->
     good, bad = submit(engine, retries(4)), submit(engine, retries(1), batch=1)
     for _ in range(8):
         for _ in range(dice.randrange(6)):
-            if not engine.idle:
+            if not engine.is_idle:
                 engine.step()
         store.close()
         store = Store(path)
@@ -144,7 +144,7 @@ def test_a_crash_changes_neither_tries_nor_results(tmp_path: Path, seed: int) ->
 def test_a_late_job_ends_where_it_was_asked_to_and_goes_on_else(store: Store) -> None:
     engine = engine_of(store, model_board(slow=10))
     strict = submit(engine, LATE, deadline_s=0.05)
-    lax = submit(engine, Asked(), deadline_s=0.05)
+    lax = submit(engine, SubmissionOptions(), deadline_s=0.05)
     waiting = submit(engine, dataclasses.replace(LATE, after=(Predecessor(lax),)), deadline_s=0.06)
     early = submit(engine, LATE, batch=1, deadline_s=1e6)
     run(engine)

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from eddy.board.model.model import ModelFaults
 from eddy.board.port.port import Cause
-from eddy.core.asked import Asked, Predecessor, Retries
 from eddy.core.jobs import JobState
+from eddy.core.submission_options import Predecessor, Retries, SubmissionOptions
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
-from system.test_retries import InTurn
+from system.test_retries import TurnOrder
 
-RETRIED = Asked(retries=Retries(3, ("time-limit", "internal-error")))
+RETRIED = SubmissionOptions(retries=Retries(3, ("time-limit", "internal-error")))
 
 
 class SlowDisk:
@@ -55,14 +55,14 @@ class SlowDisk:
     def run(self) -> None:
         for _ in range(9000):
             self.write()
-            if self.engine.idle and not self.queued:
+            if self.engine.is_idle and not self.queued:
                 return
             self.engine.step()
         pytest.fail(f"jobs are left: {[(n, j.state) for n, j in self.engine.machine.jobs.items()]}")
 
 
 def failing(item: str) -> Any:
-    return model_board(faults=ModelFaults(items=InTurn({item: [Cause.TIME_LIMIT]})), slow=1e5)  # type: ignore[arg-type]
+    return model_board(faults=ModelFaults(items=TurnOrder({item: [Cause.TIME_LIMIT]})), slow=1e5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("item", ["1.2.1", "1.1.2", "1.0.2"])
@@ -80,7 +80,7 @@ def test_outputs_lost_on_their_way_are_computed_again(item: str, kills: int) -> 
     assert (record.state, record.items_done) == (JobState.SUCCEEDED, 6)
     assert it.store.outputs.read(TENANT, job.id, "out") == expected(batch=6)
     it.life()
-    assert it.engine.idle
+    assert it.engine.is_idle
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -110,14 +110,14 @@ def test_drawn_faults_kills_cancellations_and_recoveries(seed: int, tmp_path: Pa
     causes = (Cause.TIME_LIMIT, Cause.CLOCK_LOST)
     faults = {name: dice.choices(causes, k=dice.randint(1, 2)) for name in names if dice.random() < 0.12}
     slow, slots = dice.choice([1, 10, 1e5]), dice.choice([2, 3, 4])
-    board = model_board(faults=ModelFaults(items=InTurn(faults)), slow=slow, slots=slots)  # type: ignore[arg-type]
+    board = model_board(faults=ModelFaults(items=TurnOrder(faults)), slow=slow, slots=slots)  # type: ignore[arg-type]
     it, jobs = SlowDisk(Store(tmp_path / "eddy.sqlite3"), board, dice.choice(sorted(POLICIES))), dict[int, int]()
     for _ in range(400):
         drawn = dice.random()
         if drawn < 0.06 and len(jobs) < 6:
             after = tuple(map(Predecessor, dice.sample(sorted(jobs), 1))) if jobs and dice.random() < 0.3 else ()
             on = ("time-limit", "clock-lost", "internal-error")
-            asked = Asked(after=after, retries=Retries(dice.randint(1, 6), on))
+            asked = SubmissionOptions(after=after, retries=Retries(dice.randint(1, 6), on))
             batch = dice.randint(1, 5)
             wanted = dataclasses.replace(request(it.store, batch=batch, salt=len(jobs)), asked=asked)
             jobs[it.engine.intake.accept(wanted).id] = batch
@@ -139,7 +139,7 @@ def test_drawn_faults_kills_cancellations_and_recoveries(seed: int, tmp_path: Pa
     it.run()
     for salt, (number, batch) in enumerate(jobs.items()):
         record = it.store.jobs.get(TENANT, number)
-        events = it.store.events.of(TENANT, number)
+        events = it.store.events.list_events(TENANT, number)
         assert sum(1 for event in events if event.state is not None and event.state.is_final) == 1
         if record.state is JobState.SUCCEEDED:
             assert it.store.outputs.read(TENANT, number, "out") == expected(batch=batch, salt=salt)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app
-from eddy.cli.support.output import shown
+from eddy.cli.support.output import escape_terminal
 from eddy.cli.tenant.kernel import only_kernel, read_source
 from eddy.client import Client, JobFailed
 from eddy.client.calls.kernel import Local
@@ -92,9 +92,9 @@ def test_it_feels_like_arrays_and_launches_overlap(ada: Client) -> None:
 
 
 def test_a_log_cannot_steer_a_terminal() -> None:
-    assert shown("plain\ttext \u00e4\r\n") == "plain\ttext \u00e4\r\n"
-    assert shown("real\reddy: forged\r\n") == "real\\reddy: forged\r\n"
-    assert shown("\x1b]0;title\x07\x9b2J\x08") == "\\x1b]0;title\\x07\\x9b2J\\x08"
+    assert escape_terminal("plain\ttext \u00e4\r\n") == "plain\ttext \u00e4\r\n"
+    assert escape_terminal("real\reddy: forged\r\n") == "real\\reddy: forged\r\n"
+    assert escape_terminal("\x1b]0;title\x07\x9b2J\x08") == "\\x1b]0;title\\x07\\x9b2J\\x08"
 
 
 def test_local_memory_and_work_groups(ada: Client) -> None:

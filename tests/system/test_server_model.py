@@ -420,9 +420,9 @@ def test_a_job_remembers_that_nothing_was_computed_and_one_that_moves_is_told(tm
         computed = client.submit("chain", inputs(1)).wait()
         assert computed.computed
     store = Store(tmp_path / "data" / "eddy.sqlite3")
-    waiting = store.jobs.request("operator", store.numbers.job.meant(computed.id))
+    waiting = store.jobs.request("operator", store.numbers.job.resolve_id(computed.id))
     record, _ = store.submissions.add_job(waiting, 0.0)
-    left = store.numbers.job.told(record.id)
+    left = store.numbers.job.public_id(record.id)
     store.close()
     with Server(settings).background() as server, operator(server) as client:
         assert not client.job(left).wait().computed

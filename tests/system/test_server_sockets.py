@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from eddy.api.service.listening import listen
+from eddy.api.service.listen_socket import listen
 from eddy.api.service.server import Server, ServerSettings
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"

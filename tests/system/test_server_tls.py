@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from eddy import signals
 from eddy.api.service.reload import LIVE, Reloader
 from eddy.api.service.server import Server, ServerSettings
-from eddy.api.service.tls import TlsFiles, in_the_clear
+from eddy.api.service.tls import TlsFiles, is_plaintext
 from eddy.cli.main import app
 from eddy.cli.support import configuration
 from eddy.core.errors import InvalidRequest, StorageFull
@@ -194,7 +194,7 @@ def test_what_the_audit_log_cannot_hold_is_not_done_and_the_next_signal_counts(
             with pytest.MonkeyPatch.context() as patch:
                 if len(asked) == 1:
                     patch.setattr(type(parts.context.store.audit), "note", full)
-                reloader.ask()
+                reloader.request_reload()
                 while reads or not said[len(asked) :]:
                     await asyncio.sleep(0.01)
             asked.append(read)
@@ -235,12 +235,15 @@ def test_flags_and_environment_rank_above_the_file(tmp_path: Path, monkeypatch: 
 @pytest.mark.usefixtures("hearing_sighup")
 def test_sighup_reloads_where_there_is_something_to_reload() -> None:
     calls = []
-    with signals.caught():
-        with signals.calling(lambda: calls.append("end")), signals.reloading(lambda: calls.append("reload")):
+    with signals.catch_signals():
+        with (
+            signals.call_on_signal(lambda: calls.append("end")),
+            signals.call_on_reload(lambda: calls.append("reload")),
+        ):
             signal.raise_signal(signal.SIGHUP)
             signal.raise_signal(signal.SIGTERM)
         assert calls == ["reload", "end"]
-    with signals.caught(), signals.reloading(None), signals.calling(lambda: calls.append("end")):
+    with signals.catch_signals(), signals.call_on_reload(None), signals.call_on_signal(lambda: calls.append("end")):
         signal.raise_signal(signal.SIGHUP)
     assert calls == ["reload", "end", "end"]
 
@@ -253,9 +256,9 @@ def test_a_running_server_is_asked_from_a_signal_handler(tmp_path: Path) -> None
         return values(None)
 
     reloader = Reloader(values(None), again)
-    reloader.ask()  # nothing runs yet
+    reloader.request_reload()  # nothing runs yet
     with Server(settings(tmp_path, None), reloader=reloader).background():
-        reloader.ask()
+        reloader.request_reload()
         assert read.wait(180)
 
 
@@ -284,6 +287,6 @@ def test_a_certificate_that_cannot_be_used_is_said_before_anything_is_built(tmp_
 
 def test_what_a_network_can_read() -> None:
     tls = TlsFiles(Path("c"), Path("k"))
-    assert [host for host in ("127.0.0.1", "::1", "localhost", "127.9.9.9") if in_the_clear(host, None)] == []
-    assert [host for host in ("0.0.0.0", "::", "10.0.0.2", "board.lab") if not in_the_clear(host, None)] == []
-    assert not in_the_clear("0.0.0.0", tls)
+    assert [host for host in ("127.0.0.1", "::1", "localhost", "127.9.9.9") if is_plaintext(host, None)] == []
+    assert [host for host in ("0.0.0.0", "::", "10.0.0.2", "board.lab") if not is_plaintext(host, None)] == []
+    assert not is_plaintext("0.0.0.0", tls)

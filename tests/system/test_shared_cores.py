@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, manifest, tenants
 from eddy.board.model.model import ModelFaults
-from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
+from eddy.core.submission_options import Retries, SubmissionOptions
 from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake import kernels
@@ -54,7 +54,7 @@ def test_kernels_of_three_tenants_run_at_once_on_one_cluster_and_are_right() -> 
     for number, tenant in enumerate(("a", "b", "c"), start=1):
         check_step(store, tenant, number, number)
     assert board.most[1] == 4, "every core was used"
-    loads = [e for n in (1, 2, 3) for e in store.events.of(None, n) if e.what is JobEventKind.CONFIGURED]
+    loads = [e for n in (1, 2, 3) for e in store.events.list_events(None, n) if e.what is JobEventKind.CONFIGURED]
     assert len(loads) == 1, "a core changed hands by a load"
     assert [store.jobs.get(tenant, number).reuses for number, tenant in enumerate("abc", start=1)] == [0, 1, 1]
     assert board.state().buffers == ()
@@ -85,7 +85,7 @@ def test_a_kernel_is_tried_again_from_its_arrays_as_they_came() -> None:
     engine.intake.accept(step_request(store, "a", 1))
     arguments = (buffer(store, "b", np.zeros(64, "u4")),)
     body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
-    asked = Asked(retries=Retries(2, ("misaligned-access",)))
+    asked = SubmissionOptions(retries=Retries(2, ("misaligned-access",)))
     engine.intake.accept(JobRequest("b", "", kind=KERNEL, body=body, asked=asked))
     finish(engine)
     check_step(store, "a", 1, 1)
@@ -121,7 +121,7 @@ def test_every_price_policy_shares_live_clusters(price: str) -> None:
     finish(engine)
     for number in range(4):
         check_step(store, "ab"[number % 2], number + 1, number + 1, 256)
-    assert {epoch.policy for epoch in engine.price.history.ended()} == {price}  # type: ignore[union-attr]
+    assert {epoch.policy for epoch in engine.price.history.list_epochs()} == {price}  # type: ignore[union-attr]
 
 
 def test_slices_stay_away_from_a_time_limit_that_is_shorter_than_a_quantum() -> None:
@@ -145,7 +145,7 @@ def test_a_policy_is_told_how_much_work_there_is() -> None:
     engine.intake.accept(step_request(store, "a", 2))
     finish(engine)
     assert engine.price is not None
-    waiting = [float(epoch.view.waiting_s[0]) for epoch in engine.price.history.ended()]
+    waiting = [float(epoch.view.waiting_s[0]) for epoch in engine.price.history.list_epochs()]
     assert waiting[0] == float("inf"), "nothing was measured yet"
     later = [seconds for seconds in waiting if seconds < float("inf")]
     assert len(later) > 2
@@ -171,7 +171,7 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
         engine.intake.accept(step_request(store, "ab"[number % 2], number + 1, 256))
     held: list[tuple[str, str]] = []
     phases, switched = set(), False
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
         if not switched and engine.now_s > 8e-3:
             assert held[-1] == (SLOW.module, SLOW.module)
@@ -196,7 +196,7 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
 
 
 @dataclass
-class Moving:
+class MovingPolicy:
     """Gives tenant a the first cluster until a time, and the second from then on; b the other one."""
 
     at_s: float
@@ -223,7 +223,7 @@ def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_else
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES, settings=PriceSettings(epoch_s=0.5e-3))
     assert engine.price is not None
-    engine.intake.switch_price(Moving(5e-3))
+    engine.intake.switch_price(MovingPolicy(5e-3))
     engine.start()
     engine.intake.accept(step_request(store, "a", 1, 384))
     for salt in range(2, 18):
@@ -233,7 +233,9 @@ def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_else
         engine.step()
     assert len(engine.machine.jobs) > 1, "b had always more to do"
     check_step(store, "a", 1, 1, 384)
-    assert alone == any("its tenant's shares are elsewhere" in event.detail for event in store.events.of("a", 1))
+    assert alone == any(
+        "its tenant's shares are elsewhere" in event.detail for event in store.events.list_events("a", 1)
+    )
     finish(engine)
     for salt in range(2, 18):
         check_step(store, "b", salt, salt, 256)
@@ -249,14 +251,14 @@ def test_no_slice_starts_on_the_cluster_before_the_one_it_is_laid_out_for() -> N
     engine.intake.accept(step_request(store, "a", 1))
     clusters = engine.machine.clusters
     assert clusters is not None
-    while not clusters.work.wants(1):
+    while not clusters.work.startable_slices(1):
         engine.step()
     slot = engine.machine.slots[1]
     held, slot.module = slot.module, "gpu_before"
-    assert not clusters.work.wants(1)
+    assert not clusters.work.startable_slices(1)
     assert not list(clusters.queues.ready(1, "a"))
     slot.module = held
-    assert clusters.work.wants(1)
+    assert clusters.work.startable_slices(1)
     finish(engine)
     check_step(store, "a", 1, 1)
 
@@ -413,12 +415,12 @@ def test_a_kernel_that_begins_again_on_an_idle_cluster_is_right() -> None:
         for salt, (tenant, count) in enumerate((("heavy", 2048), ("heavy", 256), ("light", 128)), start=1)
     ]
     homes = list[int]()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
         found = engine.machine.clusters.queues.progress.get(numbers[2])
         if found is not None and found.slot not in homes[-1:]:
             homes.append(found.slot)
-    again = [event for event in store.events.of("light", numbers[2]) if event.what is JobEventKind.RECOVERED]
+    again = [event for event in store.events.list_events("light", numbers[2]) if event.what is JobEventKind.RECOVERED]
     check_step(store, "heavy", numbers[0], 1, 2048)
     check_step(store, "heavy", numbers[1], 2, 256)
     check_step(store, "light", numbers[2], 3, 128)

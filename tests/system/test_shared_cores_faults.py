@@ -17,7 +17,7 @@ from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.store import Store
 from hypervisor_kit import request
 from kernel_kit import buffer, step_arrays, stepped
-from system.test_hypervisor_crash import Killer, Mortal, deaths
+from system.test_hypervisor_crash import Killer, MortalEffects, deaths
 
 FOUR = manifest(4)
 MODULES = {FOUR.module: FOUR}
@@ -51,7 +51,7 @@ def test_death_between_any_two_effects_loses_no_kernel(after: bool) -> None:
         engine.start()
         for salt, tenant in enumerate("ab", start=1):
             engine.intake.accept(step_request(store, tenant, salt))
-        died = deaths(lambda: engine_over(Mortal(board, killer), Mortal(store, killer), MODULES), finish)
+        died = deaths(lambda: engine_over(MortalEffects(board, killer), MortalEffects(store, killer), MODULES), finish)
         return store, board, died
 
     counting = Killer()
@@ -100,7 +100,7 @@ def test_a_kernel_whose_slot_failed_begins_with_its_arrays_as_they_came() -> Non
     finish(engine)
     check_step(store, "a", 1, 1)
     check_step(store, "b", 2, 2)
-    notes = [e.detail for n in (1, 2) for e in store.events.of(None, n)]
+    notes = [e.detail for n in (1, 2) for e in store.events.list_events(None, n)]
     assert any("its slot failed" in note for note in notes)
 
 
@@ -137,7 +137,11 @@ def test_whatever_goes_wrong_every_job_ends_and_leaves_nothing(seed: int) -> Non
             check_step(store, owner, number, number)
         elif record.state is JobState.FAILED:
             assert record.cause in ("module-error", "response-stalled"), record.detail
-        done = [event for event in store.events.of(None, number) if event.state is not None and event.state.is_final]
+        done = [
+            event
+            for event in store.events.list_events(None, number)
+            if event.state is not None and event.state.is_final
+        ]
         assert len(done) == 1, "it ended once"
     assert JobState.SUCCEEDED in ends
     assert board.state().buffers == ()
@@ -175,8 +179,8 @@ def test_time_goes_on_where_no_cluster_is_left_to_be_shared() -> None:
     for _ in range(100):
         engine.step()
     assert engine.price is not None
-    assert {epoch.policy for epoch in engine.price.history.ended()} == {"market"}, "it never failed"
-    epochs = [epoch.number for epoch in engine.price.history.ended()]
+    assert {epoch.policy for epoch in engine.price.history.list_epochs()} == {"market"}, "it never failed"
+    epochs = [epoch.number for epoch in engine.price.history.list_epochs()]
     assert len(set(epochs)) == len(epochs), "each ends once"
     job = engine.intake.accept(request(store, tenant="c"))
     for _ in range(3000):

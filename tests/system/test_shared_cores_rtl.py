@@ -62,7 +62,7 @@ def engine_on(gpu: GpuHarness, store: Store) -> Engine:
 def run(engine: Engine) -> int:
     """Run to the end; the most kernels that ran at once."""
     most = 0
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
         most = max(most, len(engine.board.state().slots[CLUSTER].items))
     return most
@@ -84,7 +84,7 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         np.testing.assert_array_equal(found, stepped(*step_arrays(512, salt), 3))
         assert sorted(store.outputs.log(tenant, salt).split()) == sorted(str(i) for i in range(1, 512, 64))
     assert engine.price is not None
-    fractions = [known.fraction for known in engine.price.estimates.learned.every()]
+    fractions = [known.fraction for known in engine.price.estimates.learned.all_kernels()]
     assert len(fractions) == 2
     assert all(fraction is not None and 0.8 < fraction <= 1 for fraction in fractions), "learned from the counters"
 
@@ -109,5 +109,5 @@ def test_cores_that_change_hands_between_slices_show_nothing(gpu: GpuHarness) ->
             assert (found == np.uint32(2 * SECRET & 0xFFFF_FFFF)).all()
         else:
             assert not (np.frombuffer(store.outputs.read("grace", number, "out"), "u4") == SECRET).any()
-    loads = [e for n in range(1, 7) for e in store.events.of(None, n) if e.what is JobEventKind.CONFIGURED]
+    loads = [e for n in range(1, 7) for e in store.events.list_events(None, n) if e.what is JobEventKind.CONFIGURED]
     assert len(loads) == 1, "cores changed hands by a load"

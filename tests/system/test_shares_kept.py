@@ -59,7 +59,7 @@ class Load:
     def promised(self, since_s: float) -> dict[str, float]:
         """Core-seconds promised from the first epoch since then to the end of the last one that ended."""
         assert self.engine.price is not None
-        _, history = self.engine.price.shown()
+        _, history = self.engine.price.snapshot_epochs()
         sums = dict.fromkeys(self.names, 0.0)
         for epoch in history:
             assert epoch.ended_s is not None

@@ -87,7 +87,7 @@ def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> Non
             JobRequest(tenant, "", kind=KERNEL, body=KernelRequest(SOURCE, "step", (items,), arguments).to_json())
         )
     most, both = 0, set[int]()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
         most = max(most, sum(len(slot.items) for slot in board.state().slots))
         first, second = ({each.job for each in engine.price.accounts[slot].running} for slot in (0, 1))

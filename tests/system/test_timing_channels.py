@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from channels import cluster, slots
-from channels.decoder import Heard, Received, message, receive
+from channels.decoder import ListenerAccesses, ReceivedPayload, message, receive
 from eddy.board.port.profile import load_profile
 from eddy_sim.gpu.dram_cluster import build_dram_cluster
 from system.traffic import READ, Traffic
@@ -32,7 +32,7 @@ def library() -> Path:
     return build_dram_cluster(cluster.SHAPE, optimise=False)
 
 
-def of(heard: Heard, symbol_cycles: int, latest_cycle: int) -> Received:
+def of(heard: ListenerAccesses, symbol_cycles: int, latest_cycle: int) -> ReceivedPayload:
     return receive(heard, SENT, symbol_cycles, latest_cycle)
 
 
@@ -56,7 +56,7 @@ def test_a_core_hears_when_another_contexts_reads_go_to_memory(library: Path) ->
 def test_a_context_finds_its_lines_gone_that_another_displaced(library: Path) -> None:
     """Not by traffic: in the cycles in which it looks the sender rests, and in another set nothing is heard."""
 
-    def sent(sender_set: int) -> Heard:
+    def sent(sender_set: int) -> ListenerAccesses:
         return cluster.transmit(
             cluster.PRIME_AND_PROBE, MEMORY, SENT, 400, probe_cycle=360, sender_set=sender_set, library=library
         )

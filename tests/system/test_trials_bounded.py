@@ -66,5 +66,5 @@ def test_a_time_limit_of_a_quantum_does_not_keep_a_kernel_on_trial(price: str) -
     had_s = sum(market.had(slot) - before[slot] for slot in HOLDS)
     promised_s = 1.0 * 3 * 1e-3
     assert 0 < had_s < promised_s + 5 * QUANTUM_S
-    everywhere = market.loop.estimates.learned.every()
+    everywhere = market.loop.estimates.learned.all_kernels()
     assert sum(bool(each.slices) for each in everywhere) == 4, "both kernels were measured on both kinds"

@@ -18,7 +18,7 @@ PLLS = 2
 """Of a clock tile; beside its one MMCM."""
 
 
-def told(device: Device, slots: int) -> str:
+def describe_clock_use(device: Device, slots: int) -> str:
     """What so many slots take of a device's clock managers."""
     return f"{slots} of {device.tiles} MMCM, 1 of {PLLS * device.tiles} PLL"
 
@@ -31,7 +31,7 @@ def too_few(devices: Iterable[Device]) -> list[str]:
         device, slots = tiles[board["device"]], len(load_profile(name).slots)
         if slots > device.tiles:
             found.append(
-                f"{name}: a {device.device} lacks clock managers: {told(device, slots)};"
+                f"{name}: a {device.device} lacks clock managers: {describe_clock_use(device, slots)};"
                 " give the board fewer slots, or slots that share a clock"
             )
     return found

@@ -23,7 +23,7 @@ _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
-class Clocked:
+class ClockedDesign:
     """Something that goes into slots.
 
     Attributes:
@@ -41,7 +41,7 @@ class Clocked:
         return _NS_PER_S / (self.levels * ns)
 
 
-def clocked(figures: Mapping[str, Any]) -> list[Clocked]:
+def clocked(figures: Mapping[str, Any]) -> list[ClockedDesign]:
     """What the boards' slots hold, with its levels and clock; what has no levels yet is left out."""
     tops = figures["tops"]
     asked: dict[str, float] = {}
@@ -55,7 +55,9 @@ def clocked(figures: Mapping[str, Any]) -> list[Clocked]:
                 _ask(asked, manifest["module"], min(float(manifest["clk_hz"]), everywhere))
         for part in ("core", "rest"):
             _ask(asked, board["cluster"][part], fastest[Pool.GPU])
-    return [Clocked(name, tops[name]["path"][0], hz) for name, hz in asked.items() if "path" in tops.get(name, {})]
+    return [
+        ClockedDesign(name, tops[name]["path"][0], hz) for name, hz in asked.items() if "path" in tops.get(name, {})
+    ]
 
 
 def _ask(asked: dict[str, float], name: str, clk_hz: float) -> None:

@@ -136,7 +136,12 @@ column is how many such slots the device has room for and clocks, shell included
         shares = [f"{_number(shell[kind])} ({shell[kind] / device.have[kind]:.1%})" for kind in KINDS]
         rows.append(
             [
-                *(f"{device.profile} ({device.device})", str(slots), *shares, clock_tiles.told(device, slots)),
+                *(
+                    f"{device.profile} ({device.device})",
+                    str(slots),
+                    *shares,
+                    clock_tiles.describe_clock_use(device, slots),
+                ),
                 str(fit(device, have, groups, largest)),
             ]
         )

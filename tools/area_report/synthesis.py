@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.tools.filelist import language_arguments, read_filelist, sources_of
-from eddy_sim.tools.prove import stage
+from eddy_sim.tools.filelist import language_arguments, read_filelist, source_files
+from eddy_sim.tools.prove import stage_files
 
 from area_report.levels import Path as Way
 from area_report.levels import deepest
@@ -90,7 +90,7 @@ def synthesize(top: Top) -> tuple[Figures, list[Way]]:
 def _script(top: Top, folder: Path) -> str:
     # Copies, named without their folders: Yosys in WebAssembly does not see every folder of the machine.
     files, unset = read_filelist(top.filelist), []
-    stage(files, folder)
+    stage_files(files, folder)
     for path in files:
         if path.stem in top.boxes:
             # An empty box has no parameters left; those set where it is used would be refused.
@@ -98,7 +98,7 @@ def _script(top: Top, folder: Path) -> str:
             names = re.findall(r"\bparameter\s+[^=,)]*?(\w+)\s*=", box)
             unset += [f"setparam {' '.join(f'-unset {name}' for name in names)} t:{path.stem}"] * bool(names)
             (folder / path.name).write_text(box, encoding="utf-8")
-    sources = " ".join(path.name for path in sources_of(files))
+    sources = " ".join(path.name for path in source_files(files))
     delays = " --ignore-timing" if language_arguments(files) else ""
     parameters = "".join(f" -G {name}={value}" for name, value in top.parameters.items())
     boxes = " --empty-blackboxes" if top.boxes else ""

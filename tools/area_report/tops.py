@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from eddy_sim.tools.filelist import data_of, expanded, read_filelist, sources_of
+from eddy_sim.tools.filelist import data_files, expand_includes, read_filelist, source_files
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "hw" / "area.yaml"
@@ -56,11 +56,11 @@ class Top:
         parts += [WIRE.format(ps=self.wire_ps)] * bool(self.wire_ps)
         files = read_filelist(self.filelist)
         texts = []
-        for path in sources_of(files):
-            source = expanded(path.read_text(encoding="utf-8"), files)
+        for path in source_files(files):
+            source = expand_includes(path.read_text(encoding="utf-8"), files)
             texts.append(header(source) if path.stem in self.boxes else meaning(source))
         parts += _named_from(self.top, texts)
-        parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in data_of(files)]
+        parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in data_files(files)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

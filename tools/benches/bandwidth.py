@@ -94,14 +94,14 @@ def code(stream: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedBandwidth:
     """What the cores reached: part of the memory's peak, and row-buffer hit rate."""
 
     share: float
     row_hit_rate: float
 
 
-def measure(profile: Profile, stream: str, cores: int = CORES) -> Reached:
+def measure(profile: Profile, stream: str, cores: int = CORES) -> ReachedBandwidth:
     """Run a kind of reading on so many cores of the board's cluster."""
     module = load_module_manifest(MODULE)
     files = bitstreams.list_or_build(profile, found=[module])
@@ -123,7 +123,7 @@ def measure(profile: Profile, stream: str, cores: int = CORES) -> Reached:
             raise SystemExit(f"the stream did not end well: {ended}")
         used = board.sharing(0).of("bench")
         took_s = max(report.counters.cycles for report in ended.cores) / module.clk_hz
-        return Reached(used.bytes / took_s / profile.dram.bytes_per_s, used.row_hit_rate)
+        return ReachedBandwidth(used.bytes / took_s / profile.dram.bytes_per_s, used.row_hit_rate)
     finally:
         board.release()
 
@@ -152,12 +152,12 @@ def one_line(folder: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def behind_l2(library: Path, stream: str) -> Reached:
+def behind_l2(library: Path, stream: str) -> ReachedBandwidth:
     """Run a kind of reading on all cores of the cluster of the slowdown study."""
     machine = DramCluster(rtl.SHAPE, dram_parameters(rtl.MEMORY), clk_hz=rtl.CLK_HZ, library=library)
     loaded = code(stream)
     machine.memory[: len(loaded)] = list(loaded)
-    machine.own(range(CORES), 0, 0)
+    machine.assign_cores(range(CORES), 0, 0)
     began = machine.cycles
     machine.start(REGION_BASE, 0, range(CORES))
     while machine.run(LIMIT_CYCLES):
@@ -167,10 +167,12 @@ def behind_l2(library: Path, stream: str) -> Reached:
         raise SystemExit(f"{stream} behind the second level did not end well: {machine.faults()[0]}")
     served = machine.traffic(0)
     peak = rtl.MEMORY.bytes_per_s / rtl.CLK_HZ
-    return Reached(served.bytes / (machine.cycles - began) / peak, served.row_hits / (served.reads + served.writes))
+    return ReachedBandwidth(
+        served.bytes / (machine.cycles - began) / peak, served.row_hits / (served.reads + served.writes)
+    )
 
 
-def second_level() -> dict[str, Reached]:
+def second_level() -> dict[str, ReachedBandwidth]:
     """What is reached behind a second-level cache, with one line of data a core under way and with more."""
     reached = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ from benches import ROOT, tell
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
 from channels import cluster, slots  # noqa: E402
-from channels.decoder import Heard, Received, message, receive  # noqa: E402
+from channels.decoder import ListenerAccesses, ReceivedPayload, message, receive  # noqa: E402
 from eddy.board.port.profile import load_profile  # noqa: E402
 from eddy_sim.design import build  # noqa: E402
 from eddy_sim.gpu.dram_cluster import build_dram_cluster  # noqa: E402
@@ -61,24 +61,24 @@ class Channel:
     name: str
     symbols: tuple[int, ...]
     latest_cycle: int
-    send: Callable[[Sent, int], Heard]
+    send: Callable[[Sent, int], ListenerAccesses]
     payload_bits: int = 960
     messages: int = 2
 
 
-def from_slots(beside: Traffic | None) -> Callable[[Sent, int], Heard]:
+def from_slots(beside: Traffic | None) -> Callable[[Sent, int], ListenerAccesses]:
     """From slot to slot, beside what a third one does."""
     return lambda sent, symbol: slots.transmit(BOARD, sent, symbol, SENDS, beside)
 
 
-def pulsed(sent: Sent, symbol: int) -> Heard:
+def pulsed(sent: Sent, symbol: int) -> ListenerAccesses:
     """From slot to slot by little reading: at the beginning of a one, where the regulator lets through a part in 32."""
     parts = np.zeros((sent.size, PULSES), np.uint8)
     parts[:, 0] = sent
     return slots.transmit(LITTLE, parts.reshape(-1), symbol // PULSES, SENDS)
 
 
-def from_contexts(pair: cluster.Pair, sender_set: int = cluster.SET) -> Callable[[Sent, int], Heard]:
+def from_contexts(pair: cluster.Pair, sender_set: int = cluster.SET) -> Callable[[Sent, int], ListenerAccesses]:
     """From context to context of a cluster; where it looks once a symbol, the listener looks as late as it can."""
     return lambda sent, symbol: cluster.transmit(
         pair, MEMORY, sent, symbol, probe_cycle=symbol * 9 // 10, sender_set=sender_set
@@ -119,7 +119,7 @@ CHANNELS = (
 )
 
 
-def measure(channel: Channel) -> Iterator[Received]:
+def measure(channel: Channel) -> Iterator[ReceivedPayload]:
     """What became of the messages at each length of a symbol."""
     for symbol in channel.symbols:
         found = []
@@ -127,10 +127,10 @@ def measure(channel: Channel) -> Iterator[Received]:
             sent = message(channel.payload_bits, seed)
             found.append(receive(channel.send(sent, symbol), sent, symbol, channel.latest_cycle))
         bits, errors = sum(each.bits for each in found), sum(each.errors for each in found)
-        yield Received(symbol, bits, errors, min(each.apart for each in found))
+        yield ReceivedPayload(symbol, bits, errors, min(each.apart for each in found))
 
 
-def row(received: Received) -> dict[str, float]:
+def row(received: ReceivedPayload) -> dict[str, float]:
     """Its figures, by name."""
     return {
         "symbol_cycles": received.symbol_cycles,
@@ -142,7 +142,7 @@ def row(received: Received) -> dict[str, float]:
     }
 
 
-def best(found: list[Received]) -> tuple[Received, Received | None]:
+def best(found: list[ReceivedPayload]) -> tuple[ReceivedPayload, ReceivedPayload | None]:
     """The one of greatest capacity, and the fastest without an error, if any."""
     clean = [each for each in found if not each.errors]
     return (

@@ -21,7 +21,7 @@ from typing import Any
 
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
-from service_bench.servers import Running, bare, eddy
+from service_bench.servers import RunningServer, bare, eddy
 
 from benches.service import prepare, submission
 
@@ -92,7 +92,7 @@ async def happen(port: int, key: str, seconds: float, between: Callable[[], None
     return sent_s
 
 
-def drain(server: Running, drained: bool = True) -> None:
+def drain(server: RunningServer, drained: bool = True) -> None:
     """Nothing is placed any more; or again."""
     body = json.dumps({"drained": drained, "because": "measured" if drained else ""}).encode()
     slots = json.loads(ask(server.port, request("GET", "/v1/slots", server.key))[1])["slots"]
@@ -103,7 +103,7 @@ def drain(server: Running, drained: bool = True) -> None:
             raise SystemExit(f"slot {slot['slot']} was not drained: {status} {said!r}")
 
 
-async def measure(server: Running, beside: Running, followers: int, seconds: float) -> dict[str, float]:
+async def measure(server: RunningServer, beside: RunningServer, followers: int, seconds: float) -> dict[str, float]:
     """Processor time alone and with followers, and how late they are told; in turns with a bare event loop."""
     began_s = spent_s(server.process)
     await happen(server.port, server.key, seconds)

@@ -28,7 +28,7 @@ from eddy.store.db.rows import Commit
 from eddy.store.tables.submission import Submission
 from service_bench.clients import ask, drive, request
 from service_bench.memory import forget_most, held_bytes, most_bytes, spent_s
-from service_bench.servers import Running, eddy, reference
+from service_bench.servers import RunningServer, eddy, reference
 from service_bench.streams import fetch, upload
 
 from benches.service import CLIENTS, TILE, prepare, submission
@@ -78,7 +78,7 @@ def _events(record: JobRecord) -> list[JobEvent]:
     return [*found, JobEvent(0, record.id, record.tenant, record.arrival_s, JobEventKind.STATE, state=record.state)]
 
 
-def listing(server: Running, seconds: float) -> dict[str, float]:
+def listing(server: RunningServer, seconds: float) -> dict[str, float]:
     """Pages a second for 32 clients, in turns with a route that answers nothing."""
     path = cursor = f"/v1/jobs?limit={PAGE}"
     for _ in range(PAGES - 1):
@@ -116,7 +116,7 @@ def waiting(data: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM job WHERE final = 0").fetchone()[0])
 
 
-def through(server: Running, data: Path, jobs: int) -> dict[str, float]:
+def through(server: RunningServer, data: Path, jobs: int) -> dict[str, float]:
     """Memory after jobs that went the whole way; few wait at a time, for it is not a backlog that is measured."""
     before = held_bytes(server.process)
     took_s, accepted = 0.0, 0
@@ -134,7 +134,7 @@ def through(server: Running, data: Path, jobs: int) -> dict[str, float]:
     }
 
 
-def blob(server: Running, folder: Path) -> dict[str, float]:
+def blob(server: RunningServer, folder: Path) -> dict[str, float]:
     """What a blob of 256 MB costs in memory, on its way in and out."""
     file = folder / "blob"
     digest, began_s = hashlib.sha256(), time.perf_counter()

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.applications import Application
-from eddy.core.fusion import in_form
+from eddy.core.fusion import select_form
 from eddy.core.records import JobRequest
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
 from eddy.store.tables.submission import Submission
 from service_bench.clients import drive
-from service_bench.servers import ROOT, Running, eddy
+from service_bench.servers import ROOT, RunningServer, eddy
 
 from benches import AGAINST
 from benches.service import CLIENTS, TILE, prepare, submission
@@ -68,7 +68,7 @@ def filled(folder: Path, root: Path) -> dict[str, Path]:
 
 
 @dataclass(slots=True)
-class Worked:
+class WorkSample:
     """Work done on jobs of one application, as the data base of a server says: nobody is asked, nobody is kept.
 
     Attributes:
@@ -97,11 +97,11 @@ class Worked:
 
     def _covered(self, form: str, task: int) -> int:
         """How many tasks of the application one task of a form stands for."""
-        name = in_form(self.application, form).tasks[task].name
+        name = select_form(self.application, form).tasks[task].name
         return next((len(fused.covers) for fused in self.application.fused if fused.name == name), 1)
 
 
-def rates(server: Running, worked: Worked, seconds: float) -> dict[str, float]:
+def rates(server: RunningServer, worked: WorkSample, seconds: float) -> dict[str, float]:
     """A second: tasks of items done while nobody asks; jobs submitted, and tasks of items done meanwhile."""
     began_s = time.perf_counter()
     time.sleep(seconds)
@@ -110,7 +110,7 @@ def rates(server: Running, worked: Worked, seconds: float) -> dict[str, float]:
     return {"submissions": load.rate, "work in the crowd": worked.more() / load.wall_s, "work": alone}
 
 
-def _first_item_s(worked: Worked) -> float:
+def _first_item_s(worked: WorkSample) -> float:
     """Wall seconds until work shows: those of taking jobs up are no part of the rate at which they are worked on."""
     began_s = time.perf_counter()
     while not worked.more():
@@ -136,7 +136,7 @@ def one_turn(folders: dict[str, Path], root: Path, seconds: float) -> dict[str, 
             shutil.copytree(kept, data)
             with eddy(data, root) as server:
                 prepare(server)
-                worked = Worked(data, load_catalogue(ROOT / "bitstreams").application(NAME))
+                worked = WorkSample(data, load_catalogue(ROOT / "bitstreams").application(NAME))
                 found[f"seconds until the first item, {name} waiting"] = _first_item_s(worked)
                 turn = rates(server, worked, seconds)
         found |= {f"{what}/s, {name} waiting": rate for what, rate in turn.items()}

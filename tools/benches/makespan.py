@@ -4,7 +4,7 @@
     make bench ARGS="makespan --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png"
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
-of `eddy.pool.connection.pace`, and all of them through one more, its port. A responder receives through such a port,
+of `eddy.pool.connection.token_bucket`, and all of them through one more, its port. A responder receives through such a port,
 and computes on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its
 accelerator is free. Nobody is told when a job should end: the live makespan is when the last one has.
 
@@ -31,7 +31,7 @@ from eddy_studies.makespan.sweep import checked
 from eddy_studies.makespan.testbed import photographs, word_counting
 from eddy_studies.makespan.workload import BatchShape, batch
 from live_testbed.hosts import Hosts, running
-from live_testbed.rtl_boards import Learned, items_of, with_rtl
+from live_testbed.rtl_boards import LearnedTimes, items_of, with_rtl
 from live_testbed.scales import Scales
 
 from benches import tell
@@ -52,7 +52,7 @@ NEAR, KEPT = 0.10, 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class BatchRun:
     """One batch under one policy.
 
     Attributes:
@@ -83,16 +83,18 @@ def shape(of_30: int) -> BatchShape:
     return BatchShape(requesters=round(350 * of_30 / 30), responders=of_30, jobs=round(1000 * of_30 / 30))
 
 
-def ran(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales) -> Ran:
+def ran(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales) -> BatchRun:
     """Plan a batch, and run it."""
     placement = checked(instance, scheme)
     live = hosts.run(instance, placement, scales)
     rates, bits = rates_kept(instance, placement, live.arrived_s, scales)
     bound_s = placement.lower_bound_s
-    return Ran(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, tuple(live.wrong))
+    return BatchRun(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, tuple(live.wrong))
 
 
-def ran_with_rtl(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales, learned: Learned) -> Ran:
+def ran_with_rtl(
+    hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales, learned: LearnedTimes
+) -> BatchRun:
     """The same with `rtl` boards beside the responders; what items took is learned."""
     items, item_s = items_of(instance), learned.item_s
     instance = with_rtl(instance, RTL, items, item_s, scales)
@@ -102,7 +104,7 @@ def ran_with_rtl(hosts: Hosts, what: str, instance: Instance, scheme: str, scale
     rates, bits = rates_kept(instance, placement, live.arrived_s, scales)
     count = sum(len(took) for took in live.items_s.values())
     wrong, bound_s = tuple(live.wrong), placement.lower_bound_s
-    return Ran(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, wrong, count, item_s)
+    return BatchRun(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, wrong, count, item_s)
 
 
 def rates_kept(
@@ -123,7 +125,7 @@ def rates_kept(
     return tuple(kept), bits
 
 
-def summary(runs: Sequence[Ran]) -> dict[str, Any]:
+def summary(runs: Sequence[BatchRun]) -> dict[str, Any]:
     """The figures that are asked for."""
     seeds = list(dict.fromkeys(run.what for run in runs if run.what.startswith(SEED)))
     with_boards = [run for run in runs if run.what.startswith(RTL_SEED)]
@@ -159,7 +161,7 @@ def summary(runs: Sequence[Ran]) -> dict[str, Any]:
     }
 
 
-def _improvement(runs: Sequence[Ran], batches: Sequence[str]) -> dict[str, dict[str, float]]:
+def _improvement(runs: Sequence[BatchRun], batches: Sequence[str]) -> dict[str, dict[str, float]]:
     """How much less makespan the default has than its rivals, mean over batches."""
     spans = {(run.what, run.scheme): run for run in runs}
     return {
@@ -177,7 +179,7 @@ def _mean(values: object) -> float:
     return round(float(np.mean(list(values))), 4)  # type: ignore[call-overload]
 
 
-def _runs(given: argparse.Namespace) -> Iterator[Ran]:
+def _runs(given: argparse.Namespace) -> Iterator[BatchRun]:
     """Every batch under every policy, as asked."""
     like, by_seed = shape(OF_30), Scales(given.wall, given.bits)
     batches = [
@@ -192,7 +194,7 @@ def _runs(given: argparse.Namespace) -> Iterator[Ran]:
             yield from (ran(hosts, what, instance, scheme, scales) for scheme in SCHEMES)
         if not given.rtl_seeds:
             return
-        learned = Learned()
+        learned = LearnedTimes()
         learned.take(hosts.learn(TRIED, by_seed))
         for seed in range(given.seed, given.seed + given.rtl_seeds):
             for scheme in SCHEMES:

@@ -20,7 +20,7 @@ from typing import Any
 
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import drive
-from service_bench.servers import ROOT, Running, eddy, python_path, served
+from service_bench.servers import ROOT, RunningServer, eddy, python_path, served
 
 from benches.service import prepare, submission
 
@@ -28,19 +28,19 @@ MANY = 16
 
 
 @contextmanager
-def head(folder: Path, nats: NatsServer, root: Path = ROOT) -> Iterator[Running]:
+def head(folder: Path, nats: NatsServer, root: Path = ROOT) -> Iterator[RunningServer]:
     """A head in a process of its own, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "pool", "serve", "--json", "--port", "0", "--name", "bench"]
     command += ["--pool", str(nats.admission.head_file), "--data", str(folder)]
     command += ["--bitstreams", str(root / "bitstreams")]
     with served(command, {"PYTHONPATH": python_path(root)}) as (process, said):
         key = (folder / "operator.key").read_text(encoding="utf-8").strip()
-        yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
+        yield RunningServer(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
 
 
-def memory_mb(process: subprocess.Popen[bytes] | Running) -> float:
+def memory_mb(process: subprocess.Popen[bytes] | RunningServer) -> float:
     """What a process holds of this machine's memory."""
-    running = process if isinstance(process, Running) else Running(0, process.pid)
+    running = process if isinstance(process, RunningServer) else RunningServer(0, process.pid)
     return round(running.memory_bytes / 1e6, 1)
 
 

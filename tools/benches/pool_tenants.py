@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx
 from eddy.pool.servers.nats_server import NatsServer
-from service_bench.servers import Running
+from service_bench.servers import RunningServer
 
 from benches import AGAINST, in_turns
 from benches.pool import head, memory_mb
@@ -38,7 +38,7 @@ class Refused(Exception):
     """A head of another checkout does not do it."""
 
 
-def client(server: Running, key: str) -> httpx.AsyncClient:
+def client(server: RunningServer, key: str) -> httpx.AsyncClient:
     """Somebody with many connections."""
     limits = httpx.Limits(max_connections=300, max_keepalive_connections=300)
     headers = {"Authorization": f"Bearer {key}"}
@@ -74,7 +74,7 @@ def blob(data: bytes) -> str:
     return f"/v1/blobs/{hashlib.sha256(data).hexdigest()}"
 
 
-async def tenants(server: Running, seconds: float) -> dict[str, float]:
+async def tenants(server: RunningServer, seconds: float) -> dict[str, float]:
     """Submissions of one beside another."""
     async with client(server, server.key) as operator:
         keys = {}
@@ -107,7 +107,7 @@ async def tenants(server: Running, seconds: float) -> dict[str, float]:
             return {f"submissions/s, {name}": rate for name, rate in found.items()}
 
 
-async def bytes_of(server: Running, seconds: float) -> dict[str, float]:
+async def bytes_of(server: RunningServer, seconds: float) -> dict[str, float]:
     """Blobs through a head, and the memory they take."""
     async with client(server, server.key) as operator:
 
@@ -163,13 +163,13 @@ async def bytes_of(server: Running, seconds: float) -> dict[str, float]:
         return found
 
 
-def begun(server: Running) -> float:
+def begun(server: RunningServer) -> float:
     """What a process holds now, MB; what it held at most counts from here on."""
     Path(f"/proc/{server.process}/clear_refs").write_text("5")
     return memory_mb(server)
 
 
-def most_mb(server: Running) -> float:
+def most_mb(server: RunningServer) -> float:
     """What it held at most since."""
     status = Path(f"/proc/{server.process}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6

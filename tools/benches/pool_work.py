@@ -26,7 +26,7 @@ from typing import Any
 
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.clients import ask, request, some
-from service_bench.servers import Running, python_path
+from service_bench.servers import RunningServer, python_path
 
 from benches import AGAINST, in_turns
 from benches.pool import cpu_s, head, memory_mb
@@ -37,12 +37,12 @@ PRESENT = re.compile(r"^eddy_pool_board_present\{.*\} 1(?:\.0)?$", re.MULTILINE)
 LOOK_S = 1.0
 
 
-def metrics(server: Running) -> str:
+def metrics(server: RunningServer) -> str:
     """What the head counts."""
     return ask(server.port, request("GET", "/metrics", server.key))[1].decode()
 
 
-def ended(server: Running) -> Mapping[str, int]:
+def ended(server: RunningServer) -> Mapping[str, int]:
     """Jobs that have ended, by state."""
     return {state: int(float(count)) for state, count in ENDED.findall(metrics(server))}
 

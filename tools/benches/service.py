@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from service_bench.clients import ask, drive, request
-from service_bench.servers import ROOT, Running, eddy, reference
+from service_bench.servers import ROOT, RunningServer, eddy, reference
 
 from benches import AGAINST
 
@@ -48,7 +48,7 @@ def submission(key: str) -> Callable[[], bytes]:
     return make
 
 
-def prepare(server: Running) -> None:
+def prepare(server: RunningServer) -> None:
     """Wait until jobs are taken, and upload the tile that every one of them takes."""
     while ask(server.port, request("GET", "/readyz"))[0] != 200:
         time.sleep(0.05)
@@ -58,14 +58,14 @@ def prepare(server: Running) -> None:
         raise SystemExit(f"the blob was not taken: {status} {body!r}")
 
 
-def succeeded(server: Running) -> int:
+def succeeded(server: RunningServer) -> int:
     """Jobs that have succeeded, as the newest that has says: they run in order here."""
     path = "/v1/jobs?state=succeeded&limit=1"
     jobs = json.loads(ask(server.port, request("GET", path, server.key))[1])["jobs"]
     return int(jobs[0]["id"]) if jobs else 0
 
 
-def listing(server: Running, seconds: float) -> tuple[float, float]:
+def listing(server: RunningServer, seconds: float) -> tuple[float, float]:
     """Median wall seconds of listing the newest job, and of `/healthz`, in turns."""
     times: list[list[float]] = [[], []]
     wires = [request("GET", "/v1/jobs?limit=1", server.key), request("GET", "/healthz")]
@@ -75,7 +75,7 @@ def listing(server: Running, seconds: float) -> tuple[float, float]:
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def scrape_s(server: Running) -> float:
+def scrape_s(server: RunningServer) -> float:
     """Wall seconds of one scrape, the best of three."""
     best = float("inf")
     for _ in range(3):
@@ -85,7 +85,7 @@ def scrape_s(server: Running) -> float:
     return best
 
 
-def one_turn(server: Running, seconds: float) -> dict[str, float]:
+def one_turn(server: RunningServer, seconds: float) -> dict[str, float]:
     """What a fresh server shows."""
     prepare(server)
     listed_s, healthy_s = listing(server, seconds / 2)

@@ -20,7 +20,7 @@ from typing import Any
 from eddy.api.answers.overview import JOBS
 from service_bench.clients import Connection, ask, request
 from service_bench.memory import spent_s
-from service_bench.servers import Running, eddy
+from service_bench.servers import RunningServer, eddy
 
 from benches.followers import drain
 from benches.service import prepare, submission
@@ -34,7 +34,7 @@ MOST = {
 """Goals."""
 
 
-async def view(server: Running, until_s: float, took_s: list[float]) -> None:
+async def view(server: RunningServer, until_s: float, took_s: list[float]) -> None:
     """One page that is seen until some time."""
     connection = await Connection.open(server.port)
     try:
@@ -50,7 +50,7 @@ async def view(server: Running, until_s: float, took_s: list[float]) -> None:
         connection.close()
 
 
-async def look(server: Running, viewers: int, seconds: float) -> list[float]:
+async def look(server: RunningServer, viewers: int, seconds: float) -> list[float]:
     """So many, begun one after the other; answers what each look took, in wall time."""
     took_s, until_s = list[float](), time.perf_counter() + seconds
     tasks = []
@@ -61,7 +61,7 @@ async def look(server: Running, viewers: int, seconds: float) -> list[float]:
     return took_s
 
 
-def measure(server: Running, viewers: int, seconds: float) -> dict[str, float]:
+def measure(server: RunningServer, viewers: int, seconds: float) -> dict[str, float]:
     """Processor time alone, and with viewers."""
     make = submission(server.key)
     for _ in range(JOBS + 10):
@@ -84,7 +84,7 @@ def measure(server: Running, viewers: int, seconds: float) -> dict[str, float]:
     }
 
 
-def show(server: Running, seconds: float) -> dict[str, float]:
+def show(server: RunningServer, seconds: float) -> dict[str, float]:
     """What the page's main thread takes of a core: with many jobs waiting, then with the slots given to them."""
     from playwright.sync_api import sync_playwright
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.tools.filelist import read_filelist, sources_of
-from eddy_sim.tools.prove import stage
+from eddy_sim.tools.filelist import read_filelist, source_files
+from eddy_sim.tools.prove import stage_files
 from eddy_sim.tools.yosys import run_script
 
 from board_flow.floorplan import ROOT
@@ -65,11 +65,11 @@ def elaborate(board: str, folder: Path) -> dict[str, Any]:
         YosysFailed: It refused a source; the message says why.
     """
     files = [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *read_filelist(MODELS)]
-    stage(files, folder)
+    stage_files(files, folder)
     for path in (folder / each.name for each in files if each.parent == MODELS.parent):
         source = re.sub(r"^  assign .*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         path.write_text(source, encoding="utf-8")
-    names = [path.name for path in sources_of(files)]
+    names = [path.name for path in source_files(files)]
     boxes = " ".join(f"t:{box}" for box in BOXES)
     script = SCRIPT.format(files=" ".join(names), top=board, boxes=boxes)
     run_script(folder, script)

@@ -46,7 +46,7 @@ class PackingFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedBuild:
     """What became of a build.
 
     Attributes:
@@ -104,7 +104,7 @@ def board_ips(profile: Profile) -> tuple[Ip, ...]:
     )
 
 
-def pack(board: Board, profile: Profile, built: Path, folder: Path, key: Ed25519PrivateKey | None) -> Packed:
+def pack(board: Board, profile: Profile, built: Path, folder: Path, key: Ed25519PrivateKey | None) -> PackedBuild:
     """Pack what a build left.
 
     Args:
@@ -130,7 +130,7 @@ def pack(board: Board, profile: Profile, built: Path, folder: Path, key: Ed25519
     _put_overlay_tree(board, folder)
     seal(folder, {"profile": board.name, "part": board.part, "shell": identities["static"]}, key)
     absent = tuple(Path(_name(module, slot)).stem for module, slot in pairs if (module, slot) not in found)
-    return Packed(len(found), absent, folder)
+    return PackedBuild(len(found), absent, folder)
 
 
 def _name(module: ModuleManifest, slot: SlotDescription) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from eddy.pool.connection.pace import TokenBucket
+from eddy.pool.connection.token_bucket import TokenBucket
 
 from live_testbed.scales import BURST_S, HEADER_BYTES, PIECE_BYTES, SPARE, Scales, content
 
@@ -48,7 +48,7 @@ class Batch:
 
 
 @dataclass
-class Went:
+class JobOutcome:
     """What became of a job: monotonic times, whether its bytes were right, and what each of its items took where those
     were real work, in wall seconds."""
 
@@ -73,7 +73,7 @@ class Arrivals:
 
     def __init__(self, batch: Batch, ready: Callable[[int], None]) -> None:
         self.batch, self._ready = batch, ready
-        self.went: dict[int, Went] = {}
+        self.went: dict[int, JobOutcome] = {}
         self.changed = asyncio.Event()
         ingress_bps = SPARE * batch.scales.bps_of(batch.ingress_bps)
         self._port = TokenBucket(ingress_bps, BURST_S * ingress_bps, time.monotonic())
@@ -93,7 +93,7 @@ class Arrivals:
     def arrived(self, number: int, right: bool) -> None:
         """A job's bytes are here; one that computes for no time has ended with that."""
         now_s, job = time.monotonic(), self.batch.jobs[number]
-        self.went[number] = Went(arrived_s=now_s, slot=job.slot, right=right)
+        self.went[number] = JobOutcome(arrived_s=now_s, slot=job.slot, right=right)
         if job.takes_s > 0:
             self._ready(number)
         else:
@@ -112,7 +112,7 @@ class Arrivals:
         return len(self.went) == len(self.batch.jobs)
 
 
-class Computes(Protocol):
+class BatchComputer(Protocol):
     """A responder for one batch."""
 
     arrivals: Arrivals
@@ -121,7 +121,7 @@ class Computes(Protocol):
         """Compute what arrives from a monotonic time on, until all has ended."""
 
 
-async def served(it: Computes, pipe: Connection) -> dict[int, Went]:
+async def run_responder(it: BatchComputer, pipe: Connection) -> dict[int, JobOutcome]:
     """Listen, tell the TCP port, wait for the time at which the batch begins, and run it."""
     listening = socket.socket()
     # Little waits in the kernel, so that a port that is full is felt by who sends.

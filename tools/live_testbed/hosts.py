@@ -15,8 +15,8 @@ from eddy.core.errors import BoardUnreachable
 from eddy.model.placement.instance import Instance, Placement
 
 from live_testbed import requester, responder, rtl_responder
-from live_testbed.arrivals import Batch, Expected, Went
-from live_testbed.rtl_responder import Learning
+from live_testbed.arrivals import Batch, Expected, JobOutcome
+from live_testbed.rtl_responder import TrainingRun
 from live_testbed.scales import Scales
 
 PATIENCE_S = 600.0
@@ -60,7 +60,7 @@ class Hosts:
         """Have every `rtl` board run items, all at once; wall seconds of each, by host."""
         first = len(self._responders) - self._rtl
         for pipe in self._responders[first:]:
-            pipe.send(Learning(items, scales))
+            pipe.send(TrainingRun(items, scales))
         return {h: _answer(pipe, PATIENCE_S) for h, pipe in enumerate(self._responders[first:], first)}
 
     def run(self, instance: Instance, placement: Placement, scales: Scales, items: Sequence[int] = ()) -> Live:
@@ -87,7 +87,7 @@ class Hosts:
         patience_s = PATIENCE_S + 3 * placement.makespan_s * scales.wall_s
         for pipe in sending:
             _answer(pipe, patience_s)
-        went: dict[int, Went] = {}
+        went: dict[int, JobOutcome] = {}
         for pipe in at:
             went |= _answer(pipe, patience_s)
         return _found(instance, placement, went, began_s, scales)
@@ -125,9 +125,9 @@ class Hosts:
         for rate in placement.rates:
             if rate.bps > 0 and rate.to_s > rate.from_s:
                 segments.setdefault(rate.job, []).append((rate.from_s, rate.to_s, rate.bps))
-        orders: dict[int, list[requester.Sending]] = {}
+        orders: dict[int, list[requester.PlannedTransfer]] = {}
         for job, parts in segments.items():
-            one = requester.Sending(job, ports[job], bytes_of[job], tuple(sorted(parts)))
+            one = requester.PlannedTransfer(job, ports[job], bytes_of[job], tuple(sorted(parts)))
             orders.setdefault(int(instance.requester[job]), []).append(one)
         for who, jobs in orders.items():
             egress_bps = float(instance.egress_bps[who])
@@ -147,7 +147,7 @@ def _answer(pipe: Connection, patience_s: float) -> Any:
 def _found(
     instance: Instance,
     placement: Placement,
-    went: dict[int, Went],
+    went: dict[int, JobOutcome],
     began_s: float,
     scales: Scales,
 ) -> Live:

@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from eddy.pool.connection.pace import TokenBucket
+from eddy.pool.connection.token_bucket import TokenBucket
 
 from live_testbed.scales import BEHIND_S, BURST_S, HEADER_BYTES, PIECE_BYTES, SPARE, Scales, content
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class PlannedTransfer:
     """One job to be sent.
 
     Attributes:
@@ -39,7 +39,7 @@ class Order:
         scales: To this machine.
     """
 
-    sendings: tuple[Sending, ...]
+    sendings: tuple[PlannedTransfer, ...]
     egress_bps: float
     scales: Scales
 
@@ -65,7 +65,7 @@ async def _batch(order: Order, pipe: Connection) -> str:
     return "sent"
 
 
-async def _connected(sending: Sending) -> asyncio.StreamWriter:
+async def _connected(sending: PlannedTransfer) -> asyncio.StreamWriter:
     _, writer = await asyncio.open_connection("127.0.0.1", sending.port)
     writer.transport.set_write_buffer_limits(high=PIECE_BYTES)
     writer.write(sending.job.to_bytes(HEADER_BYTES, "big"))
@@ -73,7 +73,7 @@ async def _connected(sending: Sending) -> asyncio.StreamWriter:
 
 
 async def _send(
-    sending: Sending, writer: asyncio.StreamWriter, port: TokenBucket, began_s: float, scales: Scales
+    sending: PlannedTransfer, writer: asyncio.StreamWriter, port: TokenBucket, began_s: float, scales: Scales
 ) -> None:
     """Send one job."""
     data = memoryview(content(sending.job, sending.size_bytes))

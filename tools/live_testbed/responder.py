@@ -12,7 +12,7 @@ from eddy.board.model.model import ModelBoard
 from eddy.board.port.port import EventKind, Launch
 from eddy.board.port.profile import load_profile
 
-from live_testbed.arrivals import Arrivals, Batch, served
+from live_testbed.arrivals import Arrivals, Batch, run_responder
 
 PROFILE = "zcu106"
 """Ten slots."""
@@ -92,4 +92,4 @@ def serve(pipe: Connection) -> None:
     """Serve batches until told to end: a `Batch`, answered by the TCP port; then the monotonic time at which it begins;
     answers what became of each job."""
     while (batch := pipe.recv()) is not None:
-        pipe.send(asyncio.run(served(Responder(batch), pipe)))
+        pipe.send(asyncio.run(run_responder(Responder(batch), pipe)))

@@ -19,7 +19,7 @@ INGRESS_BPS = 5e9
 """Of their ports: a responder's, without deviation."""
 
 
-class Learned:
+class LearnedTimes:
     """What an item takes on `rtl` boards; see `eddy.pool.mirror.estimates`."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from eddy.board.port.port import Access, BoardPort, EventKind, Grant, Launch
 from eddy.board.remote.factory import open_board
 from eddy_sim.reference import image_compression as reference
 
-from live_testbed.arrivals import Arrivals, Batch, served
+from live_testbed.arrivals import Arrivals, Batch, run_responder
 from live_testbed.scales import Scales
 
 PROFILE, MODULE = "tiny", "level_shift"
@@ -30,7 +30,7 @@ LIMIT_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class TrainingRun:
     """Items to be run before any batch, so that it is known how long they take."""
 
     items: int
@@ -124,7 +124,7 @@ class RtlResponder:
         went.items_s, went.ended_s = tuple(took), at_s
 
 
-async def _learned(accelerator: RtlAccelerator, learning: Learning) -> list[float]:
+async def _learned(accelerator: RtlAccelerator, learning: TrainingRun) -> list[float]:
     took, at_s = list[float](), time.monotonic()
     for _ in range(learning.items):
         ended_s, right = await accelerator.paced(learning.scales, at_s)
@@ -136,13 +136,13 @@ async def _learned(accelerator: RtlAccelerator, learning: Learning) -> list[floa
 
 
 def serve(pipe: Connection) -> None:
-    """As `live_testbed.responder.serve`; a `Learning` is answered by the wall seconds of each item."""
+    """As `live_testbed.responder.serve`; a `TrainingRun` is answered by the wall seconds of each item."""
     accelerator = RtlAccelerator()
     try:
         while (asked := pipe.recv()) is not None:
-            if isinstance(asked, Learning):
+            if isinstance(asked, TrainingRun):
                 pipe.send(asyncio.run(_learned(accelerator, asked)))
             else:
-                pipe.send(asyncio.run(served(RtlResponder(asked, accelerator), pipe)))
+                pipe.send(asyncio.run(run_responder(RtlResponder(asked, accelerator), pipe)))
     finally:
         accelerator.board.release()

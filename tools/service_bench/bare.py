@@ -12,7 +12,7 @@ import json
 _all: set[asyncio.Transport] = set()
 
 
-class Everyone(asyncio.Protocol):
+class BareProtocol(asyncio.Protocol):
     """One connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -33,7 +33,7 @@ class Everyone(asyncio.Protocol):
 
 async def main() -> None:
     """Serve on a port of this machine, which is printed, until killed."""
-    server = await asyncio.get_running_loop().create_server(Everyone, "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(BareProtocol, "127.0.0.1", 0, backlog=1024)
     print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
     await server.serve_forever()
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A server that runs.
 
     Attributes:
@@ -70,26 +70,26 @@ def python_path(root: Path) -> str:
 
 
 @contextmanager
-def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Running]:
+def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[RunningServer]:
     """`eddy serve` on the model board, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--port", "0", "--json"]
     command += ["--data", str(data), "--bitstreams", str(root / "bitstreams"), *more]
     with served(command, {"PYTHONPATH": python_path(root)}) as (process, said):
         key = Path(said["operator_key_file"]).read_text(encoding="utf-8").strip()
-        yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
+        yield RunningServer(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
 
 
 @contextmanager
-def bare() -> Iterator[Running]:
+def bare() -> Iterator[RunningServer]:
     """An event loop that tells all; see `service_bench.bare`."""
     command = [sys.executable, "-m", "service_bench.bare"]
     with served(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
-        yield Running(int(said["port"]), process.pid)
+        yield RunningServer(int(said["port"]), process.pid)
 
 
 @contextmanager
-def reference() -> Iterator[Running]:
+def reference() -> Iterator[RunningServer]:
     """The reference; see `service_bench.reference`."""
     command = [sys.executable, "-m", "service_bench.reference"]
     with served(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
-        yield Running(int(said["port"]), process.pid)
+        yield RunningServer(int(said["port"]), process.pid)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.pool.agent.agent import Agent, AgentSettings
-from eddy.pool.agent.local_board import Facts, LocalBoard, SlotsNow
+from eddy.pool.agent.local_board import BoardFacts, CurrentSlots, LocalBoard
 from eddy.pool.records.records import PoolJob
 
 APPLICATION = "image_compression"
@@ -70,13 +70,13 @@ class TimedBoard(LocalBoard):
         super().__init__(lambda: None, "", "timed")
         self._timed = client
 
-    async def facts(self) -> Facts:
+    async def facts(self) -> BoardFacts:
         """One slot, one application."""
-        return Facts("timed", 1, (APPLICATION,), False)
+        return BoardFacts("timed", 1, (APPLICATION,), False)
 
-    async def slots(self) -> SlotsNow:
+    async def slots(self) -> CurrentSlots:
         """The same."""
-        return SlotsNow(1, False, ())
+        return CurrentSlots(1, False, ())
 
     async def load(self) -> int:
         """Nothing of its own."""

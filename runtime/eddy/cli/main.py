@@ -71,7 +71,7 @@ class _Command(typer.Typer):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(failure, BrokenPipeError):
                 sys.exit(output.FAILED)
-            output.say(output.unwritable(failure))
+            output.print_status(output.write_error_message(failure))
             sys.exit(output.USAGE)
 
 

@@ -19,10 +19,10 @@ import httpx
 
 from eddy.client import answers
 from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
-from eddy.client.calls.job import FINAL, MOST_WAIT_S, said_of
+from eddy.client.calls.job import FINAL, MOST_WAIT_S, describe_end
 from eddy.client.calls.job_calls import found_jobs
 from eddy.client.transport.async_transport import AsyncTransport
-from eddy.client.transport.calling import Awaiting
+from eddy.client.transport.call_modes import AwaitingCaller
 from eddy.client.transport.errors import JobFailed
 from eddy.client.transport.stream import Event, follow_awaiting
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eddy.client.calls.async_kernel import AsyncKernel
 
 
-class AsyncClient(Awaiting, ClientCalls):
+class AsyncClient(AwaitingCaller, ClientCalls):
     """Talks to one hypervisor as one tenant, in one event loop; every call is safe to repeat.
 
     Args:
@@ -92,7 +92,7 @@ class AsyncClient(Awaiting, ClientCalls):
         while data["state"] not in FINAL:
             data = await self.show(job, wait_s=MOST_WAIT_S)
         if data["state"] != "succeeded":
-            why, cause = said_of(data)
+            why, cause = describe_end(data)
             raise JobFailed(f"Job {job} ended as {data['state']}{why}", job=job, state=data["state"], cause=cause)
         return data
 

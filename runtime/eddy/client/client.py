@@ -12,7 +12,7 @@ from eddy.client.calls.job import Job
 from eddy.client.calls.job_array import JobArray
 from eddy.client.calls.job_calls import found_jobs
 from eddy.client.calls.views import JobList
-from eddy.client.transport.calling import Blocking
+from eddy.client.transport.call_modes import BlockingCaller
 from eddy.client.transport.transport import Transport
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from eddy.client.transport.stream import Event
 
 
-class Client(Blocking, ClientCalls):
+class Client(BlockingCaller, ClientCalls):
     """Talks to one hypervisor as one tenant; every call is safe to repeat, and is repeated where nothing answered.
 
     ::

@@ -57,7 +57,7 @@ def convert(values: Any, dtype: npt.DTypeLike, what: str, field: str) -> Array:
     raise InvalidRequest(message, field=field, allowed=allowed)
 
 
-def little(array: Array | np.generic) -> Array:
+def to_little_endian(array: Array | np.generic) -> Array:
     """An array, or a record, in C order and in the byte order of the boards, fields included."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 

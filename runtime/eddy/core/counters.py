@@ -50,7 +50,7 @@ class CoreCounters:
         """One of the other counters; 0 where it is not counted."""
         return dict(self.others).get(name, 0)
 
-    def plus(self, other: CoreCounters) -> CoreCounters:
+    def add_counters(self, other: CoreCounters) -> CoreCounters:
         """Both runs of this core, one after the other."""
         return CoreCounters(
             self.cycles + other.cycles,
@@ -61,9 +61,9 @@ class CoreCounters:
         )
 
 
-def added(before: tuple[CoreCounters, ...], run: tuple[CoreCounters, ...]) -> tuple[CoreCounters, ...]:
+def add_run(before: tuple[CoreCounters, ...], run: tuple[CoreCounters, ...]) -> tuple[CoreCounters, ...]:
     """The counters of a cluster after one more run of its cores; `before` is empty before the first."""
-    return tuple(a.plus(b) for a, b in zip(before, run, strict=True)) if before else run
+    return tuple(a.add_counters(b) for a, b in zip(before, run, strict=True)) if before else run
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ class ContextCounters:
         """Row-buffer hit rate, in [0, 1]; 0 where nothing was requested."""
         return self.row_hits / self.requests if self.requests else 0.0
 
-    def plus(self, other: ContextCounters) -> ContextCounters:
+    def add_counters(self, other: ContextCounters) -> ContextCounters:
         """Both together."""
         return ContextCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def minus(self, before: ContextCounters) -> ContextCounters:
+    def subtract_counters(self, before: ContextCounters) -> ContextCounters:
         """What was counted since `before`."""
         return ContextCounters(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(self)))
 
@@ -156,7 +156,7 @@ class MemoryUse:
     bytes: int = 0
     row_hits: int = 0
 
-    def since(self, before: MemoryUse, caches: bool) -> ContextCounters:
+    def subtract(self, before: MemoryUse, caches: bool) -> ContextCounters:
         """What was asked after `before`; with `caches`, its reads are lines that shared caches did not hold."""
         used = ContextCounters(
             requests=self.requests - before.requests,

@@ -38,6 +38,6 @@ OF_CAUSE: Mapping[str, Fault | None] = {
 """What an item's cause is a fault of; None for none, and every other cause is `Fault.MODULE_FAULT`."""
 
 
-def of_cause(cause: str) -> Fault | None:
+def fault_from_cause(cause: str) -> Fault | None:
     """The fault that an item ended by, by its cause (`eddy.board.port.port.Cause`)."""
     return OF_CAUSE.get(cause, Fault.MODULE_FAULT)

@@ -21,21 +21,21 @@ MOST_FORMS = 32
 
 
 @lru_cache(maxsize=256)
-def forms(application: Application) -> tuple[Application, ...]:
+def list_forms(application: Application) -> tuple[Application, ...]:
     """An application as it is, then its other forms: of more fused tasks first, `MOST_FORMS` at most."""
-    return (application, *(fused(application, chosen) for chosen in _choices(application.fused)))
+    return (application, *(fuse_tasks(application, chosen) for chosen in _choices(application.fused)))
 
 
-def in_form(application: Application, form: str) -> Application:
+def select_form(application: Application, form: str) -> Application:
     """An application in the form of that name; "" is the application as it is.
 
     Raises:
         InvalidRequest: It has no such form.
     """
-    for each in forms(application):
+    for each in list_forms(application):
         if each.form == form:
             return each
-    names = [each.form for each in forms(application)]
+    names = [each.form for each in list_forms(application)]
     raise InvalidRequest(f"application {application.name} has no form {form!r}", field="form", allowed=names)
 
 
@@ -57,7 +57,7 @@ def _apart(tasks: tuple[FusedTask, ...], covered: frozenset[str]) -> Iterator[tu
     yield from _apart(rest, covered)
 
 
-def fused(application: Application, chosen: Sequence[FusedTask]) -> Application:
+def fuse_tasks(application: Application, chosen: Sequence[FusedTask]) -> Application:
     """The form of an application in which each of these tasks stands for those it covers.
 
     Raises:

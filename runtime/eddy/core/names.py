@@ -33,7 +33,7 @@ _PLAIN_VALUE = re.compile(f"[ -~]{{0,{MOST_VALUE}}}")
 """What most are: it is taken at once, for each submission has some."""
 
 
-def composed(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The same text in the one form in which names are kept and compared."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
@@ -46,7 +46,7 @@ def label_name(text: str) -> str:
     """
     if _PLAIN_NAME.fullmatch(text):
         return text
-    found = composed(text)
+    found = normalize_text(text)
     first = unicodedata.category(found[0]) if found else ""
     if not (first[:1] == "L" or first == "Nd") or not all(map(_of_name, found)) or not _bounded(found, MOST_NAME_BYTES):
         raise ValueError(NAME_WORDS)
@@ -63,7 +63,7 @@ def label_value(text: str) -> str:
     """
     if _PLAIN_VALUE.fullmatch(text):
         return text
-    found = composed(text)
+    found = normalize_text(text)
     begins_well = not found or unicodedata.category(found[0])[0] != "M"
     if not begins_well or not all(map(_printable, found)) or not _bounded(found, MOST_VALUE_BYTES):
         raise ValueError(TEXT_WORDS)
@@ -95,7 +95,7 @@ def width(text: str) -> int:
     return sum(_columns(character) for character in text)
 
 
-def fitted(text: str, columns: int, side: str = "<") -> str:
+def fit_columns(text: str, columns: int, side: str = "<") -> str:
     """A text in just so many columns: filled with spaces, or cut, which an ellipsis shows.
 
     Args:
@@ -104,12 +104,12 @@ def fitted(text: str, columns: int, side: str = "<") -> str:
         side: "<" for the left side, ">" for the right one.
     """
     if width(text) > columns:
-        text = f"{within(text, columns - 1)}…"
+        text = f"{truncate_columns(text, columns - 1)}…"
     filling = " " * (columns - width(text))
     return f"{filling}{text}" if side == ">" else f"{text}{filling}"
 
 
-def within(text: str, columns: int) -> str:
+def truncate_columns(text: str, columns: int) -> str:
     """As much of the beginning of a text as so many columns have room for."""
     if text.isascii():
         return text[:columns]

@@ -21,8 +21,8 @@ _KNOWN = 1 << 13
 class Numbering:
     """A keyed permutation of counts from 1 into all numbers of so many decimal digits.
 
-    `told` and `meant` undo each other for every integer: what is outside the range is told as it is, and a number that
-    was never told means a negative one, which nothing has.
+    `public_id` and `resolve_id` undo each other for every integer: what is outside the range is told as it is, and a
+    number that was never told means a negative one, which nothing has.
 
     Args:
         key: The secret, 32 bytes at most.
@@ -37,16 +37,16 @@ class Numbering:
         self._half = ((self._size - 1).bit_length() + 1) // 2
         self._mask, self._plain_below = (1 << self._half) - 1, plain_below
         self._rounds = [hashlib.blake2s(key=key, person=bytes([each]), digest_size=8) for each in range(_ROUNDS)]
-        self.told: Callable[[int], int] = lru_cache(_KNOWN)(self._told)
-        self.meant: Callable[[int], int] = lru_cache(_KNOWN)(self._meant)
+        self.public_id: Callable[[int], int] = lru_cache(_KNOWN)(self._public_id)
+        self.resolve_id: Callable[[int], int] = lru_cache(_KNOWN)(self._resolve_id)
 
-    def _told(self, count: int) -> int:
+    def _public_id(self, count: int) -> int:
         """The number a count is told as."""
         if not self._plain_below <= count < self._size:
             return -count if count < 0 else count
         return self._least + self._walk(count, backwards=False)
 
-    def _meant(self, number: int) -> int:
+    def _resolve_id(self, number: int) -> int:
         """The count that was told as a number; a negative one where none was."""
         if 0 <= number < self._plain_below:
             return number
@@ -77,6 +77,6 @@ class Numbering:
         return int.from_bytes(made.digest(), "big") & self._mask
 
 
-def listed(numbers: Sequence[int], most: int = 3) -> str:
+def format_ids(numbers: Sequence[int], most: int = 3) -> str:
     """Some numbers for people, the first `most` of them."""
     return ", ".join(map(str, numbers[:most])) + (" and others" if len(numbers) > most else "")

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddy.core.asked import ECHOED, MAX_SECONDS, NOTHING, Asked, Option, option, options_of
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import PRIORITIES, TRANSITIONS, JobState
+from eddy.core.submission_options import ECHOED, MAX_SECONDS, NOTHING, Option, SubmissionOptions, option, options_of
 
 APPLICATION = "application"
 """Kind of a job that runs a packaged application over a batch."""
@@ -89,7 +89,7 @@ class JobRequest:
     )
     kind: str = APPLICATION
     body: Mapping[str, Any] | None = None
-    asked: Asked = NOTHING
+    asked: SubmissionOptions = NOTHING
 
 
 REQUESTED = options_of(JobRequest)
@@ -214,7 +214,7 @@ class JobRecord:
     kind: str = APPLICATION
     computed: bool = True
     collected_unix_s: float | None = None
-    asked: Asked = NOTHING
+    asked: SubmissionOptions = NOTHING
     retried: int = 0
     cancel_asked_unix_s: float | None = None
     ended_unix_s: float | None = None

@@ -12,7 +12,7 @@ from eddy.market.fairness import entitlements, envy, pareto_efficiency, sharing_
 from eddy.market.problem import UTILITIES, Market
 from eddy.market.result import Certificate, Equilibrium, History, certify
 from eddy.market.solve import METHODS, equilibrium
-from eddy.market.utility import in_time
+from eddy.market.utility import sliced_utility
 from eddy.market.welfare import egalitarian, log_nash, nash, social
 
 __all__ = [
@@ -30,10 +30,10 @@ __all__ = [
     "entitlements",
     "envy",
     "equilibrium",
-    "in_time",
     "log_nash",
     "nash",
     "pareto_efficiency",
     "sharing_incentive",
+    "sliced_utility",
     "social",
 ]

@@ -17,9 +17,9 @@ from decimal import Context, Decimal, DecimalException, localcontext
 
 import numpy as np
 
-from eddy.market.moves import moved
+from eddy.market.newton_steps import solve_moves
 from eddy.market.problem import Array, Market
-from eddy.market.smoothed import HALF, ONE, ZERO, Look, Row, SmoothedDemand
+from eddy.market.smoothed import HALF, ONE, ZERO, DemandSample, Row, SmoothedDemand
 
 MOST_ENTRIES = 1_000
 """Tenants times clusters up to which the path is followed: this many take some ten seconds."""
@@ -39,7 +39,7 @@ _MOST_RISE = Decimal(3)
 """Most by which a log price changes in a step at the beginning."""
 
 
-def exact(market: Market) -> Iterator[tuple[tuple[Array, Array], int]]:
+def refine_exact(market: Market) -> Iterator[tuple[tuple[Array, Array], int]]:
     """Shares and prices, better ones each time, with the looks at demand they took; none where the path was lost.
 
     Args:
@@ -89,7 +89,7 @@ class _Path:
         self.length = HALF
         self._begin()
 
-    def _look(self, place: Row) -> Look:
+    def _look(self, place: Row) -> DemandSample:
         prices, epsilon, worths = self._parts(place)
         return self.demand.at(prices, worths, epsilon)
 
@@ -112,7 +112,7 @@ class _Path:
             if off < _NEAR / 1000:
                 return
             right = [-log * (1 + z) for log, z in zip(logs, self.look.excess, strict=True)]
-            move = moved(self.look, right)
+            move = solve_moves(self.look, right)
             part = min(ONE, _MOST_RISE / max(map(abs, move[: self.m])))
             while part > _SHORTEST:
                 bounded = [max(min(part * each, _LONGEST), -_LONGEST) for each in move]
@@ -138,7 +138,7 @@ class _Path:
 
     def _step(self) -> bool:
         """One step along the path, as long as it can be; False where none can be made."""
-        tangent = moved(self.look, [ZERO] * self.m, along=(self.tangent, ONE))
+        tangent = solve_moves(self.look, [ZERO] * self.m, along=(self.tangent, ONE))
         long = sum((each * each for each in tangent), ZERO).sqrt()
         tangent = [each / long for each in tangent]
         while self.length > _SHORTEST:
@@ -152,7 +152,7 @@ class _Path:
             self.length /= 4
         return False
 
-    def _corrected(self, tangent: Row) -> tuple[Row, Look, int] | None:
+    def _corrected(self, tangent: Row) -> tuple[Row, DemandSample, int] | None:
         """The place a step ahead, brought back to the path; None where that leads astray."""
         ahead = [self.length * each for each in tangent]
         falls = ahead[self.m]
@@ -164,27 +164,27 @@ class _Path:
         for turns in range(_TURNS):
             look = self._look(place)
             # What is left may be small and yet far from the path, where budgets are far apart: the way back says so.
-            back = moved(look, [-each for each in look.excess], True, (tangent, ZERO))
+            back = solve_moves(look, [-each for each in look.excess], True, (tangent, ZERO))
             far = max(map(abs, back))
-            if look.off < min(self.on, self.length / 100) and far < self.on * self.length:
+            if look.worst_excess < min(self.on, self.length / 100) and far < self.on * self.length:
                 return place, look, turns
-            if far > 2 * self.length or (before is not None and turns > 2 and look.off > before * HALF):
+            if far > 2 * self.length or (before is not None and turns > 2 and look.worst_excess > before * HALF):
                 return None
-            before = look.off
+            before = look.worst_excess
             place = [a + b for a, b in zip(place, back, strict=True)]
         return None
 
     def _polish(self) -> None:
         """Newton steps at this epsilon, shortened until they help, until the clusters clear."""
         for _ in range(_POLISHES):
-            if self.look.off < _POLISHED * 100:
+            if self.look.worst_excess < _POLISHED * 100:
                 return
-            whole = moved(self.look, [-each for each in self.look.excess], True)
+            whole = solve_moves(self.look, [-each for each in self.look.excess], True)
             part = ONE
             while part > _NEAR:
                 place = [a + part * b for a, b in zip(self.place, whole, strict=True)]
                 look = self._look(place)
-                if look.off < self.look.off * (1 - part / 10):
+                if look.worst_excess < self.look.worst_excess * (1 - part / 10):
                     break
                 part *= HALF
             else:

@@ -34,7 +34,7 @@ class Pieces:
         return np.asarray(2 * self.bend * self.scale / (self.bend * length + self.base) ** 3)
 
 
-def pieces_of(market: Market) -> Pieces:
+def make_pieces(market: Market) -> Pieces:
     """The pieces of a market, throughputs relative to each tenant's largest."""
     fraction = market.fraction[:, None, :]
     speed = (market.throughput / market.throughput.max(axis=1, keepdims=True))[:, None, :]
@@ -88,13 +88,13 @@ def direction(
     matrix = pulled.T @ tenant
     matrix.flat[:: len(price) + 1] += held.sum(axis=0)
     short = pieces.capacity - length.sum(axis=(0, 1)) - drive.sum(axis=(0, 1)) - pulled.T @ first
-    change = -solved(matrix * price * price[:, None], short * price, price)
+    change = -solve_prices(matrix * price * price[:, None], short * price, price)
     rise = first - tenant @ change
     moved = give * (marginal * rise[:, None, None] - change + gap)
     return Move(moved, change, rise)
 
 
-def solved(matrix: Array, right: Array, price: Array) -> Array:
+def solve_prices(matrix: Array, right: Array, price: Array) -> Array:
     """Changes of prices from the system in relative ones."""
     try:
         relative = np.linalg.solve(matrix, right)

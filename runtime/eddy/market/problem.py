@@ -115,18 +115,18 @@ def name_of(value: str, field: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def checked(
+def check_market(
     parallel_fraction: npt.ArrayLike,
     throughput: npt.ArrayLike,
     weights: npt.ArrayLike,
     capacity: npt.ArrayLike,
     utility: str = "amdahl",
 ) -> Market:
-    """The market these numbers describe; see `examined`."""
-    return examined(parallel_fraction, throughput, weights, capacity, utility)[0]
+    """The market these numbers describe; see `examine_market`."""
+    return examine_market(parallel_fraction, throughput, weights, capacity, utility)[0]
 
 
-def examined(
+def examine_market(
     parallel_fraction: npt.ArrayLike,
     throughput: npt.ArrayLike,
     weights: npt.ArrayLike,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from eddy.market.problem import Array, Market
-from eddy.market.result import Equilibrium, History, certify, settled
+from eddy.market.result import Equilibrium, History, certify, complete_result
 
 MOST_ROUNDS = 1_000_000
 _LOOK_EVERY = 16
@@ -66,7 +66,7 @@ class _Deliverable:
         np.multiply(factor, self.level[:, None], out=bids)
 
 
-def proportional_response(
+def run_proportional_response(
     market: Market,
     tol: float,
     start: Array | None = None,
@@ -106,4 +106,4 @@ def proportional_response(
         elif rounds % _LOOK_EVERY == 0 and certify(market, prices, bids / prices, bids).residual <= tol:
             break
     kept = History(np.array(history), np.array(changes)) if keep else None
-    return settled(market, prices, bids / prices, rounds, kept)
+    return complete_result(market, prices, bids / prices, rounds, kept)

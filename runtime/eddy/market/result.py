@@ -97,7 +97,7 @@ def certify(market: Market, prices: Array, shares: Array, bids: Array) -> Certif
     return Certificate(max(0.0, optimality) if optimality == optimality else math.nan, clearing, budget)
 
 
-def settled(
+def complete_result(
     market: Market,
     prices: Array,
     shares: Array,

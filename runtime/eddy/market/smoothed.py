@@ -26,7 +26,7 @@ _BEND = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class Purchase:
     """What a tenant buys of a cluster.
 
     Attributes:
@@ -43,7 +43,7 @@ class Bought:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class ExcessSpending:
     """What a tenant spends beyond its budget, with the derivatives of that by log w and log epsilon."""
 
     over: Decimal
@@ -52,7 +52,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DemandSample:
     """Demand at some prices and some worths w of money; what it says of a step is in moves.py.
 
     Attributes:
@@ -68,11 +68,11 @@ class Look:
     capacity: Row
     excess: Row
     over: Row
-    bought: list[list[Bought]]
-    spending: list[Spending]
+    bought: list[list[Purchase]]
+    spending: list[ExcessSpending]
 
     @property
-    def off(self) -> Decimal:
+    def worst_excess(self) -> Decimal:
         """The largest excess of a cluster or a tenant, either way."""
         return max(max(map(abs, self.excess)), max(map(abs, self.over)))
 
@@ -107,7 +107,7 @@ class SmoothedDemand:
                 price[c] += budget / len(row) / self.capacity[c]
         return price, [min(price[c] / f for c, f, _ in row) for row in self.wants]
 
-    def at(self, price: Row, worths: Row, epsilon: Decimal) -> Look:
+    def at(self, price: Row, worths: Row, epsilon: Decimal) -> DemandSample:
         """Look at demand."""
         self.looks += 1
         excess, over, every, spending = [-ONE] * len(self.capacity), [], [], []
@@ -118,7 +118,7 @@ class SmoothedDemand:
             over.append(spent.over / self.budgets[i])
             every.append(bought)
             spending.append(spent)
-        return Look(price, self.capacity, excess, over, every, spending)
+        return DemandSample(price, self.capacity, excess, over, every, spending)
 
     def worth(self, i: int, w: Decimal, price: Row, epsilon: Decimal, exact: Decimal) -> Decimal:
         """The w, from this one on, at which a tenant spends its budget to within `exact`, relatively.
@@ -138,7 +138,7 @@ class SmoothedDemand:
             w = then
         return w
 
-    def _bought(self, i: int, w: Decimal, price: Row, epsilon: Decimal) -> tuple[list[Bought], Spending]:
+    def _bought(self, i: int, w: Decimal, price: Row, epsilon: Decimal) -> tuple[list[Purchase], ExcessSpending]:
         """What a tenant buys and spends."""
         over, spends, fades = -self.budgets[i], ZERO, ZERO
         bought = []
@@ -146,8 +146,8 @@ class SmoothedDemand:
             p = price[c]
             x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
             over, spends, fades = over + p * x, spends + p * rises, fades + p * bends
-            bought.append(Bought(c, x, rises, bends))
-        return bought, Spending(over, spends, fades)
+            bought.append(Purchase(c, x, rises, bends))
+        return bought, ExcessSpending(over, spends, fades)
 
     def _piece(
         self, r: Decimal, fraction: Decimal, epsilon: Decimal, capacity: Decimal

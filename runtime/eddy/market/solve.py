@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from eddy.core.errors import InvalidRequest
 from eddy.market import compiled
-from eddy.market.approach import approached
 from eddy.market.compiled import CURVED, Scan, WarmStart
-from eddy.market.exact import MOST_ENTRIES, exact
+from eddy.market.exact import MOST_ENTRIES, refine_exact
+from eddy.market.fallback_shares import safe_equilibrium
+from eddy.market.homotopy import approach_prices
 from eddy.market.interior import finish, follow
-from eddy.market.narrowed import narrowed
 from eddy.market.newton import newton, sample
-from eddy.market.pieces import Pieces, pieces_of
-from eddy.market.problem import Array, Market, array_of, examined, name_of, number_of
-from eddy.market.response import MOST_ROUNDS, proportional_response
-from eddy.market.result import Equilibrium, settled
-from eddy.market.safe import safe
+from eddy.market.pieces import Pieces, make_pieces
+from eddy.market.problem import Array, Market, array_of, examine_market, name_of, number_of
+from eddy.market.reduced_market import narrow_prices
+from eddy.market.response import MOST_ROUNDS, run_proportional_response
+from eddy.market.result import Equilibrium, complete_result
 
 METHODS = ("newton", "proportional_response")
 _EXACT = 1e-11
@@ -92,7 +92,7 @@ def equilibrium(
     Clusters that nobody wants have the price 0 and are divided by weight. An answer that is no equilibrium says so by
     its residual; its shares sum to capacity all the same, and nobody is below its entitlement.
     """
-    market, seen = examined(parallel_fraction, throughput, weights, capacity, utility)
+    market, seen = examine_market(parallel_fraction, throughput, weights, capacity, utility)
     name_of(method, "method", METHODS)
     tol = number_of(tol, "tol")
     epsilon = None if epsilon is None else number_of(epsilon, "epsilon")
@@ -128,7 +128,7 @@ def _first_prices(start: npt.ArrayLike | Equilibrium | None, clusters: int) -> A
 def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
     """The equilibrium of a market in which every cluster is wanted."""
     if how.method == "proportional_response":
-        return proportional_response(market, how.tol, how.first, how.epsilon, how.most_rounds, how.history)
+        return run_proportional_response(market, how.tol, how.first, how.epsilon, how.most_rounds, how.history)
     if market.utility == "amdahl" and not seen.straight:
         inverse = how.kept if isinstance(how.kept, np.ndarray) else None
         first = None if how.first is None else np.sqrt(how.first)
@@ -147,9 +147,11 @@ def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
         return found
     if how.in_digits:
         whole = market.fraction.size <= MOST_ENTRIES
-        better = _end_of_path(market, exact(market) if whole else narrowed(market, found.prices, found.shares))
+        better = _end_of_path(
+            market, refine_exact(market) if whole else narrow_prices(market, found.prices, found.shares)
+        )
         found = min([found, *([] if better is None else [better])], key=lambda each: each.residual)
-    return safe(found)
+    return safe_equilibrium(found)
 
 
 def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
@@ -165,7 +167,7 @@ def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
         return None
     q, shares, passes, then = found
     prices = q * q
-    return settled(market, prices / (prices @ market.capacity), shares, passes, kept=then)
+    return complete_result(market, prices / (prices @ market.capacity), shares, passes, kept=then)
 
 
 def _exactly(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
@@ -189,7 +191,7 @@ def _by_steps(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
             found = newton(between, q, _ON_THE_WAY)
         return None if found is None else found[0] ** 2
 
-    prices = approached(market, near)
+    prices = approach_prices(market, near)
     if prices is None:
         return None
     if seen.marks is None:
@@ -212,18 +214,18 @@ def _by_prices(market: Market, tol: float, first: Array | None, inverse: Array |
         return None
     q, shares, passes, inverse = found
     prices = q * q
-    return settled(market, prices / (prices @ market.capacity), shares, passes, kept=inverse)
+    return complete_result(market, prices / (prices @ market.capacity), shares, passes, kept=inverse)
 
 
 def _first_guess(market: Market) -> Array:
     """Root prices after a few rounds of proportional response."""
-    return np.asarray(np.sqrt(proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices))
+    return np.asarray(np.sqrt(run_proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices))
 
 
 def _by_path(market: Market, tol: float) -> Equilibrium:
     """By the interior point, the quick way first; where that does not end at the equilibrium, the safe way. In C where
     it runs, and if that does not end there either, in numpy."""
-    pieces, found = pieces_of(market), []
+    pieces, found = make_pieces(market), []
     for way in (_compiled_path, _path) if compiled.LIBRARY is not None else (_path,):
         for together in (False, True):
             end = _end_of_path(market, way(pieces, together))
@@ -266,7 +268,7 @@ def _end_of_path(market: Market, points: Iterator[tuple[_Point, int]]) -> Equili
     best = None
     with np.errstate(all="ignore"):
         for (shares, prices), steps in points:
-            found = settled(market, prices, shares, steps)
+            found = complete_result(market, prices, shares, steps)
             if best is None or found.residual <= best.residual:
                 best = found
             if best.residual <= _EXACT_ENOUGH:
@@ -290,4 +292,4 @@ def _with_unwanted(market: Market, seen: Scan, how: _How) -> Equilibrium:
     shares[:, wanted] = inner.shares
     prices = np.zeros(len(market.capacity))
     prices[wanted] = inner.prices
-    return settled(market, prices, shares, inner.iterations, inner.history)
+    return complete_result(market, prices, shares, inner.iterations, inner.history)

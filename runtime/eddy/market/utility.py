@@ -27,7 +27,7 @@ def utilities(market: Market, shares: Array) -> Array:
     return np.asarray(by_cluster(market, shares).sum(axis=1))
 
 
-def in_time(market: Market, shares: Array) -> Array:
+def sliced_utility(market: Market, shares: Array) -> Array:
     """What floor(x) or ceil(x) PEs in time deliver, (n,): straight between (3.2) at whole numbers of PEs.
 
     Below one PE this is the deliverable utility, above it a little less: (3.2) is concave.

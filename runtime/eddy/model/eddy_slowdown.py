@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.model import queue_compiled
-from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
-from eddy.model.slowdown import Sharing, predict
+from eddy.model.progress import ClusterEpoch, ProgressCurve, has_counts, linear_curve
+from eddy.model.slowdown import SharedRunCounters, predict
 
 Floats = npt.NDArray[np.float64]
 _MOST_WAITING = 256.0
@@ -56,7 +56,7 @@ class QueueConstants:
 
 
 @cache
-def fitted() -> QueueConstants:
+def shipped_constants() -> QueueConstants:
     """Those that are shipped."""
     return QueueConstants(**json.loads((files("eddy.model") / "eddy_slowdown.json").read_text(encoding="utf-8")))
 
@@ -85,11 +85,11 @@ class EddySlowdown:
     """
 
     name: str = "eddy_slowdown"
-    constants: QueueConstants = field(default_factory=fitted)
+    constants: QueueConstants = field(default_factory=shipped_constants)
 
     def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
         """Each tenant's, with the others in proportion on the cores that are left."""
-        counted = [(index, each) for index, each in enumerate(epoch.tenants) if each is not None and ran(each)]
+        counted = [(index, each) for index, each in enumerate(epoch.tenants) if each is not None and has_counts(each)]
         present, shared = [index for index, _ in counted], [each for _, each in counted]
         wait = self._wait_counted(shared, epoch)
         tenants = [self._tenant(each, epoch, wait, own=False) for each in shared]
@@ -102,7 +102,7 @@ class EddySlowdown:
 
     def _curve(
         self,
-        sharing: Sharing,
+        sharing: SharedRunCounters,
         tenant: _Tenant | None,
         index: int,
         speeds: _Curves,
@@ -114,13 +114,13 @@ class EddySlowdown:
         own = self._tenant(sharing, epoch, wait, own=True)
         alone, seen, modelled = (0.0, 0.0, []) if own is None else speeds.of(index, most, own)
         if tenant is None or alone <= 0:  # it reads nothing that could take longer
-            return linear(min(sharing.cores / most, 1.0), sharing.cores, cores, most)
+            return linear_curve(min(sharing.cores / most, 1.0), sharing.cores, cores, most)
         progress = min(sharing.instructions / sharing.cycles / alone, 1.0)
         factor = progress / seen if seen > 0 else 1 / alone
         curve = tuple([reached if (reached := each * factor) < 1.0 else 1.0 for each in accumulate(modelled, max)])
         return ProgressCurve(progress, curve, predict(sharing, epoch.machine, epoch.law).memory_bound)
 
-    def _tenant(self, sharing: Sharing, epoch: ClusterEpoch, wait: float, own: bool) -> _Tenant | None:
+    def _tenant(self, sharing: SharedRunCounters, epoch: ClusterEpoch, wait: float, own: bool) -> _Tenant | None:
         """The tenant per read, with hits of its own tags or as they were; None where it read nothing."""
         reads = sharing.cache_hits + sharing.cache_misses
         if reads <= 0:  # no cache that counts: every request is a read of memory
@@ -148,7 +148,7 @@ class EddySlowdown:
             sharing.instructions / reads,
         )
 
-    def _wait_counted(self, shared: list[Sharing], epoch: ClusterEpoch) -> float:
+    def _wait_counted(self, shared: list[SharedRunCounters], epoch: ClusterEpoch) -> float:
         """W of the epoch by the requests that were served, for boards that do not count how long reads took."""
         peak = epoch.law.peak_bytes_per_s / (epoch.machine.clock_hz * epoch.machine.request_bytes)
         load = sum(

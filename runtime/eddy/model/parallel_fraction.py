@@ -60,7 +60,7 @@ class Activity:
     @property
     def fraction(self) -> float:
         """F by (4.3), which is (4.1) of this speedup; 0 on a cluster of one PE, which shows no parallelism."""
-        return karp_flatt(self.speedup, self.elements) if self.elements > 1 else 0.0
+        return karp_flatt_fraction(self.speedup, self.elements) if self.elements > 1 else 0.0
 
     @property
     def cores(self) -> int:
@@ -76,13 +76,13 @@ class Activity:
     def core_fraction(self) -> float:
         """F among the cores alone: how evenly their active cycles are spread; 0 on one core."""
         active = sum(sum(core) for core in self.cycle_thread)
-        return karp_flatt(active / self.span, self.cores) if self.cores > 1 and self.span else 0.0
+        return karp_flatt_fraction(active / self.span, self.cores) if self.cores > 1 and self.span else 0.0
 
     @property
     def lane_fraction(self) -> float:
         """F among the lanes of a core alone: how full the active cycles are; 0 with one lane."""
         active = sum(sum(core) for core in self.cycle_thread)
-        return karp_flatt(self.work / active, self.lanes) if self.lanes > 1 and active else 0.0
+        return karp_flatt_fraction(self.work / active, self.lanes) if self.lanes > 1 and active else 0.0
 
     def predict(self, cores: int, lanes: int) -> float:
         """Time on a cluster of another shape, the law applied to cores and to lanes, each with its own F."""
@@ -118,7 +118,7 @@ def published_fraction(cycle_thread: Sequence[int]) -> float:
     return lanes / (lanes - 1) * (1.0 - shares)
 
 
-def karp_flatt(speedup: float, elements: float) -> float:
+def karp_flatt_fraction(speedup: float, elements: float) -> float:
     """F from a speedup measured on P PEs, (4.1).
 
     Args:

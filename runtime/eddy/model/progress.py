@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Protocol
 
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, predict
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters, predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ClusterEpoch:
 
     machine: ClusterParameters
     law: MemoryLaw
-    tenants: tuple[Sharing | None, ...]
+    tenants: tuple[SharedRunCounters | None, ...]
 
 
 _ROUNDING = 1e-9
@@ -84,12 +84,12 @@ class ProgressPredictor(Protocol):
         """A curve for each tenant of an epoch, in its order; None for one of which nothing was counted."""
 
 
-_numbers: Callable[[Sharing], tuple[float, ...]] = attrgetter(
-    *(field.name for field in fields(Sharing) if field.name != "groups")
+_numbers: Callable[[SharedRunCounters], tuple[float, ...]] = attrgetter(
+    *(field.name for field in fields(SharedRunCounters) if field.name != "groups")
 )
 
 
-def linear(progress: float, cores: float, all_cores: int, most_cores: float = math.inf) -> ProgressCurve:
+def linear_curve(progress: float, cores: float, all_cores: int, most_cores: float = math.inf) -> ProgressCurve:
     """The curve of [001] 4.2: through the origin and what was seen, flat where it saturates, and never above 1.
 
     Args:
@@ -103,7 +103,7 @@ def linear(progress: float, cores: float, all_cores: int, most_cores: float = ma
     return ProgressCurve(progress, tuple([reached if (reached := gradient * c) < 1.0 else 1.0 for c in counts]))
 
 
-def ran(sharing: Sharing | None) -> bool:
+def has_counts(sharing: SharedRunCounters | None) -> bool:
     """Whether anything was counted that a prediction could rest on; numbers that cannot be are as good as none."""
     if sharing is None or not (sharing.cores > 0 and sharing.cycles > 0 and sharing.instructions > 0):
         return False
@@ -125,12 +125,12 @@ class HsmPredictor:
         """Each tenant by itself: what the others do shows in its own counters."""
         return tuple(self._curve(sharing, epoch) for sharing in epoch.tenants)
 
-    def _curve(self, sharing: Sharing | None, epoch: ClusterEpoch) -> ProgressCurve | None:
-        if sharing is None or not ran(sharing):
+    def _curve(self, sharing: SharedRunCounters | None, epoch: ClusterEpoch) -> ProgressCurve | None:
+        if sharing is None or not has_counts(sharing):
             return None
         found = predict(sharing, epoch.machine, epoch.law)
         groups = math.inf if sharing.groups is None else max(sharing.groups, 1)
-        curve = linear(found.progress, sharing.cores, epoch.machine.cores, groups)
+        curve = linear_curve(found.progress, sharing.cores, epoch.machine.cores, groups)
         return ProgressCurve(curve.progress, curve.by_cores, found.memory_bound)
 
 

@@ -80,7 +80,7 @@ class ClusterParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class SharedRunCounters:
     """What was counted of one kernel over an epoch beside others.
 
     Attributes:
@@ -138,12 +138,12 @@ class SlowdownPrediction:
     gradient: float
 
 
-def bandwidth_bytes_per_s(sharing: Sharing, machine: ClusterParameters) -> float:
+def bandwidth_bytes_per_s(sharing: SharedRunCounters, machine: ClusterParameters) -> float:
     """Bandwidth the kernel had in the epoch."""
     return sharing.requests * machine.request_bytes * machine.clock_hz / sharing.cycles if sharing.cycles else 0.0
 
 
-def demand_bytes_per_s(sharing: Sharing, machine: ClusterParameters) -> float:
+def demand_bytes_per_s(sharing: SharedRunCounters, machine: ClusterParameters) -> float:
     """Bandwidth the kernel would ask for if nothing held its instructions up, (2) of [001]: on every core."""
     if sharing.instructions <= 0:
         return 0.0
@@ -151,7 +151,7 @@ def demand_bytes_per_s(sharing: Sharing, machine: ClusterParameters) -> float:
     return most / sharing.instructions * bandwidth_bytes_per_s(sharing, machine)
 
 
-def predict(sharing: Sharing, machine: ClusterParameters, law: MemoryLaw) -> SlowdownPrediction:
+def predict(sharing: SharedRunCounters, machine: ClusterParameters, law: MemoryLaw) -> SlowdownPrediction:
     """Normalised progress of a kernel from what was counted beside others.
 
     Compute-bound kernels progress with their cores, (4) of [001]; those with fewer work-groups than cores alone with

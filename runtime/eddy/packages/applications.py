@@ -37,7 +37,7 @@ from typing import Any
 
 from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec
 from eddy.core.errors import InvalidRequest
-from eddy.core.fusion import fused
+from eddy.core.fusion import fuse_tasks
 from eddy.core.graphs import topological_order
 from eddy.packages import fields
 
@@ -107,7 +107,7 @@ def parse_application(raw: Any) -> Application:
         fused=_fused(raw.get("fused", []), names, known),
     )
     for task in application.fused:
-        fused(application, (task,))
+        fuse_tasks(application, (task,))
     return application
 
 

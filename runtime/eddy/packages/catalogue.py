@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, PackageRefused
-from eddy.core.fusion import forms
-from eddy.files import damaged, os_errors, write_private
+from eddy.core.fusion import list_forms
+from eddy.files import damaged_file_error, translate_os_errors, write_private
 from eddy.packages.applications import load_application, load_constants
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
@@ -72,7 +72,7 @@ class Catalogue:
         manifest = self.modules.get(module)
         if manifest is not None and manifest.kind is ModuleKind.GPU:
             return GROUP_S
-        every = (form for application in self.applications.values() for form in forms(application))
+        every = (form for application in self.applications.values() for form in list_forms(application))
         tasks = (task for form in every for task in form.tasks)
         return max((task.estimate_s for task in tasks if task.module == module), default=UNKNOWN_S)
 
@@ -82,7 +82,7 @@ class Catalogue:
         tasks = {
             form.task_name(task.id): task.estimate_s
             for application in self.applications.values()
-            for form in forms(application)
+            for form in list_forms(application)
             for task in form.tasks
         }
         return MappingProxyType({**{name: self.estimate_s(name) for name in self.modules}, **tasks})
@@ -108,7 +108,7 @@ class Catalogue:
         return dataclasses.replace(self, applications={**self.applications, application.name: application})
 
     def _check_modules(self, application: Application) -> None:
-        tasks = (task for form in forms(application) for task in form.tasks)
+        tasks = (task for form in list_forms(application) for task in form.tasks)
         for task in {task.name: task for task in tasks}.values():
             if task.module not in self.modules:
                 raise InvalidRequest(
@@ -230,10 +230,10 @@ def _kept(path: Path) -> tuple[Application, str]:
     """
     fix = "restore it from a backup, or remove it and add the application again; its jobs fail until then"
     if not path.is_file():
-        raise damaged(path, "is no file", fix)
+        raise damaged_file_error(path, "is no file", fix)
     try:
-        with os_errors(path):
+        with translate_os_errors(path):
             return parse_package(json.loads(path.read_bytes()))
     except (ValueError, InvalidRequest) as error:
         how = error.message if isinstance(error, InvalidRequest) else str(error)
-        raise damaged(path, f"does not hold an application ({how})", fix) from error
+        raise damaged_file_error(path, f"does not hold an application ({how})", fix) from error

@@ -18,7 +18,7 @@ from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest, PackageRefused
 from eddy.packages import fields
 from eddy.packages.applications import parse_application
-from eddy.trust import load_key, trusted, vouched
+from eddy.trust import load_key, load_trusted_keys, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -85,7 +85,7 @@ class PackageTrust:
         if not folder:
             return cls()
         path = Path(folder).expanduser()
-        keys = trusted(path)
+        keys = load_trusted_keys(path)
         if not keys:
             message = f"{path} holds no key: copy the signer's public key there, as <name>.pub"
             raise InvalidRequest(message, field="trusted_packages")
@@ -98,7 +98,7 @@ class PackageTrust:
         Raises:
             PackageRefused: Says whether the signature is missing or wrong.
         """
-        if signature and self.keys and not vouched(self.keys, signature, canonical(application)):
+        if signature and self.keys and not verify_signature(self.keys, signature, canonical(application)):
             raise PackageRefused(
                 f"the signature of application {application.name} is not by a trusted key, or is over another package:"
                 " sign it again with `eddy app sign`, or trust the signer's key",

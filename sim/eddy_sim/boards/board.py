@@ -26,11 +26,11 @@ from eddy.core.errors import BoardFault, Conflict
 from eddy_sim.boards.board_faults import BoardFaults
 from eddy_sim.boards.board_program import ACCESS_BOUND_CYCLES, FS_PER_S, BoardProgram, SinkAnswer, SinkCall
 from eddy_sim.boards.faults import LoadFault
-from eddy_sim.boards.image_sink import Arrived, Arriving, ImageSink
+from eddy_sim.boards.image_sink import ArrivedImage, ArrivingImage, ImageSink
 from eddy_sim.boards.memory import CacheView
 from eddy_sim.boards.served_memory import ServedMemory
 from eddy_sim.design import build
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 _NO_FAULT = LoadFault()
 
@@ -84,7 +84,7 @@ class SimBoard:
         coherent: bool = True,
         skipping: bool = True,
         resting: bool = True,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         cpu_memory: npt.NDArray[np.uint8] | None = None,
     ) -> None:
         self.profile = profile
@@ -230,14 +230,14 @@ class SimBoard:
         self._sink = SinkCall(asked)
         self._short.eddy_board_set_sink(self._board, self._sink)
 
-    def _answer_begin(self, found: Arriving | None, answer: SinkAnswer) -> None:
+    def _answer_begin(self, found: ArrivingImage | None, answer: SinkAnswer) -> None:
         if found is None:
             return
         answer.slot = self._program.slot(found.slot)
         answer.outcome = found.fault.outcome
         answer.memory_fault = found.fault.memory_fault
 
-    def _answer_end(self, found: Arrived, answer: SinkAnswer) -> None:
+    def _answer_end(self, found: ArrivedImage, answer: SinkAnswer) -> None:
         answer.outcome = found.fault.outcome
         if found.module is None:
             answer.outcome = answer.outcome or LoadFault(fails=True).outcome

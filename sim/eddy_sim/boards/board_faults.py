@@ -22,7 +22,7 @@ class BoardFaults:
         """Stop a slot's clock whatever its wizard says, or give it back."""
         self._program.short.eddy_board_lose_clock(self._program.board, self._program.slot(slot), lost)
 
-    def bears(self, slot: int, hz: float) -> None:
+    def limit_clock(self, slot: int, hz: float) -> None:
         """Whatever is in a slot writes wrong words while its clock is faster than `hz`; infinity: it never does."""
         shortest_fs = 0 if math.isinf(hz) else round(FS_PER_S / hz)
         self._program.short.eddy_board_bears(self._program.board, self._program.slot(slot), shortest_fs)

@@ -58,7 +58,7 @@ class Behaviour(str, enum.Enum):
     """Reads or writes bursts of one shape, as registers 0x18 to 0x28 say (`cpp/traffic.hpp`), so many or for ever."""
 
 
-class Said(enum.IntEnum):
+class DoneClaim(enum.IntEnum):
     """When a module that lies says that its item is done."""
 
     AT_START = 0
@@ -100,7 +100,7 @@ class Liar:
     len: int = 0
     size: int = 3
     burst: int = 1
-    when: Said = Said.AT_START
+    when: DoneClaim = DoneClaim.AT_START
     delay: int = 0
     pause: int = 0
     total: int = 0

@@ -91,7 +91,7 @@ class Icape3:
                 self._coming.append((LATENCY, "prdone", True))
         self._last = word
 
-    def mend(self) -> None:
+    def clear_faults(self) -> None:
         """Whatever was wrong with the device is not any more; its lines stay as they are."""
         self.refuses, self.deaf, self.ends, self.avail, self.synced = None, False, True, True, False
         self.words = []

@@ -12,7 +12,7 @@ _NO_FAULT = LoadFault()
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
+class ArrivingImage:
     """An image that has begun to arrive at the engine's port.
 
     Attributes:
@@ -25,7 +25,7 @@ class Arriving:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ArrivedImage:
     """What an image brings that is in: a module; none where it is damaged.
 
     Attributes:
@@ -42,8 +42,8 @@ class Arrived:
 class ImageSink(Protocol):
     """Whoever knows images: asked what is at the engine's port, while the board is stepped."""
 
-    def image_begins(self, body: bytes) -> Arriving | None:
+    def image_begins(self, body: bytes) -> ArrivingImage | None:
         """What an image is, of which the identity record is in; None: none of this board's."""
 
-    def image_ends(self, body: bytes) -> Arrived:
+    def image_ends(self, body: bytes) -> ArrivedImage:
         """What it brings, all of it being in."""

@@ -12,7 +12,7 @@ import asyncio
 from typing import Protocol
 
 
-class Settable(Protocol):
+class EventLike(Protocol):
     """An `asyncio.Event`, or PYNQ's interrupt controller, which looks like one."""
 
     def set(self) -> None:
@@ -43,7 +43,7 @@ class InterruptLine:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._waiting: list[Settable] = []
+        self._waiting: list[EventLike] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -51,7 +51,7 @@ class InterruptLine:
         """Whether somebody waits."""
         return bool(self._waiting)
 
-    def add_event(self, event: Settable, number: int) -> None:
+    def add_event(self, event: EventLike, number: int) -> None:
         """Wake `event` once when the line is high; `number` is not used, as with a UIO file."""
         self._waiting.append(event)
         self.touch()

@@ -17,7 +17,7 @@ from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.boards.faults import LoadFault
-from eddy_sim.boards.image_sink import Arrived, Arriving
+from eddy_sim.boards.image_sink import ArrivedImage, ArrivingImage
 from eddy_sim.design import bitfile, build
 
 
@@ -107,7 +107,7 @@ class EngineImages:
         self._profile, self._faults, self._progress = profile, faults, progress
         self._fault = LoadFault()
 
-    def image_begins(self, body: bytes) -> Arriving | None:
+    def image_begins(self, body: bytes) -> ArrivingImage | None:
         """What an image is, of which the identity record is in."""
         try:
             identity = bitfile.identity_of(body)
@@ -119,16 +119,16 @@ class EngineImages:
             self._progress("the configuration port refuses an image of no slot")
             return None
         self._fault = self._faults.pop(identity.slot, LoadFault())
-        return Arriving(identity.slot, self._fault)
+        return ArrivingImage(identity.slot, self._fault)
 
-    def image_ends(self, body: bytes) -> Arrived:
+    def image_ends(self, body: bytes) -> ArrivedImage:
         """What it brings, all of it being in."""
         if not bitfile.crc_ok(body) or self._fault.fails:
-            return Arrived(None, fault=self._fault)
+            return ArrivedImage(None, fault=self._fault)
         try:
             identity = bitfile.identity_of(body)
             module, program = find_program(identity, self._progress)
         except EddyError as error:
             self._progress(f"the configuration port refuses an image: {error.message}")
-            return Arrived(None)
-        return Arrived(program, (int(identity.build, 16), module.kind.identity), self._fault)
+            return ArrivedImage(None)
+        return ArrivedImage(program, (int(identity.build, 16), module.kind.identity), self._fault)

@@ -2,7 +2,7 @@
 /// Leaves out the clock edges that would change nothing in a part of the shell.
 ///
 /// Which those are is observed, not predicted: once an edge of each of its clocks has changed not one byte of a part, it
-/// rests, until something wakes it. That nothing else can move it is proved (`eddy_sim.tools.stillness`).
+/// rests, until something wakes it. That nothing else can move it is proved (`eddy_sim.tools.quiescence_proof`).
 #pragma once
 #include <cstdint>
 #include <cstring>

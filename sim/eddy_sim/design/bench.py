@@ -33,9 +33,9 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.design.bench_process import simulate
 from eddy_sim.design.model_unit import CPP, write_unit
-from eddy_sim.tools.cxx import TARGET_FLAGS, cxx_library, key, precompiled
+from eddy_sim.tools.cxx import TARGET_FLAGS, cxx_library, key, precompile_header
 from eddy_sim.tools.filelist import FilelistInvalid, language_arguments, read_filelist, tool_arguments
-from eddy_sim.tools.prove import Mutation, stage
+from eddy_sim.tools.prove import Mutation, stage_files
 from eddy_sim.tools.toolchain import run, verilator_root, versions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -166,7 +166,7 @@ class Bench:
         files = read_filelist(self.filelist)
         if mutation.file not in {path.name for path in files}:
             raise FilelistInvalid(f"{self.filelist} has no {mutation.file} to make the mistake {mutation.name!r} in")
-        stage(files, folder, mutation)
+        stage_files(files, folder, mutation)
         filelist = folder / self.filelist.name
         filelist.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
         return replace(self, filelist=filelist)
@@ -191,7 +191,11 @@ class Bench:
         unit = model / "unit.cpp"
         write_unit(unit, model, CPP / "bench_main.cpp", files)
         objects = [_runtime(), unit.with_suffix(".o")]
-        headers = (f"-I{model}", f"-I{share / 'lib' / 'verilator'}", *precompiled("verilated_vpi.h", COMPILE_FLAGS))
+        headers = (
+            f"-I{model}",
+            f"-I{share / 'lib' / 'verilator'}",
+            *precompile_header("verilated_vpi.h", COMPILE_FLAGS),
+        )
         _run([*_compiler(), *headers, "-c", str(unit), "-o", str(objects[-1])], f"compiling {self.top}", work)
         libraries_found = (f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}")
         linked = (*map(str, objects), str(cxx_library()), "-lunwind", *libraries_found, "-o", str(output))

@@ -32,7 +32,7 @@ from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim.design import bitfile, build, hwh
 from eddy_sim.design.addressmap import Ip, RegisterSpec, argument_map, slot_ip, static_ips
-from eddy_sim.tools.products import Progress, build_folder, silent
+from eddy_sim.tools.products import Progress, build_folder, ignore_progress
 
 OVERLAY = "eddy"
 """Name of the overlay, and of its files."""
@@ -111,7 +111,7 @@ def shell_identity(profile: Profile) -> str:
     return f"{build.shell_build_hash(build.ShellShape.of(profile)):016x}"
 
 
-def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:
+def modules(progress: Progress = ignore_progress) -> tuple[ModuleManifest, ...]:
     """The reconfigurable modules of the source tree, by name; one whose manifest is wrong is left out and said so."""
     found = []
     for path in sorted((build.ROOT / "bitstreams").glob("*/manifest.yaml")):
@@ -129,7 +129,7 @@ def fits(module: ModuleManifest, slot: SlotDescription) -> bool:
 
 def list_or_build(
     profile: str | Profile,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     key: Path | None = None,
     found: Sequence[ModuleManifest] | None = None,
 ) -> BitstreamSet:
@@ -275,7 +275,7 @@ def _file(path: Path, identity: bitfile.Identity, payload_bytes: int, written: P
     """The bytes of an image's file, which is written unless it is there, undamaged."""
     if path.is_file():
         data = path.read_bytes()
-        if bitfile.holds(data, identity, payload_bytes):
+        if bitfile.is_file_of(data, identity, payload_bytes):
             return data
     data = bitfile.make(identity, payload_bytes)
     written(path.name)

@@ -21,13 +21,13 @@ from eddy.core.errors import NotFound
 from eddy.packages.fields import load_yaml
 
 from eddy_sim.design import shims
-from eddy_sim.design.model_trial import check_begins
+from eddy_sim.design.model_trial import check_instantiates
 from eddy_sim.design.model_unit import CPP as CPP
 from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools import products
 from eddy_sim.tools.cxx import compile_objects, compile_shared, key, verilated_headers
-from eddy_sim.tools.filelist import data_of, language_arguments, read_filelist
-from eddy_sim.tools.products import Progress, build_folder, product, silent
+from eddy_sim.tools.filelist import data_files, language_arguments, read_filelist
+from eddy_sim.tools.products import Progress, build_folder, ignore_progress, product
 from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     verilate,
@@ -103,7 +103,7 @@ class ShellShape:
         )
 
 
-def build_shell(shape: ShellShape, progress: Progress = silent) -> Path:
+def build_shell(shape: ShellShape, progress: Progress = ignore_progress) -> Path:
     """A shell as a shared object, built where missing.
 
     Args:
@@ -176,7 +176,7 @@ def module_build_hash(module: str | Path) -> int:
     return _module_rtl(module).build_hash()
 
 
-def build_module(module: str | Path, progress: Progress = silent) -> tuple[Path, int]:
+def build_module(module: str | Path, progress: Progress = ignore_progress) -> tuple[Path, int]:
     """A reconfigurable module as a shared object, built where missing, and its build hash.
 
     Args:
@@ -200,7 +200,7 @@ def module_is_built(module: str | Path) -> bool:
 
 
 def build_rtl_module(
-    top: str, files: Sequence[Path], parameters: Sequence[str] = (), progress: Progress = silent
+    top: str, files: Sequence[Path], parameters: Sequence[str] = (), progress: Progress = ignore_progress
 ) -> tuple[Path, int]:
     """Like `build_module`, for a module that has no manifest: a top and its files in order."""
     return _build_module(_Rtl(top, tuple(files), tuple(parameters)), progress)
@@ -219,8 +219,8 @@ def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
     def make(work: Path) -> None:
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
-        if data_of(rtl.files) or _uses_files(work / "verilated"):
-            check_begins(work / "out", f"the model of {rtl.top}")
+        if data_files(rtl.files) or _uses_files(work / "verilated"):
+            check_instantiates(work / "out", f"the model of {rtl.top}")
 
     return product(_module_product(rtl), make, progress), build_hash
 
@@ -238,24 +238,24 @@ def _module_product(rtl: _Rtl) -> str:
     return f"{rtl.top}-{parts}.so"
 
 
-def build_board(progress: Progress = silent) -> Path:
+def build_board(progress: Progress = ignore_progress) -> Path:
     """The board's own program: clocks, memory, configuration port, CPU port."""
     return _build_plain(
         "board", ("board_api.cpp", "board.cpp", "dram.cpp", "dram_probe.cpp", "clock_wizard.cpp"), progress
     )
 
 
-def build_rogue(progress: Progress = silent) -> Path:
+def build_rogue(progress: Progress = ignore_progress) -> Path:
     """The module that misbehaves in whichever way its options say (`eddy_sim.boards.faults`)."""
     return _build_plain("rogue", ("rogue.cpp",), progress, (*REGISTERS, "traffic.hpp"))
 
 
-def build_liar(progress: Progress = silent) -> Path:
+def build_liar(progress: Progress = ignore_progress) -> Path:
     """The module that lies about being done (`eddy_sim.boards.faults.Liar`)."""
     return _build_plain("liar", ("liar.cpp",), progress, (*REGISTERS, "cluster_registers.hpp"))
 
 
-def build_channel(progress: Progress = silent) -> Path:
+def build_channel(progress: Progress = ignore_progress) -> Path:
     """The module that sends to its neighbours, or listens to them (tests/channels)."""
     return _build_plain("channel", ("channel.cpp",), progress, (*REGISTERS, "traffic.hpp"))
 

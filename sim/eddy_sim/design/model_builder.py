@@ -24,7 +24,7 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.design import build
 from eddy_sim.tools import toolchain
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 SAY_AGAIN_S = 15.0
 """Wall seconds between two lines about a build that goes on."""
@@ -66,7 +66,7 @@ class ModelBuilder:
 
     def __init__(
         self,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         built: Callable[[str], bool] = build.module_is_built,
         command: Callable[[str], Sequence[str]] = command_of,
         now_s: Callable[[], float] = time.monotonic,

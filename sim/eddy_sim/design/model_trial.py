@@ -16,7 +16,7 @@ BOUND_S = 60.0
 """Wall seconds a model may take to begin."""
 
 
-def check_begins(program: Path, what: str) -> None:
+def check_instantiates(program: Path, what: str) -> None:
     """Make an instance of a module, and drop it.
 
     Args:

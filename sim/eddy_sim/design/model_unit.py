@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from eddy_sim.tools.filelist import data_of
+from eddy_sim.tools.filelist import data_files
 
 CPP = Path(__file__).resolve().parents[1] / "cpp"
 LITERAL_BYTES = 4096
@@ -29,7 +29,7 @@ def write_unit(unit: Path, generated: Path, main: Path, files: Iterable[Path]) -
     # A block has no exports to C.
     parts = [part for part in sorted(generated.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
     included = "".join(f'#include "{part}"\n' for part in (*parts, main))
-    unit.write_text(included + data_source(data_of(files)), encoding="utf-8")
+    unit.write_text(included + data_source(data_files(files)), encoding="utf-8")
 
 
 def data_source(files: Iterable[Path]) -> str:

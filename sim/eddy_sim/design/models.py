@@ -17,7 +17,7 @@ from eddy.packages.modules import ModuleKind
 
 from eddy_sim.design import bitstreams, build
 from eddy_sim.tools import cxx
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ class _Meter:
             self._progress(f"simulation models: {self._finished} of {self._count}{left}")
 
 
-def build_models(profile: str | Profile, progress: Progress = silent, modules: Collection[str] | None = None) -> None:
+def build_models(
+    profile: str | Profile, progress: Progress = ignore_progress, modules: Collection[str] | None = None
+) -> None:
     """Build the models of a profile's shell and of what its slots may hold, where missing.
 
     Args:
@@ -66,7 +68,7 @@ def build_models(profile: str | Profile, progress: Progress = silent, modules: C
     board = load_profile(profile) if isinstance(profile, str) else profile
     fitting = [m for m in bitstreams.modules() if any(bitstreams.fits(m, slot) for slot in board.slots)]
     wanted = [m for m in fitting if modules is None or m.module in modules]
-    common = (BuildStep(8.0, cxx.cxx_library), BuildStep(5.0, lambda: build.verilator_runtime(silent)))
+    common = (BuildStep(8.0, cxx.cxx_library), BuildStep(5.0, lambda: build.verilator_runtime(ignore_progress)))
     # The longest first, so that no core waits for one at the end.
     models = [BuildStep(10.0, lambda: build.build_shell(build.ShellShape.of(board)))]
     models += [

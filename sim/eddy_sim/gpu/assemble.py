@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eddy_sim.gpu.elf import ElfProgram, read_elf
-from eddy_sim.tools.products import product, silent
+from eddy_sim.tools.products import ignore_progress, product
 from eddy_sim.tools.toolchain import BuildFailed, versions
 
 TARGET = ("--target=riscv32-unknown-none-elf", "-march=rv32imf_zicsr_zifencei", "-mabi=ilp32f")
@@ -50,7 +50,7 @@ def assemble(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> Path:
             objects.append("more.o")
         _tool(work, "ld.lld", "-T", "program.ld", *objects, "-o", "out")
 
-    return product(f"gpu_program-{digest.hexdigest()[:16]}.elf", make, silent)
+    return product(f"gpu_program-{digest.hexdigest()[:16]}.elf", make, ignore_progress)
 
 
 def program(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> ElfProgram:

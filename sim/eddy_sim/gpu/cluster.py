@@ -31,7 +31,7 @@ from eddy_sim.gpu.registers import (
     LAUNCH,
     SNAPSHOT,
 )
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 LATENCY = 20
 """Cycles between a request at the memory port and its answer, unless said otherwise."""
@@ -80,7 +80,7 @@ class SimulatedCluster:
         latency: int = LATENCY,
         trace: bool = False,
         library: Path | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> None:
         """Build where needed, and reset.
 

@@ -13,7 +13,7 @@ from eddy_sim.design import build, shims
 from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools.cxx import compile_shared, key, verilated_headers
 from eddy_sim.tools.filelist import read_filelist, tool_arguments
-from eddy_sim.tools.products import ROOT, Progress, product, silent
+from eddy_sim.tools.products import ROOT, Progress, ignore_progress, product
 from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     run,
@@ -111,7 +111,7 @@ def build_cluster(
     trace: bool = False,
     files: tuple[Path, ...] = (),
     optimise: bool = True,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Path:
     """The cluster and its harness.
 

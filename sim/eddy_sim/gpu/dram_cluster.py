@@ -43,7 +43,7 @@ from eddy_sim.gpu.registers import (
 )
 from eddy_sim.tools.cxx import compile_shared, key, verilated_headers
 from eddy_sim.tools.filelist import read_filelist
-from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.products import Progress, ignore_progress, product
 from eddy_sim.tools.toolchain import VERILATOR_FLAGS, verilate
 
 SOURCE = CPP / "gpu_dram_harness.cpp"
@@ -78,7 +78,7 @@ class DramCluster:
         *,
         clk_hz: float = 100e6,
         library: Path | None = None,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
     ) -> None:
         """Build where needed, and reset.
 
@@ -113,7 +113,9 @@ class DramCluster:
         """Read a register; takes some cycles."""
         return int(self._library.dram_gpu_register_read(self._harness, offset))
 
-    def own(self, cores: Iterable[int], context: int, base: int, index: int = 0, of: int | None = None) -> None:
+    def assign_cores(
+        self, cores: Iterable[int], context: int, base: int, index: int = 0, of: int | None = None
+    ) -> None:
         """Give idle cores to a context.
 
         Args:
@@ -177,7 +179,7 @@ class DramCluster:
         """Record from now on which bursts leave the cluster, or stop; what was recorded before is forgotten."""
         self._library.dram_gpu_record(self._harness, int(on))
 
-    def asked(self) -> npt.NDArray[np.void]:
+    def recorded_bursts(self) -> npt.NDArray[np.void]:
         """The bursts recorded, as `ASKED`."""
         first = ctypes.c_void_p()
         count = int(self._library.dram_gpu_asked(self._harness, ctypes.byref(first)))
@@ -197,7 +199,7 @@ def digest(shape: Shape, files: tuple[Path, ...] = ()) -> str:
 
 
 def build_dram_cluster(
-    shape: Shape, progress: Progress = silent, *, files: tuple[Path, ...] = (), optimise: bool = True
+    shape: Shape, progress: Progress = ignore_progress, *, files: tuple[Path, ...] = (), optimise: bool = True
 ) -> Path:
     """The cluster and its harness as a shared object, built where missing.
 

@@ -17,7 +17,7 @@ from eddy_sim.design.model_unit import write_unit
 from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Words
 from eddy_sim.tools.cxx import compile_shared, verilated_headers
 from eddy_sim.tools.filelist import read_filelist, tool_arguments
-from eddy_sim.tools.products import ROOT, product, silent
+from eddy_sim.tools.products import ROOT, ignore_progress, product
 from eddy_sim.tools.toolchain import run, verilator_root, versions
 
 CPP = Path(__file__).resolve().parent / "cpp"
@@ -157,9 +157,9 @@ def build_fpu(lanes: int = 4, sources: list[Path] | None = None, optimise: bool 
         write_unit(unit, generated, harness, files)
         optimisation = "-O3" if optimise else "-O0"
         flags = (optimisation, *verilated_headers(optimisation), f"-DFPU_LANES={lanes}", f"-DFPU_TAG_BITS={TAG_BITS}")
-        compile_shared([unit], work / "out", f"-I{generated}", *flags, objects=[verilator_runtime(silent)])
+        compile_shared([unit], work / "out", f"-I{generated}", *flags, objects=[verilator_runtime(ignore_progress)])
 
-    return Fpu(product(name, make, silent), lanes)
+    return Fpu(product(name, make, ignore_progress), lanes)
 
 
 def build_host() -> Host:
@@ -169,7 +169,7 @@ def build_host() -> Host:
     def make(work: Path) -> None:
         compile_shared([source], work / "out", *HOST_FLAGS)
 
-    return Host(product(f"host_float-{_key(HOST_FLAGS, source)}.so", make, silent))
+    return Host(product(f"host_float-{_key(HOST_FLAGS, source)}.so", make, ignore_progress))
 
 
 def _verilate(files: list[Path], lanes: int, out: Path) -> None:

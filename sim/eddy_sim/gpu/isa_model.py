@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from eddy_sim.gpu.elf import ElfProgram, read_elf
 from eddy_sim.tools.cxx import compile_shared, key
-from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.products import Progress, ignore_progress, product
 
 CPP = Path(__file__).resolve().parent / "cpp"
 SOURCES = ("isa_core.cpp", "isa_execute.cpp", "isa_special.cpp", "isa_api.cpp")
@@ -139,7 +139,7 @@ class RunOutcome:
 
 
 @lru_cache(maxsize=1)
-def library(progress: Progress = silent) -> ctypes.CDLL:
+def library(progress: Progress = ignore_progress) -> ctypes.CDLL:
     """The model as a shared object, built where missing.
 
     Raises:

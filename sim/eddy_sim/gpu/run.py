@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eddy_sim.gpu.cluster import LATENCY, Fault, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.elf import ElfProgram
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 TIMED_OUT = 124
 """Exit code of a program that did not end within its cycles, as of the command `timeout`."""
@@ -79,7 +79,7 @@ def run_program(
     max_cycles: int = MAX_CYCLES,
     all_cores: bool = False,
     latency: int = LATENCY,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> RunResult:
     """Load a program, start it on core 0 or on every core, run it to its end.
 

@@ -24,7 +24,7 @@ import numpy as np
 from eddy.board.port.profile import load_profile
 
 from eddy_sim.boards.board import StopReason
-from eddy_sim.kernel import scenery
+from eddy_sim.kernel import folder_mounts
 from eddy_sim.kernel.fabric import OURS, KernelFabric, Unanswered
 from eddy_sim.kernel.filesystem import File, FileSystem
 from eddy_sim.kernel.interrupt_file import InterruptFile
@@ -66,11 +66,11 @@ class BoardMachine:
 
     def prepare(self, board_name: str) -> None:
         """Lay everything out. No process but this one is in the namespace yet."""
-        scenery.enter()
+        folder_mounts.isolate_mounts()
         self._mount("fs", self._sysfs())
         self._mount("overlays", {}, self._mishaps.overlays.make, self._mishaps.overlays.remove)
         self._watch(self._interrupt.fileno(), self._on_interrupt_file)
-        scenery.lay_board(self._root, self._interrupt.path, board_name)
+        folder_mounts.mount_board(self._root, self._interrupt.path, board_name)
         for name, answer in (("accesses", self._on_access), ("calls", self._on_call)):
             server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             server.bind(str(self._root / f"{name}.sock"))
@@ -150,14 +150,14 @@ class BoardMachine:
             try:
                 fabric.load(data.decode().strip())
             finally:
-                scenery.write_log(fabric.log)
+                folder_mounts.write_log(fabric.log)
 
         return {
             "name": File(lambda: b"Xilinx ZynqMP FPGA Manager\n"),
             "state": File(lambda: fabric.state.encode() + b"\n"),
             "flags": File(lambda: f"{fabric.flags:x}\n".encode(), set_flags),
             "firmware": File(write=load),
-            scenery.DEV_MEM: File(bytes=MEM_BYTES),
+            folder_mounts.DEV_MEM: File(bytes=MEM_BYTES),
         }
 
     def _on_call(self, client: socket.socket, data: bytes) -> bytes:

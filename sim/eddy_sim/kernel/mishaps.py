@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from eddy_sim.boards import faults
-from eddy_sim.kernel import scenery
+from eddy_sim.kernel import folder_mounts
 from eddy_sim.kernel.fabric import KernelFabric
 from eddy_sim.kernel.interrupt_file import InterruptFile
 from eddy_sim.kernel.overlays import Overlays
@@ -69,7 +69,7 @@ class Mishaps:
 
     def _load_foreign(self, _: socket.socket, name: str) -> None:
         self._fabric.load_foreign(name)
-        scenery.write_log(self._fabric.log)
+        folder_mounts.write_log(self._fabric.log)
 
     # The interrupt and its node
 
@@ -108,5 +108,5 @@ class Mishaps:
     def _cut_power(self, _: socket.socket) -> None:
         """Cut the power and boot again."""
         self._fabric.cut_power()
-        scenery.BOOT_ID.write_text(f"{uuid.uuid4()}\n")
-        scenery.write_log(self._fabric.log)
+        folder_mounts.BOOT_ID.write_text(f"{uuid.uuid4()}\n")
+        folder_mounts.write_log(self._fabric.log)

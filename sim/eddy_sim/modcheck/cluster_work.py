@@ -222,7 +222,7 @@ def looks(manifest: ModuleManifest) -> list[TenantWork]:
     return [
         TenantWork("reading registers", Memory(1), cluster.read_all),
         TenantWork("reading all of its window", Memory(8), lambda port: port.read_range(0, WINDOW_BYTES)),
-        TenantWork("waiting for an interrupt", Memory(2), lambda port: port.idle(500)),
+        TenantWork("waiting for an interrupt", Memory(2), lambda port: port.run_idle(500)),
         TenantWork("a launch without an address", Memory(3), bare),
         TenantWork(
             "a kernel that stores all it finds", Memory(4), lambda port: cluster.run(port, first, KERNEL_CYCLES)

@@ -23,9 +23,9 @@ from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy_sim.modcheck import cluster_work, work
 from eddy_sim.modcheck.literals import Literal, literals
 from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, OutputTrace, build_checked, payload_valid, sources
-from eddy_sim.modcheck.port import Deaf, Memory, Port
+from eddy_sim.modcheck.port import Memory, ModuleUnresponsive, Port
 from eddy_sim.modcheck.work import TenantWork
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 RESET_CYCLES = 8
 """Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.pynq.swap.HOLD_CYCLES`)."""
@@ -126,7 +126,7 @@ class Composition:
         self._wanted: dict[str, OutputTrace] = {}
         self.done = self.looked = self.cycles = 0
 
-    def leaks(self, progress: Progress = silent) -> Iterator[Leak]:
+    def leaks(self, progress: Progress = ignore_progress) -> Iterator[Leak]:
         """Every difference that is found, the first of each look at each past."""
         fresh = Port(ModuleInstance(self._model))
         for name, trace in self._traces(fresh, lambda: fresh.reset(RESET_CYCLES, Memory(0))):
@@ -152,7 +152,7 @@ class Composition:
         port.reset(RESET_CYCLES, Memory(0))
         secrets = list(work.directed(manifest, random.Random(1), _values(self._literals)))
         for secret in random.Random(2).sample(secrets, min(len(secrets), work.MOST_DIRECTED)):
-            with contextlib.suppress(Deaf):
+            with contextlib.suppress(ModuleUnresponsive):
                 self._leave(port, secret)
                 if work.settle(port, manifest):
                     for job, found in self._traces(port, port.instance.save(), jobs[:RUNS_LOOKED_AT]):
@@ -183,7 +183,7 @@ class Composition:
         self.done += 1
         port.memory = self._unwritten(secret.memory)
         port.pause(0.0)
-        with contextlib.suppress(Deaf):
+        with contextlib.suppress(ModuleUnresponsive):
             secret.run(port)
 
     def _unwritten(self, memory: Memory) -> Memory:
@@ -195,7 +195,7 @@ class Composition:
         for look in looks or self._looks:
             clear()
             port.begin(self._unwritten(look.memory))
-            with contextlib.suppress(Deaf):
+            with contextlib.suppress(ModuleUnresponsive):
                 look.run(port)
             yield look.name, port.trace()
 
@@ -206,7 +206,7 @@ def _reset_once(port: Port) -> Callable[[], None]:
     return port.instance.save()
 
 
-def check_scrub(path: Path, progress: Progress = silent) -> Verdict:
+def check_scrub(path: Path, progress: Progress = ignore_progress) -> Verdict:
     """Whether a reset leaves nothing in a module that whoever comes next could tell.
 
     Args:
@@ -221,7 +221,7 @@ def check_scrub(path: Path, progress: Progress = silent) -> Verdict:
     return Verdict(f"{build_hash:016x}", leak, composition.done, composition.looked, composition.cycles)
 
 
-def check_runs(path: Path, progress: Progress = silent) -> Leak | None:
+def check_runs(path: Path, progress: Progress = ignore_progress) -> Leak | None:
     """Whether a start alone leaves nothing in an accelerator of the run before; the first difference, if not.
 
     Raises:

@@ -21,8 +21,8 @@ from eddy_sim.design import build, shims
 from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP, Signal
 from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools.cxx import compile_shared, verilated_headers
-from eddy_sim.tools.filelist import sources_of
-from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.filelist import source_files
+from eddy_sim.tools.products import Progress, ignore_progress, product
 from eddy_sim.tools.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
 SHIM, SHIM_PARTS = "modcheck_shim.cpp", ("modcheck_port.hpp",)
@@ -53,7 +53,7 @@ UP_RECORD: Any = np.dtype(Up)
 """A cycle's outputs in a trace."""
 
 
-def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, int]:
+def build_checked(manifest: Path, progress: Progress = ignore_progress) -> tuple[Path, int]:
     """A module for checks as a shared object, built where missing, and the build hash it has on a board.
 
     Args:
@@ -87,7 +87,7 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
 
 def sources(manifest: Path) -> tuple[Path, ...]:
     """The sources a module is made of."""
-    return tuple(sources_of(build._module_rtl(manifest).files))
+    return tuple(source_files(build._module_rtl(manifest).files))
 
 
 class Model:

@@ -27,7 +27,7 @@ CERTAIN = 1 << 32
 _PageOf = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64)
 
 
-class Deaf(Exception):
+class ModuleUnresponsive(Exception):
     """The module did not answer a register access."""
 
 
@@ -111,7 +111,7 @@ class Port:
 
     # The clock --------------------------------------------------------------------------------------------------------
 
-    def idle(self, cycles: int) -> None:
+    def run_idle(self, cycles: int) -> None:
         """Let cycles pass."""
         self._pass(cycles, for_interrupt=False)
 
@@ -189,7 +189,7 @@ class Port:
         """
         self._remember()
         if not self._went(self._library.port_write(self._handle, offset, value & 0xFFFF_FFFF, strobes)):
-            raise Deaf(f"a write to {offset:#x} is not answered")
+            raise ModuleUnresponsive(f"a write to {offset:#x} is not answered")
 
     def begin_write(self, offset: int) -> None:
         """Give the address of a write and keep back its data: a request cut in half by what comes next."""
@@ -205,7 +205,7 @@ class Port:
         self._remember()
         value = ctypes.c_uint32()
         if not self._went(self._library.port_read(self._handle, offset, ctypes.byref(value))):
-            raise Deaf(f"a read of {offset:#x} is not answered")
+            raise ModuleUnresponsive(f"a read of {offset:#x} is not answered")
         return value.value
 
     def read_range(self, first: int, end: int) -> None:
@@ -216,7 +216,7 @@ class Port:
         """
         self._remember()
         if not self._went(self._library.port_read_range(self._handle, first, end)):
-            raise Deaf(f"a read of a register from {first:#x} to {end:#x} is not answered")
+            raise ModuleUnresponsive(f"a read of a register from {first:#x} to {end:#x} is not answered")
 
     def interrupt(self, cycles: int) -> bool:
         """Wait for the interrupt; False where it did not come within so many cycles."""

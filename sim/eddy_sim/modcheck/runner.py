@@ -26,8 +26,8 @@ from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.model import build_checked
 from eddy_sim.modcheck.records import record_check
 from eddy_sim.modcheck.scrubbing import check_scrubbing
-from eddy_sim.tools.filelist import read_filelist, sources_of
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.filelist import read_filelist, source_files
+from eddy_sim.tools.products import Progress, ignore_progress
 
 _BLOCK = re.compile(r"^\s*module\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 WITHOUT_RUNS = ("ports", "identity", "registers", "control")
@@ -38,7 +38,7 @@ CHECKS = (*BENCH_CHECKS, "runs", "scrub")
 """All checks of an accelerator with a control protocol, in order; of a GPU cluster, only the last."""
 
 
-def check_module(path: Path, record: bool = False, progress: Progress = silent) -> list[Finding]:
+def check_module(path: Path, record: bool = False, progress: Progress = ignore_progress) -> list[Finding]:
     """Build a module and run every check.
 
     Args:
@@ -134,7 +134,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def _require_top(manifest: ModuleManifest) -> None:
     sources = {
-        path: path.read_text(encoding="utf-8", errors="replace") for path in sources_of(read_filelist(manifest.files))
+        path: path.read_text(encoding="utf-8", errors="replace") for path in source_files(read_filelist(manifest.files))
     }
     held = {name: path for path, text in sources.items() for name in _BLOCK.findall(text)}
     if not held or manifest.top in held:

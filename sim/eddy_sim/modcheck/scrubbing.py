@@ -10,10 +10,10 @@ from eddy.packages.modules import ModuleManifest, Scrub
 from eddy_sim.modcheck.composition import Verdict, check_scrub
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.records import record_scrub
-from eddy_sim.tools.products import Progress, silent
+from eddy_sim.tools.products import Progress, ignore_progress
 
 
-def check_scrubbing(path: Path, record: bool = False, progress: Progress = silent) -> Finding:
+def check_scrubbing(path: Path, record: bool = False, progress: Progress = ignore_progress) -> Finding:
     """Compare a module's pasts, and hold the result against what its manifest says.
 
     Args:

@@ -116,10 +116,10 @@ def directed(manifest: ModuleManifest, rng: random.Random, values: Sequence[int]
 def _job(
     manifest: ModuleManifest, name: str, values: Mapping[str, int], memory: Memory, cycles: int = SECRET_CYCLES
 ) -> TenantWork:
-    return TenantWork(name, memory, lambda port: void(run(port, manifest, values, cycles)))
+    return TenantWork(name, memory, lambda port: ignore_answer(run(port, manifest, values, cycles)))
 
 
-def void(_: object) -> None:
+def ignore_answer(_: object) -> None:
     """Take no notice of an answer."""
 
 
@@ -144,7 +144,7 @@ def _random(manifest: ModuleManifest, rng: random.Random, number: int, others: S
             value = dice.choice((dice.getrandbits(32), *others))
             port.write(4 * dice.randrange(SEEN_BYTES // 4), value, dice.getrandbits(4))
             port.read(4 * dice.randrange(WINDOW_BYTES // 4))
-        port.idle(dice.randrange(200))
+        port.run_idle(dice.randrange(200))
         port.begin_write(4 * dice.randrange(SEEN_BYTES // 4))
 
     return TenantWork(f"random work {number}", Memory(seed), carry_out)
@@ -165,7 +165,7 @@ def settle(port: Port, manifest: ModuleManifest) -> bool:
     port.write(IER, 0)
     port.write(ISR, port.read(ISR))
     port.read_range(0, SEEN_BYTES)
-    port.idle(32)
+    port.run_idle(32)
     return True
 
 
@@ -232,7 +232,7 @@ def _ends(port: Port, manifest: ModuleManifest) -> None:
     port.read_range(0, SEEN_BYTES)
     _let_go(port, manifest)
     port.write(ISR, port.read(ISR))
-    port.idle(8)
+    port.run_idle(8)
 
 
 def _held_up(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
@@ -255,12 +255,12 @@ def _start_bare(port: Port, manifest: ModuleManifest) -> None:
 def _await_interrupts(port: Port) -> None:
     port.write(GIE, 1)
     port.write(IER, 3)
-    port.idle(300)
+    port.run_idle(300)
     port.read(ISR)
 
 
 def _read_registers(port: Port) -> None:
-    port.idle(300)
+    port.run_idle(300)
     port.read_range(0, WINDOW_BYTES)
     port.read(AP_CTRL)
     port.read(ISR)

@@ -23,7 +23,7 @@ PAGE = 4096
 _SCRUB_BYTES = 1 << 16
 
 
-class Pages:
+class PageAllocator:
     """First-fit allocation of whole pages out of one range of physical memory.
 
     Args:
@@ -35,7 +35,7 @@ class Pages:
         self._base, self._size = base, size
         self._taken: dict[int, int] = {}
 
-    def take(self, size: int) -> int:
+    def allocate(self, size: int) -> int:
         """Reserve `size` bytes; answer their physical address.
 
         Raises:
@@ -59,8 +59,8 @@ class Pages:
         self._taken[at] = need
         return at
 
-    def give_back(self, address: int) -> None:
-        """Free what `take` answered with; a second time does nothing."""
+    def free(self, address: int) -> None:
+        """Free what `allocate` answered with; a second time does nothing."""
         self._taken.pop(address, None)
 
     @property
@@ -77,10 +77,10 @@ class Pages:
 class Allocation:
     """Pages of one buffer; given back when the buffer is freed, or when nothing refers to it any more."""
 
-    def __init__(self, pages: Pages, size: int) -> None:
-        self.address = pages.take(size)
+    def __init__(self, pages: PageAllocator, size: int) -> None:
+        self.address = pages.allocate(size)
         self.size = size
-        self._finalizer = weakref.finalize(self, pages.give_back, self.address)
+        self._finalizer = weakref.finalize(self, pages.free, self.address)
         # Nothing is left to give back to when the interpreter ends.
         self._finalizer.atexit = False
 
@@ -131,7 +131,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 class MemoryDevice(Protocol):
     """What a memory needs of the device it belongs to."""
 
-    pages: Pages
+    pages: PageAllocator
 
     @property
     def sim(self) -> SimBoard:

@@ -78,7 +78,7 @@ class Worker:
                 self._moved.notify_all()
 
 
-class Clocked(Protocol):
+class ClockedDevice(Protocol):
     """What a clock needs of the device whose time it lets pass."""
 
     @property
@@ -108,7 +108,7 @@ class SimClock:
 
     free_running = False
 
-    def __init__(self, device: Clocked) -> None:
+    def __init__(self, device: ClockedDevice) -> None:
         self._device = device
         self._worker: Worker | None = None
         device.claim(self)

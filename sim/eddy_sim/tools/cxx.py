@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from eddy_sim.tools.products import Progress, product, silent
+from eddy_sim.tools.products import Progress, ignore_progress, product
 from eddy_sim.tools.toolchain import BuildFailed, package_folder, run, verilator_root, versions
 
 TARGET_FLAGS = ("-fPIC", "-mcpu=baseline", "-fno-sanitize=all", "-g0", "-fno-c++-static-destructors")
@@ -77,7 +77,7 @@ def compile_objects(sources: Iterable[Path], folder: Path, *flags: str) -> list[
     return objects
 
 
-def verilated_headers(optimisation: str = "-O3", progress: Progress = silent) -> tuple[str, str]:
+def verilated_headers(optimisation: str = "-O3", progress: Progress = ignore_progress) -> tuple[str, str]:
     """Flags of `compile_shared` for a unit that starts with Verilator's headers: they need not be read again.
 
     Args:
@@ -87,10 +87,10 @@ def verilated_headers(optimisation: str = "-O3", progress: Progress = silent) ->
     Raises:
         BuildFailed: The compiler refused; the message holds what it said.
     """
-    return precompiled("verilated.h", (*COMPILE_FLAGS, optimisation), progress)
+    return precompile_header("verilated.h", (*COMPILE_FLAGS, optimisation), progress)
 
 
-def precompiled(header: str, flags: Sequence[str], progress: Progress = silent) -> tuple[str, str]:
+def precompile_header(header: str, flags: Sequence[str], progress: Progress = ignore_progress) -> tuple[str, str]:
     """Flags that give the compiler one of Verilator's headers, and what it includes, as read before.
 
     Args:
@@ -115,7 +115,11 @@ def precompiled(header: str, flags: Sequence[str], progress: Progress = silent) 
 
 
 def compile_shared(
-    sources: Iterable[Path], output: Path, *flags: str, objects: Iterable[Path] = (), progress: Progress = silent
+    sources: Iterable[Path],
+    output: Path,
+    *flags: str,
+    objects: Iterable[Path] = (),
+    progress: Progress = ignore_progress,
 ) -> None:
     """Compile C++ files and link them to a shared object, with further objects where given.
 
@@ -128,7 +132,7 @@ def compile_shared(
     _zig(["c++", *LINK_FLAGS, *linked], f"linking {output.name}", output.parent)
 
 
-def cxx_library(progress: Progress = silent) -> Path:
+def cxx_library(progress: Progress = ignore_progress) -> Path:
     """The C++ library as an archive, built where missing. Its files are a few units: headers are read as often.
 
     Raises:
@@ -167,6 +171,6 @@ __all__ = [
     "compile_shared",
     "cxx_library",
     "key",
-    "precompiled",
+    "precompile_header",
     "verilated_headers",
 ]

@@ -8,7 +8,7 @@ given once, where it is reached first, so every file comes after all it depends 
 
 Code that hashes or copies files takes all of them. A tool is called with `tool_arguments`, which names the sources and
 the folders in which headers are found. Data files are found by their names alone, without folders, so a list has no two
-of one name (`data_of`).
+of one name (`data_files`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read_filelist(path: Path) -> list[Path]:
     """
     files = list(dict.fromkeys(_files(path.resolve(), ())))
     data: dict[str, Path] = {}
-    for file in data_of(files):
+    for file in data_files(files):
         other = data.setdefault(file.name, file)
         if other != file:
             raise FilelistInvalid(
@@ -54,17 +54,17 @@ def read_filelist(path: Path) -> list[Path]:
     return files
 
 
-def sources_of(files: Iterable[Path]) -> list[Path]:
+def source_files(files: Iterable[Path]) -> list[Path]:
     """The files that a tool compiles: all but headers and data."""
     return [file for file in files if file.suffix not in (*HEADER_SUFFIXES, *DATA_SUFFIXES)]
 
 
-def headers_of(files: Iterable[Path]) -> list[Path]:
+def header_files(files: Iterable[Path]) -> list[Path]:
     """The files that sources include."""
     return [file for file in files if file.suffix in HEADER_SUFFIXES]
 
 
-def data_of(files: Iterable[Path]) -> list[Path]:
+def data_files(files: Iterable[Path]) -> list[Path]:
     """The files that memories are filled from."""
     return [file for file in files if file.suffix in DATA_SUFFIXES]
 
@@ -78,15 +78,15 @@ def tool_arguments(files: Iterable[Path]) -> list[str]:
     """What Verilator is told of files: how they are read, where headers are found, then the sources in order."""
     files = list(files)
     folders = include_folders(files)
-    return [*language_arguments(files), *(f"-I{folder}" for folder in folders), *map(str, sources_of(files))]
+    return [*language_arguments(files), *(f"-I{folder}" for folder in folders), *map(str, source_files(files))]
 
 
 def include_folders(files: Sequence[Path]) -> list[Path]:
     """The folders in which headers are found: their own, and those from which a source names them with folders."""
-    headers = headers_of(files)
+    headers = header_files(files)
     folders = dict.fromkeys(header.parent for header in headers)
     if headers:
-        for file in (*sources_of(files), *headers):
+        for file in (*source_files(files), *headers):
             folders.update(dict.fromkeys(_roots(file.read_text(encoding="utf-8", errors="replace"), headers)))
     return list(folders)
 
@@ -99,19 +99,19 @@ def _roots(text: str, headers: Sequence[Path]) -> Iterator[Path]:
             yield from (header.parents[len(parts) - 1] for header in headers if header.parts[-len(parts) :] == parts)
 
 
-def expanded(source: str, files: Iterable[Path]) -> str:
+def expand_includes(source: str, files: Iterable[Path]) -> str:
     """A source's text with the headers it includes in place, as a compiler reads it.
 
     Raises:
         FilelistInvalid: It includes a file that is not among `files`.
     """
-    headers = {file.name: file for file in headers_of(files)}
+    headers = {file.name: file for file in header_files(files)}
 
     def text(match: re.Match[str]) -> str:
         name = Path(match[1]).name
         if name not in headers:
             raise FilelistInvalid(f"a source includes {match[1]}, which its file list does not name")
-        return expanded(headers[name].read_text(encoding="utf-8"), headers.values())
+        return expand_includes(headers[name].read_text(encoding="utf-8"), headers.values())
 
     return _INCLUDE.sub(text, source)
 
@@ -162,7 +162,7 @@ def _entry(path: Path, where: str, line: str, above: tuple[Path, ...]) -> Iterat
 def _headers_below(folder: Path, where: str) -> list[Path]:
     if not folder.is_dir():
         raise FilelistInvalid(f"{where}: there is no folder {folder}")
-    found = headers_of(sorted(folder.rglob("*")))
+    found = header_files(sorted(folder.rglob("*")))
     if not found:
         raise FilelistInvalid(f"{where}: {folder} holds no header ({', '.join(HEADER_SUFFIXES)})")
     return found

@@ -26,11 +26,11 @@ def build_folder() -> Path:
     return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "sim"
 
 
-def silent(_message: str) -> None:
+def ignore_progress(_message: str) -> None:
     """A progress callback that says nothing."""
 
 
-def product(name: str, make: Callable[[Path], None], progress: Progress = silent) -> Path:
+def product(name: str, make: Callable[[Path], None], progress: Progress = ignore_progress) -> Path:
     """The product of that name, made where it is missing.
 
     Args:

@@ -27,7 +27,7 @@ from typing import ClassVar
 from eddy.core.errors import EddyError
 
 from eddy_sim.tools import smt_solver, yosys
-from eddy_sim.tools.filelist import data_of, read_filelist, sources_of, with_keywords
+from eddy_sim.tools.filelist import data_files, read_filelist, source_files, with_keywords
 
 ROOT = Path(__file__).resolve().parents[3]
 """Root of the source tree."""
@@ -119,7 +119,7 @@ class Proof:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         files = [*read_filelist(self.filelist), FORMAL / f"{self.top}.sv"]
-        stage(files, work, mutation)
+        stage_files(files, work, mutation)
         return work, files
 
     def _run(self, mode: str, name: str, mutation: Mutation | None) -> tuple[str, str]:
@@ -147,7 +147,7 @@ class Proof:
 
     def _script(self, mode: str, files: Sequence[Path]) -> str:
         parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
-        sources = " ".join(path.name for path in sources_of(files))
+        sources = " ".join(path.name for path in source_files(files))
         without = "" if self.own_assertions else " -DSYNTHESIS"
         read = f"read_slang --threads 1 --no-synthesis-define{without} {sources} --top {self.top}{parameters}"
         # A trace shows by itself that the assumptions allow it.
@@ -169,17 +169,17 @@ class Proof:
         )
 
 
-def stage(files: Iterable[Path], folder: Path, mutation: Mutation | None = None) -> None:
+def stage_files(files: Iterable[Path], folder: Path, mutation: Mutation | None = None) -> None:
     """Copy a block's files into a folder, named without their own folders, with the mistake where one is given."""
     for path in files:
-        if data_of([path]):
+        if data_files([path]):
             shutil.copyfile(path, folder / path.name)
         else:
-            text = with_keywords(path, mutated(path, mutation))
+            text = with_keywords(path, mutate_source(path, mutation))
             (folder / path.name).write_text(text, encoding="utf-8")
 
 
-def mutated(path: Path, mutation: Mutation | None) -> str:
+def mutate_source(path: Path, mutation: Mutation | None) -> str:
     """The text of a source, with the mistake where it is made there.
 
     Raises:

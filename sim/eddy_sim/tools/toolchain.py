@@ -135,11 +135,11 @@ def run(command: list[str], what: str, environment: dict[str, str]) -> None:
         finally:
             _running.discard(process)
     if process.returncode != 0:
-        message = f"{what} failed (exit {process.returncode}):\n{errors_first(said)}"
+        message = f"{what} failed (exit {process.returncode}):\n{sort_errors(said)}"
         raise BuildFailed(message, command=command, exit=process.returncode)
 
 
-def errors_first(said: str) -> str:
+def sort_errors(said: str) -> str:
     """What a tool said before it failed: its errors, then how many warnings of which kinds; or the end of it."""
     errors: list[str] = []
     warnings: Counter[str] = Counter()

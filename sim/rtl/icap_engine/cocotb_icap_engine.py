@@ -111,7 +111,7 @@ async def what_is_malformed_ends_and_writes_no_word_too_many(dut: Any) -> None:
         # A dummy word belongs to an abort sequence.
         assert len(it.port.words) <= len(words) + (cause is not Cause.NONE)
         await it.quiet()
-        it.port.mend()
+        it.port.clear_faults()
     assert min(seen.values()) > 15
 
 
@@ -136,14 +136,14 @@ async def an_image_of_another_length_is_malformed(dut: Any) -> None:
         assert await it.load(source, words) is Cause.MALFORMED
         assert len(it.port.words) <= len(words) + 1
         await it.quiet()
-        it.port.mend()
+        it.port.clear_faults()
 
 
 async def works_again(it: Bench) -> None:
     """After a failure: memory as new, the port's lines as they were left, and a load that goes well."""
     await it.quiet()
     it.memory.error = None
-    it.port.mend()
+    it.port.clear_faults()
     words, aborts = image(it.rng, 70), it.port.aborts
     assert await it.load(compress(packed(words)), words, compressed=True) is Cause.NONE
     # A load behind one that was cut off begins with an abort sequence, which begins with a word of ones.
@@ -252,7 +252,7 @@ async def an_abort_ends_a_load_in_every_state(dut: Any) -> None:
             await works_again(it)
         else:
             await it.quiet()
-            it.port.mend()
+            it.port.clear_faults()
     assert causes == {Cause.ABORTED, Cause.NONE}
     assert it.port.aborts > 10
 

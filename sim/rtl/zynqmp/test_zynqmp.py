@@ -10,7 +10,7 @@ from eddy.board.port.profile import load_profile
 from eddy_sim.design.bench import ROOT, Bench
 from eddy_sim.design.bitstreams import shell_identity
 from eddy_sim.design.build import module_build_hash
-from eddy_sim.tools.filelist import headers_of, read_filelist
+from eddy_sim.tools.filelist import header_files, read_filelist
 
 HERE = Path(__file__).parent
 MODULE = "level_shift"
@@ -19,7 +19,7 @@ BENCH = Bench(
     "kv260",
     ROOT / "hw/top/kv260/kv260.f",
     sources=(
-        *headers_of(read_filelist(ROOT / "hw/top/models/models.f")),
+        *header_files(read_filelist(ROOT / "hw/top/models/models.f")),
         *sorted((HERE / "models").glob("*.sv")),
         *read_filelist(ROOT / f"hw/ip/{MODULE}/{MODULE}.f"),
         HERE / "slot_contents.sv",

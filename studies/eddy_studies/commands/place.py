@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import errors_in_one_line, print_json, say, seconds
+from eddy.cli.support.output import errors_in_one_line, format_duration, print_json, print_status
 
 if TYPE_CHECKING:
     from eddy.model.placement.instance import Instance
@@ -49,10 +49,10 @@ def place(
     else:
         over = placement.makespan_s / placement.lower_bound_s - 1 if placement.lower_bound_s else 0.0
         print(f"{batch.jobs} jobs on {batch.accelerators} accelerators by {placement.method} ({batch.kind})")
-        print(f"makespan     {seconds(placement.makespan_s)}, at most {over:.2%} over the best there can be")
-        print(f"lower bound  {seconds(placement.lower_bound_s)}")
+        print(f"makespan     {format_duration(placement.makespan_s)}, at most {over:.2%} over the best there can be")
+        print(f"lower bound  {format_duration(placement.lower_bound_s)}")
     for problem in problems:
-        say(f"eddy: the answer is wrong: {problem}")
+        print_status(f"eddy: the answer is wrong: {problem}")
     if problems:
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, seconds, table
+from eddy.cli.support.output import Column, errors_in_one_line, format_duration, print_json, table
 
 if TYPE_CHECKING:
     from eddy_studies.replay import Replayed
@@ -67,8 +67,8 @@ def _row(row: Replayed) -> dict[str, object]:
         "application": _short(row.application, 19),
         "tenant": _short(row.tenant, 10),
         "priority": row.priority,
-        "recorded": seconds(row.response_s),
-        "replayed": seconds(row.replayed_s),
+        "recorded": format_duration(row.response_s),
+        "replayed": format_duration(row.replayed_s),
         "change": f"{row.replayed_s / row.response_s - 1:+.1%}" if row.response_s else "-",
         "preemptions": f"{row.preemptions}>{row.preemptions_replayed}",
         "loads": f"{row.reconfigurations}>{row.reconfigurations_replayed}",
@@ -81,9 +81,9 @@ def _short(name: str, width: int) -> str:
 
 def _summary(rows: tuple[Replayed, ...], left_out: int) -> None:
     then, now = (sorted(values) for values in zip(*((r.response_s, r.replayed_s) for r in rows), strict=True))
-    print(f"mean response  {seconds(sum(then) / len(then))} -> {seconds(sum(now) / len(now))}")
-    print(f"median         {seconds(then[len(then) // 2])} -> {seconds(now[len(now) // 2])}")
-    print(f"longest        {seconds(then[-1])} -> {seconds(now[-1])}")
+    print(f"mean response  {format_duration(sum(then) / len(then))} -> {format_duration(sum(now) / len(now))}")
+    print(f"median         {format_duration(then[len(then) // 2])} -> {format_duration(now[len(now) // 2])}")
+    print(f"longest        {format_duration(then[-1])} -> {format_duration(now[-1])}")
     due = [row for row in rows if row.late is not None]
     if due:
         late, late_now = sum(bool(row.late) for row in due), sum(bool(row.late_replayed) for row in due)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 
 if TYPE_CHECKING:
     from eddy_studies.report import Row
@@ -92,7 +92,7 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None
             function: Reproduce = import_module(STUDIES[name].module).reproduce
             folder = out / name if len(names) > 1 else out
             folder.mkdir(parents=True, exist_ok=True)
-            everything[name] = function(folder, seed, quick, say, **_only(name, function, figure))
+            everything[name] = function(folder, seed, quick, print_status, **_only(name, function, figure))
             write_rows(folder / "table.md", everything[name], f"{name}: published and ours")
     if as_json:
         print_json({**_headlines(names, out), **everything})
@@ -100,7 +100,7 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None
     for rows in everything.values():
         for row in rows:
             print(f"{row.figure:<8} {row.what}: {row.ours} (published {row.published or '-'}) {row.note}".rstrip())
-    say(f"data, pictures and table are in {out}")
+    print_status(f"data, pictures and table are in {out}")
 
 
 def _headlines(names: list[str], out: Path) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 
 if TYPE_CHECKING:
     from eddy.core.applications import Application
@@ -55,7 +55,7 @@ def _points(application: Application, slots: int, load_s: float, budget_s: float
     name = key(graph, slots, batches, budget_s)
     points = load_points(folder, name)
     if points is None:
-        points = sweep(graph, slots, batches, budget_s, lambda line: say(f"{application.name}: {line}"))
+        points = sweep(graph, slots, batches, budget_s, lambda line: print_status(f"{application.name}: {line}"))
         save_points(folder, name, points)
     return points
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import errors_in_one_line, print_json, seconds, write_text
+from eddy.cli.support.output import errors_in_one_line, format_duration, print_json, write_text
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 VARIANTS = ("thesis", "published", "artefact")
@@ -94,8 +94,11 @@ def _summary(policy: str, rows: list[dict[str, Any]]) -> None:
         print(f"{policy}: no events")
         return
     responses = sorted(row["response_ms"] * 1e-3 for row in rows)
-    print(f"{policy}: {len(rows)} events, the last ends at {seconds(max(row['completion_ms'] for row in rows) * 1e-3)}")
-    print(f"mean response  {seconds(sum(responses) / len(responses))}")
-    print(f"median         {seconds(responses[len(responses) // 2])}")
-    print(f"longest        {seconds(responses[-1])}")
+    print(
+        f"{policy}: {len(rows)} events, the last ends at "
+        f"{format_duration(max(row['completion_ms'] for row in rows) * 1e-3)}"
+    )
+    print(f"mean response  {format_duration(sum(responses) / len(responses))}")
+    print(f"median         {format_duration(responses[len(responses) // 2])}")
+    print(f"longest        {format_duration(responses[-1])}")
     print(f"preemptions    {sum(row['preemptions'] for row in rows)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eddy.model.estimates.calibration import LEVELS, within
+from eddy.model.estimates.calibration import LEVELS, is_within
 from eddy.model.estimates.quantiles import pinball, weighted_quantile
 
 from eddy_studies.estimates.replay import CURVE, Outcome
@@ -64,7 +64,7 @@ def quality(outcomes: Sequence[Outcome], what: str, unit_s: float) -> Quality:
     """
     count = len(outcomes)
     held = {
-        level: sum(within(actual_s(o, what), told_s(o, what)[level], unit_s) for o in outcomes) / count
+        level: sum(is_within(actual_s(o, what), told_s(o, what)[level], unit_s) for o in outcomes) / count
         for level in LEVELS
     }
     own = sum(pinball(actual_s(o, what), told_s(o, what)[level], level) for o in outcomes for level in LEVELS)
@@ -84,7 +84,7 @@ def reliability(outcomes: Sequence[Outcome], what: str, unit_s: float) -> list[t
     """By level that was asked for, how often the quantile held."""
     found = []
     for place, level in enumerate(CURVE):
-        held = [within(actual_s(o, what), (o.start_curve_s if what == "start" else o.end_curve_s)[place], unit_s)
+        held = [is_within(actual_s(o, what), (o.start_curve_s if what == "start" else o.end_curve_s)[place], unit_s)
                 for o in outcomes]  # fmt: skip
         found.append((level, sum(held) / len(held)))
     return found

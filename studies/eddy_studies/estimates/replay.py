@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
-from eddy.hypervisor.forecast.queue import joining, queue_of
+from eddy.hypervisor.forecast.queue import as_if_joined, picture_queue
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.virtual import run_virtual
@@ -104,9 +104,9 @@ class _Teller:
         new = [message.job for message in inputs if isinstance(message, m.Arrive)]
         if not new:
             return
-        queue = queue_of(machine, Pool.PIPELINE, now_s)
+        queue = picture_queue(machine, Pool.PIPELINE, now_s)
         for spec in new:
-            queue = queue.with_job(joining(machine, spec))
+            queue = queue.with_job(as_if_joined(machine, spec))
         made = self.estimator.forecast(queue)
         self.estimator.watch(queue, made)
         self.told.update(self.estimator.estimates(queue, made, [spec.id for spec in new]))
@@ -118,4 +118,4 @@ class _Teller:
 
     def after(self, machine: Machine, outcome: m.StepResult) -> None:
         """Learn from what came."""
-        self.estimator.happened(outcome.log, machine)
+        self.estimator.observe_step(outcome.log, machine)

@@ -44,7 +44,7 @@ class _Kernel(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterTotals:
     """What was counted of one tenant over a while; ticks are sixteenths of a cycle.
 
     Attributes:
@@ -153,7 +153,7 @@ class Cluster:
         other._state = self._state.copy()
         return other
 
-    def run(self, owners: Sequence[int], cycles: int) -> tuple[Counted, ...]:
+    def run(self, owners: Sequence[int], cycles: int) -> tuple[CounterTotals, ...]:
         """Run on for a while and say what was counted of each tenant in it.
 
         Args:
@@ -173,7 +173,7 @@ class Cluster:
         if library.eddy_run(self._at, kernels, owned, ctypes.c_int64(self.now)):
             raise RuntimeError("the fast cluster model ran out of room for events")
         after = self.totals()
-        return tuple(Counted(*row.tolist()) for row in after - before)
+        return tuple(CounterTotals(*row.tolist()) for row in after - before)
 
     def totals(self) -> Ints:
         """What was counted since the start; (tenants, counters)."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from eddy.model.eddy_slowdown import EddySlowdown, QueueConstants
 from eddy.model.progress import ClusterEpoch, ProgressPredictor
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fit_memory_law
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters, fit_memory_law
 
 from eddy_studies.hsm import figures
-from eddy_studies.hsm.rtl_data import Alone, Counted, MeasuredRuns, Mix, kept
+from eddy_studies.hsm.rtl_data import CounterTotals, MeasuredRuns, Mix, SoloRun, load_runs
 from eddy_studies.hsm.train import fit
 from eddy_studies.policies import PREDICTORS
 from eddy_studies.report import Row, write_csv
@@ -21,9 +21,9 @@ WAITING = 0.25
 """Part of its core-cycles that a program waits for memory, alone on all cores, to count as memory-bound."""
 
 
-def sharing(counted: Counted) -> Sharing:
+def sharing(counted: CounterTotals) -> SharedRunCounters:
     """What predictors are told. A store of less than a line counts as a request, since the memory serves it as one."""
-    return Sharing(
+    return SharedRunCounters(
         cycles=float(counted.cycles),
         cores=counted.core_cycles / counted.cycles,
         instructions=float(counted.instructions),
@@ -83,7 +83,7 @@ class Cluster8:
         ]
         return fit(examples, QueueConstants(20.0, 90.0, 20.0, 0.1, 0.1), lambda _: None)
 
-    def _faster(self, name: str, alone: Alone) -> float:
+    def _faster(self, name: str, alone: SoloRun) -> float:
         return self.found.alone[name, self.cores].cycles_for(1) / alone.cycles_for(1)
 
     def scaling(self) -> dict[str, dict[int, float]]:
@@ -97,7 +97,7 @@ class Cluster8:
 
 def rows(out: Path) -> tuple[list[Row], dict[str, object]]:
     """The figures' data and pictures, and what headlines have of them; nothing where no mix was measured."""
-    found = kept()
+    found = load_runs()
     if not found.mixes:
         return [], {}
     here = Cluster8(found)

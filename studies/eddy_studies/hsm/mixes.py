@@ -18,7 +18,7 @@ from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, P
 
 from eddy_studies.hsm.kernels import MEMORY_BOUND, TABLE_2, table_2
 from eddy_studies.hsm.machine import ClusterModel, Kernel, with_memory
-from eddy_studies.hsm.session import Decide, Private, alone, keep, law_of, over, together
+from eddy_studies.hsm.session import Decide, PrivateRun, keep, law_of, run_alone, run_together, sum_from_epoch
 from eddy_studies.policies import PREDICTORS
 
 HETEROGENEOUS, MEMORY, COMPUTE = "heterogeneous", "memory-bound", "compute-bound"
@@ -146,7 +146,7 @@ class World:
     """A machine, every program alone on it, and the law of its memory."""
 
     machine: ClusterModel
-    privates: Mapping[str, Private]
+    privates: Mapping[str, PrivateRun]
     law: MemoryLaw
 
 
@@ -171,7 +171,7 @@ def programs() -> Mapping[str, Kernel]:
 def world(memory: tuple[tuple[str, float], ...] = ()) -> World:
     """The machine with these settings of its memory; each process finds out once."""
     machine = with_memory(ClusterModel(), **dict(memory))
-    privates = {name: alone(machine, kernel, _SCALE.epochs * _SCALE.cycles) for name, kernel in programs().items()}
+    privates = {name: run_alone(machine, kernel, _SCALE.epochs * _SCALE.cycles) for name, kernel in programs().items()}
     return World(machine, privates, law_of(machine, list(privates.values())))
 
 
@@ -181,7 +181,7 @@ def run_task(task: MixRun) -> Outcome:
     kernels = programs()
     machine = with_memory(here.machine, least_first=BW_APP_CYCLES) if task.policy == BW_APP else here.machine
     decide, start = _decider(task, machine)
-    run = together(
+    run = run_together(
         machine,
         [kernels[name] for name in task.mix],
         [here.privates[name] for name in task.mix],
@@ -193,7 +193,7 @@ def run_task(task: MixRun) -> Outcome:
         SLICES if task.policy in PARTS else 1,
     )
     last = len(run.epochs)
-    steady = over(run, WARM)
+    steady = sum_from_epoch(run, WARM)
     return Outcome(
         task,
         run.progress,
@@ -212,7 +212,7 @@ def best_partition(task: MixRun) -> float:
     for most in range(1, here.machine.cores):
         start = [most if tenant == task.high else here.machine.cores - most for tenant in range(len(task.mix))]
         kernels, privates = [programs()[name] for name in task.mix], [here.privates[name] for name in task.mix]
-        run = together(here.machine, kernels, privates, here.law, keep, _SCALE.epochs, _SCALE.cycles, start)
+        run = run_together(here.machine, kernels, privates, here.law, keep, _SCALE.epochs, _SCALE.cycles, start)
         reached.append(run.between(SETTLED, len(run.epochs))[task.high])
     return max(reached)
 
@@ -238,10 +238,10 @@ def _decider(task: MixRun, machine: ClusterModel) -> tuple[Decide, Sequence[floa
     else:
         policy = ProgressQos(predictor, band, least=0.0 if whole else LEAST_PART, whole=whole)
         least = tuple(TARGET if tenant == task.high else 0.0 for tenant in range(len(task.mix)))
-    return AskedPolicy(policy, least, machine.cores), None
+    return StudyPolicy(policy, least, machine.cores), None
 
 
-class AskedPolicy:
+class StudyPolicy:
     """A price policy as the study asks it: after every epoch, with a view of the one cluster there is.
 
     Args:

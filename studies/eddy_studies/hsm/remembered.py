@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eddy.model.eddy_slowdown import EddySlowdown
-from eddy.model.known_alone import KnownAlone
+from eddy.model.measured_predictor import MeasuredPredictor
 from eddy.model.progress import HsmPredictor, ProgressPredictor
-from eddy.model.slowdown import Sharing
+from eddy.model.slowdown import SharedRunCounters
 
 from eddy_studies.hsm import figures, rtl_launches
 from eddy_studies.hsm.measured import RTL, Cluster8, sharing
-from eddy_studies.hsm.rtl_data import MeasuredRuns, Mix, kept
+from eddy_studies.hsm.rtl_data import MeasuredRuns, Mix, load_runs
 from eddy_studies.hsm.rtl_launches import INPUTS, LaunchedRuns, TimedLaunch
 from eddy_studies.report import Row, write_csv
 
@@ -38,7 +38,7 @@ def with_memory(found: MeasuredRuns, model: ProgressPredictor) -> dict[str, list
     errors: dict[str, list[float]] = {name: [] for name in ("groups", "bandwidth", "instructions")}
     for mix in found.mixes.values():
         known = replace(here.epoch(mix), tenants=tuple(_known(found, mix, here.cores)))
-        curves = KnownAlone(model).predict(known)
+        curves = MeasuredPredictor(model).predict(known)
         hsm = HsmPredictor().predict(known)
         for index, progress in enumerate(found.progress(mix)):
             alone, counted = found.alone[mix.workloads[index], here.cores].counted, mix.shared[index]
@@ -53,7 +53,7 @@ def with_memory(found: MeasuredRuns, model: ProgressPredictor) -> dict[str, list
     return errors
 
 
-def _known(found: MeasuredRuns, mix: Mix, cores: int) -> Iterable[Sharing]:
+def _known(found: MeasuredRuns, mix: Mix, cores: int) -> Iterable[SharedRunCounters]:
     for name, counted in zip(mix.workloads, mix.shared, strict=True):
         alone = found.alone[name, cores]
         group_cycles = alone.rounds[0] * len(alone.rounds) / alone.counted.groups
@@ -159,7 +159,7 @@ def _within(work: Sequence[float], took: Sequence[int], begin: int, end: int) ->
 
 def rows(out: Path) -> tuple[list[Row], dict[str, object]]:
     """The table's rows, and what headlines have of them; nothing where no mix was measured."""
-    found = kept()
+    found = load_runs()
     if not found.mixes:
         return [], {}
     errors = dict(with_memory(found, EddySlowdown(constants=Cluster8(found).constants())))
@@ -173,7 +173,7 @@ def rows(out: Path) -> tuple[list[Row], dict[str, object]]:
         "stalls": "were all waiting alone known exactly, nothing else of the program",
         "latency": "were waiting for a request alone known exactly",
     }
-    launched = rtl_launches.kept()
+    launched = rtl_launches.load_launches()
     if launched.mixes:
         found_by = by_launch(launched)
         errors |= {"groups, other data": found_by.whole, "groups, same data": found_by.same}

@@ -23,10 +23,10 @@ from eddy.board.port.profile import load_profile
 
 from eddy_studies.hsm.cluster import Cluster
 from eddy_studies.hsm.machine import TICKS, ClusterModel, Kernel, MemoryModel
-from eddy_studies.hsm.rtl_data import MeasuredRuns, Mix, kept
+from eddy_studies.hsm.rtl_data import MeasuredRuns, Mix, load_runs
 from eddy_studies.hsm.rtl_traces import LATENCIES, PROGRAM, WRITE, Streams
 from eddy_studies.hsm.rtl_traces import hardware as traced_hardware
-from eddy_studies.hsm.rtl_traces import kept as streams
+from eddy_studies.hsm.rtl_traces import load_streams as streams
 from eddy_studies.report import Row, write_csv
 
 STEP_CYCLES = 2_000
@@ -214,7 +214,7 @@ def compare(found: MeasuredRuns, mixes: Sequence[Mix]) -> list[dict[str, object]
 
 def rows(out: Path) -> tuple[list[Row], dict[str, float]]:
     """How far progress in the model is from that on the RTL, over the measured mixes; nothing where none fits."""
-    found = kept()
+    found = load_runs()
     records = compare(found, list(found.mixes.values())) if found.hardware == traced_hardware() else []
     if not records:
         return [], {}
@@ -228,5 +228,5 @@ def rows(out: Path) -> tuple[list[Row], dict[str, float]]:
 
 
 if __name__ == "__main__":
-    for each in compare(kept(), list(kept().mixes.values())):
+    for each in compare(load_runs(), list(load_runs().mixes.values())):
         print(*each.values())

@@ -21,7 +21,7 @@ from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.launch import array_of, extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.programs.layout import REGION_BASE
-from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.ndrange import arrange_ndrange
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads.base import Step, Workload, verify
@@ -29,7 +29,7 @@ from eddy_sim.boards.dram import dram_parameters
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.dram_cluster import DramCluster
 
-from eddy_studies.hsm.rtl_data import Counted
+from eddy_studies.hsm.rtl_data import CounterTotals
 from eddy_studies.hsm.workloads import SMALL, WORKLOADS
 
 CORES = 8
@@ -49,7 +49,7 @@ READ = ("cycles", "instructions", "line_reads", "fetch_misses", "stall_memory")
 LIMIT_CYCLES = 50_000_000
 
 
-class Stuck(EddyError):
+class KernelStuck(EddyError):
     """A kernel of the study was stopped, or did not end; the message says which."""
 
     code = "study-kernel-stuck"
@@ -107,7 +107,9 @@ class Rounds:
             id(array): array for array in map(array_of, arguments) if array is not None
         }
         values = [extent(value) if isinstance(value, np.ndarray) else value for value in arguments]
-        made = arrange(self._shape, self._program, step.kernel, step.global_size, values, local_size=step.local_size)
+        made = arrange_ndrange(
+            self._shape, self._program, step.kernel, step.global_size, values, local_size=step.local_size
+        )
         packing = Packing(self._shape, self._program, step.kernel, made, values)
         image = np.zeros(packing.bytes, np.uint8)
         placed = ((each.offset, arrays[each.key].tobytes()) for each in packing.arrays)
@@ -153,9 +155,9 @@ class ClusterTenant:
         self._machine, self._number, self._base = machine, number, number * SPACE_BYTES
         self._step = 0
         self._groups = 0
-        machine.own(self.cores, number, self._base)
+        machine.assign_cores(self.cores, number, self._base)
         self._before = {core: machine.counters(core, READ) for core in self.cores}
-        self.marks: list[Counted] = []
+        self.marks: list[CounterTotals] = []
         self.ends: list[int] = []
 
     def start(self) -> None:
@@ -175,7 +177,7 @@ class ClusterTenant:
         """
         faults = [fault for fault in self._machine.faults() if fault.core in self.cores]
         if faults:
-            raise Stuck(f"{self.work.workload.name} was stopped: {faults[0]}")
+            raise KernelStuck(f"{self.work.workload.name} was stopped: {faults[0]}")
         self.ends.append(self._machine.cycles)
         length = len(self.work.image(self._step)[0])
         self.work.ended(self._step, self._machine.memory[self._base : self._base + length])
@@ -185,7 +187,7 @@ class ClusterTenant:
             self.marks.append(self.counted())
         self.start()
 
-    def counted(self) -> Counted:
+    def counted(self) -> CounterTotals:
         """What it did so far."""
         machine, total = self._machine, dict.fromkeys(READ, 0)
         for core in self.cores:
@@ -193,7 +195,7 @@ class ClusterTenant:
                 total[name] += value - self._before[core][name]
         served = machine.traffic(self._number)
         lines = total["line_reads"]
-        return Counted(
+        return CounterTotals(
             **{"cycles": machine.cycles, "core_cycles": total["cycles"], "instructions": total["instructions"]},
             **{"requests": served.reads + served.writes, "bytes": served.bytes, "row_hits": served.row_hits},
             **{"cache_hits": max(0, lines - served.reads), "cache_misses": served.reads},
@@ -211,12 +213,12 @@ class TenantRun:
         ends: Cycle in which each launch ended.
     """
 
-    marks: tuple[Counted, ...]
-    epochs: tuple[Counted, ...]
+    marks: tuple[CounterTotals, ...]
+    epochs: tuple[CounterTotals, ...]
     ends: tuple[int, ...] = ()
 
     @property
-    def whole(self) -> Counted:
+    def whole(self) -> CounterTotals:
         """Over all complete rounds."""
         return self.marks[-1].minus(self.marks[0])
 
@@ -224,7 +226,7 @@ class TenantRun:
 Enough = Callable[[Sequence[ClusterTenant]], bool]
 
 
-def play(
+def run_workloads(
     works: Sequence[tuple[str, Sequence[int]]],
     enough: Enough,
     *,
@@ -266,7 +268,7 @@ def play(
             for samples, tenant in zip(sampled, tenants, strict=True):
                 samples.append(tenant.counted())
         if machine.cycles > LIMIT_CYCLES:
-            raise Stuck(f"{[name for name, _ in works]} did not end within {LIMIT_CYCLES} cycles")
+            raise KernelStuck(f"{[name for name, _ in works]} did not end within {LIMIT_CYCLES} cycles")
     found = []
     for samples, tenant in zip(sampled, tenants, strict=True):
         epochs = tuple(after.minus(before) for before, after in pairwise(samples))

@@ -16,7 +16,7 @@ KEPT = Path(__file__).with_name("rtl_measured.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterTotals:
     """What one context did so far, or between two moments.
 
     Attributes:
@@ -43,9 +43,9 @@ class Counted:
     stall_cycles: int = 0
     groups: int = 0
 
-    def minus(self, before: Counted) -> Counted:
+    def minus(self, before: CounterTotals) -> CounterTotals:
         """What happened since."""
-        return Counted(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
+        return CounterTotals(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
 
     @property
     def row_hit_rate(self) -> float:
@@ -59,7 +59,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class SoloRun:
     """A workload by itself on some cores.
 
     Attributes:
@@ -73,8 +73,8 @@ class Alone:
     workload: str
     cores: int
     rounds: tuple[int, ...]
-    counted: Counted
-    epochs: tuple[Counted, ...]
+    counted: CounterTotals
+    epochs: tuple[CounterTotals, ...]
 
     def cycles_for(self, number: float) -> float:
         """Cycles that so many rounds take, those after the last one measured as long as its mean after the first."""
@@ -101,8 +101,8 @@ class Mix:
     workloads: tuple[str, ...]
     cores: tuple[int, ...]
     rounds: tuple[tuple[int, ...], ...]
-    shared: tuple[Counted, ...]
-    epochs: tuple[tuple[Counted, ...], ...]
+    shared: tuple[CounterTotals, ...]
+    epochs: tuple[tuple[CounterTotals, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class MeasuredRuns:
 
     hardware: str
     head: Mapping[str, Any]
-    alone: Mapping[tuple[str, int], Alone]
+    alone: Mapping[tuple[str, int], SoloRun]
     mixes: Mapping[tuple[tuple[str, ...], tuple[int, ...]], Mix]
 
     def private_cycles(self, mix: Mix) -> tuple[float, ...]:
@@ -144,7 +144,7 @@ def read(path: Path = KEPT) -> MeasuredRuns:
         return MeasuredRuns("", {}, {}, {})
     found = json.loads(path.read_text(encoding="utf-8"))
     alone = [
-        Alone(r["workload"], r["cores"], tuple(r["rounds"]), Counted(*r["counted"]), _all(r["epochs"]))
+        SoloRun(r["workload"], r["cores"], tuple(r["rounds"]), CounterTotals(*r["counted"]), _all(r["epochs"]))
         for r in found["alone"]
     ]
     mixes = [
@@ -161,19 +161,19 @@ def read(path: Path = KEPT) -> MeasuredRuns:
     )
 
 
-def _all(rows: Sequence[Sequence[int]]) -> tuple[Counted, ...]:
-    return tuple(Counted(*row) for row in rows)
+def _all(rows: Sequence[Sequence[int]]) -> tuple[CounterTotals, ...]:
+    return tuple(CounterTotals(*row) for row in rows)
 
 
 @cache
-def kept() -> MeasuredRuns:
+def load_runs() -> MeasuredRuns:
     """The measurements that are kept."""
     return read()
 
 
 def write(measured: MeasuredRuns, path: Path = KEPT) -> None:
     """Keep measurements, a run a line; counters are lists, in the order that `counted` names."""
-    head = {"hardware": measured.hardware, **measured.head, "counted": [field.name for field in fields(Counted)]}
+    head = {"hardware": measured.hardware, **measured.head, "counted": [field.name for field in fields(CounterTotals)]}
     parts = [json.dumps(head, indent=1)[:-2]]
     for name, runs in (("alone", measured.alone.values()), ("mixes", measured.mixes.values())):
         lines = ",\n".join("  " + json.dumps(_flat(asdict(run)), separators=(",", ":")) for run in runs)

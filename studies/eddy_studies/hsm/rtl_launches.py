@@ -71,7 +71,7 @@ def read(path: Path = KEPT) -> LaunchedRuns:
 
 
 @cache
-def kept() -> LaunchedRuns:
+def load_launches() -> LaunchedRuns:
     """The measurements that are kept."""
     return read()
 
@@ -95,16 +95,16 @@ def write(found: LaunchedRuns, path: Path = KEPT) -> None:
     path.write_text(",\n ".join(parts) + "}\n", encoding="utf-8")
 
 
-def play(names: Sequence[str], seed: int) -> tuple[Launches, ...]:
+def run_side_by_side(names: Sequence[str], seed: int) -> tuple[Launches, ...]:
     """Run programs side by side on equal parts of the cluster; launches of complete rounds."""
     from eddy_studies.hsm import rtl, rtl_measure
 
     each = rtl.CORES // len(names)
     works = [(name, range(at * each, (at + 1) * each)) for at, name in enumerate(names)]
-    enough = rtl_measure.enough if seed == INPUTS[0] else rtl_measure.once
+    enough = rtl_measure.has_enough_rounds if seed == INPUTS[0] else rtl_measure.has_one_round
     found = []
-    for name, run in zip(names, rtl.play(works, enough, seed=seed), strict=True):
-        work = rtl.rounds(name, each, seed, False)  # as `play` asked for it
+    for name, run in zip(names, rtl.run_workloads(works, enough, seed=seed), strict=True):
+        work = rtl.rounds(name, each, seed, False)  # as `run_side_by_side` asked for it
         whole = (len(run.marks) - 1) * work.steps
         begins = (run.marks[0].cycles, *run.ends)
         found.append(
@@ -122,7 +122,7 @@ def play(names: Sequence[str], seed: int) -> tuple[Launches, ...]:
     return tuple(found)
 
 
-def again(path: Path, until: float) -> Iterator[str]:
+def measure_missing(path: Path, until: float) -> Iterator[str]:
     """Measure what is missing in a file; after each run it is kept, and described."""
     from eddy_studies.hsm import rtl_data
     from eddy_studies.hsm.rtl_measure import hardware
@@ -135,15 +135,15 @@ def again(path: Path, until: float) -> Iterator[str]:
     todo: list[Callable[[], str]] = []
 
     def single(name: str, seed: int) -> str:
-        (alone[name, seed],) = play([name], seed)
+        (alone[name, seed],) = run_side_by_side([name], seed)
         return f"{name}, input {seed}"
 
     def beside(names: tuple[str, ...]) -> str:
-        mixes[names] = play(names, INPUTS[0])
+        mixes[names] = run_side_by_side(names, INPUTS[0])
         return " and ".join(names)
 
     todo += [partial(single, name, seed) for name in WORKLOADS for seed in INPUTS if (name, seed) not in alone]
-    todo += [partial(beside, names) for names, _ in rtl_data.kept().mixes if names not in mixes]
+    todo += [partial(beside, names) for names, _ in rtl_data.load_runs().mixes if names not in mixes]
     for run in todo:
         if time.monotonic() > until:
             return
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after so many")
     parser.add_argument("--out", type=Path, default=KEPT)
     asked = parser.parse_args()
-    for line in again(asked.out, time.monotonic() + asked.seconds):
+    for line in measure_missing(asked.out, time.monotonic() + asked.seconds):
         print(line, file=sys.stderr, flush=True)
 
 

@@ -21,7 +21,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.gpu.programs.program import segments
 
 from eddy_studies.hsm import rtl
-from eddy_studies.hsm.rtl_data import KEPT, Alone, MeasuredRuns, Mix, read, write
+from eddy_studies.hsm.rtl_data import KEPT, MeasuredRuns, Mix, SoloRun, read, write
 from eddy_studies.hsm.workloads import WORKLOADS
 
 COUNTS = (8, 4, 2, 6, 1)
@@ -45,7 +45,7 @@ def pairs() -> tuple[tuple[str, str], ...]:
     return (*FIRST, *(pair for pair in combinations(WORKLOADS, 2) if frozenset(pair) not in begun))
 
 
-def enough(tenants: Sequence[rtl.ClusterTenant]) -> bool:
+def has_enough_rounds(tenants: Sequence[rtl.ClusterTenant]) -> bool:
     """Whether each has ended as many rounds as are wanted, and run for long enough."""
     return all(
         len(tenant.marks) > LEAST_ROUNDS and tenant.marks[-1].cycles - tenant.marks[0].cycles >= LEAST_CYCLES
@@ -53,22 +53,22 @@ def enough(tenants: Sequence[rtl.ClusterTenant]) -> bool:
     )
 
 
-def once(tenants: Sequence[rtl.ClusterTenant]) -> bool:
+def has_one_round(tenants: Sequence[rtl.ClusterTenant]) -> bool:
     """Whether each has ended a round: enough where few cores take long."""
     return all(len(tenant.marks) > 1 for tenant in tenants)
 
 
-def alone(name: str, cores: int) -> Alone:
+def run_alone(name: str, cores: int) -> SoloRun:
     """A program by itself on some cores of the cluster."""
-    (played,) = rtl.play([(name, range(cores))], enough if cores == rtl.CORES else once)
-    return Alone(name, cores, _ends(played), played.whole, played.epochs)
+    (played,) = rtl.run_workloads([(name, range(cores))], has_enough_rounds if cores == rtl.CORES else has_one_round)
+    return SoloRun(name, cores, _ends(played), played.whole, played.epochs)
 
 
-def mixed(names: Sequence[str], cores: Sequence[int]) -> Mix:
+def run_mixed(names: Sequence[str], cores: Sequence[int]) -> Mix:
     """Programs side by side, on the first cores, those after them, and so on."""
     first = [sum(cores[:number]) for number in range(len(cores))]
     works = [(name, range(at, at + count)) for name, at, count in zip(names, first, cores, strict=True)]
-    played = rtl.play(works, enough)
+    played = rtl.run_workloads(works, has_enough_rounds)
     return Mix(
         *(tuple(names), tuple(cores), tuple(_ends(each) for each in played)),
         *(tuple(each.whole for each in played), tuple(each.epochs for each in played)),
@@ -107,7 +107,7 @@ def hardware() -> str:
     return digest(rtl.SHAPE)
 
 
-def again(path: Path, only: str, most_pairs: int, until: float) -> Iterator[str]:
+def measure_missing(path: Path, only: str, most_pairs: int, until: float) -> Iterator[str]:
     """Measure what is missing in a file; after each run it is kept, and described."""
     found, now = current(read(path)), hardware()
     if found.hardware != now:
@@ -131,19 +131,19 @@ def again(path: Path, only: str, most_pairs: int, until: float) -> Iterator[str]
         if isinstance(each[1], int):
             if each in runs:
                 continue
-            runs[each[0], each[1]] = alone(each[0], each[1])
+            runs[each[0], each[1]] = run_alone(each[0], each[1])
             what = f"{each[0]} on {each[1]} cores: {runs[each[0], each[1]].rounds}"
         else:
             if (each, half) in mixes:
                 continue
-            made = mixed((each[0], each[1]), half)
+            made = run_mixed((each[0], each[1]), half)
             mixes[made.workloads, made.cores] = made
             what = f"{made.workloads}: {made.rounds}"
         write(replace(found, head=head, alone=runs, mixes=mixes), path)
         yield f"{what}, {time.monotonic() - began:.0f} s"
 
 
-def joined(parts: Sequence[MeasuredRuns]) -> MeasuredRuns:
+def merge_measurements(parts: Sequence[MeasuredRuns]) -> MeasuredRuns:
     """What calls of the same hardware measured, later ones first; the last one's hardware counts.
 
     Raises:
@@ -168,9 +168,9 @@ def main() -> None:
     parser.add_argument("--take", type=Path, nargs="*", default=[], help="join files of other calls, run nothing")
     asked = parser.parse_args()
     if asked.take:
-        write(joined([read(path) for path in (asked.out, *asked.take)]), asked.out)
+        write(merge_measurements([read(path) for path in (asked.out, *asked.take)]), asked.out)
         return
-    for line in again(asked.out, asked.only, asked.pairs, time.monotonic() + asked.seconds):
+    for line in measure_missing(asked.out, asked.only, asked.pairs, time.monotonic() + asked.seconds):
         print(line, file=sys.stderr, flush=True)
 
 

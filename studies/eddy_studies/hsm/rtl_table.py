@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eddy_studies.hsm.rtl_data import MeasuredRuns, kept
+from eddy_studies.hsm.rtl_data import MeasuredRuns, load_runs
 from eddy_studies.hsm.workloads import WORKLOADS
 
 SATURATES = 1.6
@@ -162,4 +162,4 @@ def scaling(measured: MeasuredRuns) -> str:
 
 if __name__ == "__main__":
     for made in (table, scaling, mixes):
-        print(made(kept()), end="\n\n")
+        print(made(load_runs()), end="\n\n")

@@ -65,7 +65,7 @@ class Streams:
         return {f"{name}/{latency}/{field}": getattr(self, field) for field in self.__slots__}
 
 
-def traced(name: str, cores: int, latency: int, seed: int = 1) -> Streams:
+def trace_workload(name: str, cores: int, latency: int, seed: int = 1) -> Streams:
     """The streams of a workload on so many cores, from the RTL, with answers after so many cycles.
 
     Raises:
@@ -88,16 +88,16 @@ def traced(name: str, cores: int, latency: int, seed: int = 1) -> Streams:
         image, argument = work.image(step)
         machine.memory[: len(image)] = image
         for core in range(cores):
-            machine.own((0,), 0, 0, index=core, of=cores)
+            machine.assign_cores((0,), 0, 0, index=core, of=cores)
             before = machine.counters(0, ("cycles", "instructions"))
             machine.record(True)
             began = machine.cycles
             machine.start(REGION_BASE, argument, (0,))
             if machine.run(rtl.LIMIT_CYCLES) or machine.faults():
-                raise rtl.Stuck(f"{name} did not end: {machine.faults()}")
+                raise rtl.KernelStuck(f"{name} did not end: {machine.faults()}")
             after = machine.counters(0, ("cycles", "instructions"))
             counted[:, core] += np.array([after[key] - before[key] for key in ("instructions", "cycles")])
-            asked = machine.asked()
+            asked = machine.recorded_bursts()
             parts[core].append(stream(asked, began, latency))
         work.ended(step, machine.memory[: len(image)])
     cut = [np.concatenate(each, axis=1) for each in parts]
@@ -154,7 +154,7 @@ def path_of(cores: int) -> Path:
 
 
 @cache
-def kept(cores: int = 8) -> Mapping[tuple[str, int], Streams]:
+def load_streams(cores: int = 8) -> Mapping[tuple[str, int], Streams]:
     """The streams that are kept for so many cores, one of `COUNTS`, by workload and one of `LATENCIES`."""
     with np.load(path_of(cores)) as found:
         names = dict.fromkeys(tuple(key.split("/")[:2]) for key in found.files if "/" in key)
@@ -180,7 +180,7 @@ def main() -> None:
     for cores in COUNTS:
         arrays: dict[str, npt.NDArray[Any]] = {"hardware": np.array(rtl_measure.hardware())}
         for name, latency in product(WORKLOADS, LATENCIES):
-            found = traced(name, cores, latency)
+            found = trace_workload(name, cores, latency)
             arrays |= found.arrays(name, latency)
             print(cores, name, latency, len(found.line), found.instructions.sum(), file=sys.stderr, flush=True)
         np.savez_compressed(path_of(cores), **arrays)

@@ -34,7 +34,7 @@ from eddy_studies.hsm.mixes import (
     the_world,
     under,
 )
-from eddy_studies.hsm.session import alone
+from eddy_studies.hsm.session import run_alone
 from eddy_studies.policies import PREDICTORS
 from eddy_studies.report import Row
 
@@ -120,7 +120,7 @@ def scaling(world: World, scale: Scale) -> dict[str, dict[int, float]]:
         speeds = {
             cores: found.sharing.instructions / found.sharing.cycles
             for cores in (1, 2, 4, 6, 8, 10, 12, 14, 16)
-            if (found := alone(world.machine, kernel, cycles, cores))
+            if (found := run_alone(world.machine, kernel, cycles, cores))
         }
         curves[name] = {cores: speed / speeds[world.machine.cores] for cores, speed in speeds.items()}
     return curves

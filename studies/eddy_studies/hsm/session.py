@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 from eddy.model.progress import ClusterEpoch
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fit_memory_law
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters, fit_memory_law
 
-from eddy_studies.hsm.cluster import Cluster, Counted
+from eddy_studies.hsm.cluster import Cluster, CounterTotals
 from eddy_studies.hsm.machine import TICKS, ClusterModel, Kernel
 
 CLOCK_HZ = 100e6
@@ -30,7 +30,7 @@ parts of a core where an epoch has slices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Private:
+class PrivateRun:
     """A kernel alone on every core.
 
     Attributes:
@@ -39,7 +39,7 @@ class Private:
     """
 
     instructions: Floats
-    sharing: Sharing
+    sharing: SharedRunCounters
 
     def cycles(self, instructions: float) -> float:
         """Cycles it takes alone until it has executed so many."""
@@ -62,7 +62,7 @@ class Run:
     epochs: tuple[ClusterEpoch, ...]
     instructions: Floats
     cores: Floats
-    private: tuple[Private, ...]
+    private: tuple[PrivateRun, ...]
 
     @property
     def progress(self) -> tuple[float, ...]:
@@ -89,9 +89,9 @@ def peak_bytes_per_s(machine: ClusterModel) -> float:
     return machine.peak_lines_per_cycle * LINE_BYTES * CLOCK_HZ
 
 
-def sharing(counted: Counted, cycles: int) -> Sharing:
+def sharing(counted: CounterTotals, cycles: int) -> SharedRunCounters:
     """What a predictor is told of a tenant's epoch."""
-    return Sharing(
+    return SharedRunCounters(
         cycles=float(cycles),
         cores=counted.core_ticks / (cycles * TICKS),
         instructions=float(counted.instructions),
@@ -107,13 +107,13 @@ def sharing(counted: Counted, cycles: int) -> Sharing:
     )
 
 
-def _own_cache_hits(counted: Counted) -> float:
+def _own_cache_hits(counted: CounterTotals) -> float:
     """Hits with tags of its own, from the sampled sets to all."""
     reads = counted.cache_hits + counted.cache_misses
     return reads * counted.shadow_hits / counted.shadow_looks if counted.shadow_looks else float(counted.cache_hits)
 
 
-def alone(machine: ClusterModel, kernel: Kernel, cycles: int, cores: int | None = None) -> Private:
+def run_alone(machine: ClusterModel, kernel: Kernel, cycles: int, cores: int | None = None) -> PrivateRun:
     """Run a kernel alone on some cores, all where not said; for at least so many cycles."""
     cluster = Cluster(machine, [kernel])
     have = machine.cores if cores is None else cores
@@ -124,11 +124,11 @@ def alone(machine: ClusterModel, kernel: Kernel, cycles: int, cores: int | None 
         executed.append(executed[-1] + cluster.run(owners, STEP_CYCLES)[0].instructions)
         if step + 1 == steps // 2:
             half = cluster.totals()
-    last = Counted(*(cluster.totals() - half)[0].tolist())
-    return Private(np.array(executed), sharing(last, (steps - steps // 2) * STEP_CYCLES))
+    last = CounterTotals(*(cluster.totals() - half)[0].tolist())
+    return PrivateRun(np.array(executed), sharing(last, (steps - steps // 2) * STEP_CYCLES))
 
 
-def law_of(machine: ClusterModel, privates: Sequence[Private]) -> MemoryLaw:
+def law_of(machine: ClusterModel, privates: Sequence[PrivateRun]) -> MemoryLaw:
     """c1 and c2 from kernels alone: those of them that saturate the memory.
 
     A kernel saturates where its cores stand still for most of the time.
@@ -175,10 +175,10 @@ def slices(shares: Sequence[float], count: int) -> list[list[int]]:
     return [[after - before for before, after in pairwise(each)] for each in marks]
 
 
-def together(
+def run_together(
     machine: ClusterModel,
     kernels: Sequence[Kernel],
-    privates: Sequence[Private],
+    privates: Sequence[PrivateRun],
     law: MemoryLaw,
     decide: Decide,
     epochs: int,
@@ -211,7 +211,7 @@ def together(
         for given in slices(wanted, parts):
             owners = spread(owners, given)
             cluster.run(owners, cycles // parts)
-        counted = [Counted(*row.tolist()) for row in cluster.totals() - begun]
+        counted = [CounterTotals(*row.tolist()) for row in cluster.totals() - begun]
         seen.append(ClusterEpoch(known, law, tuple(sharing(each, cycles) for each in counted)))
         executed.append(executed[-1] + [each.instructions for each in counted])
         if epoch + 1 < epochs:
@@ -224,7 +224,7 @@ def keep(seen: Sequence[ClusterEpoch], cores: Sequence[float]) -> Sequence[float
     return cores
 
 
-def over(run: Run, first: int) -> ClusterEpoch:
+def sum_from_epoch(run: Run, first: int) -> ClusterEpoch:
     """What was counted over all epochs from one on, as one."""
     parts = run.epochs[first:]
     return ClusterEpoch(
@@ -232,9 +232,9 @@ def over(run: Run, first: int) -> ClusterEpoch:
     )
 
 
-def _sum(parts: Sequence[Sharing | None]) -> Sharing:
+def _sum(parts: Sequence[SharedRunCounters | None]) -> SharedRunCounters:
     known = [part for part in parts if part is not None]
     cycles = sum(part.cycles for part in known)
-    names = [name for name in Sharing.__dataclass_fields__ if name not in ("cycles", "cores", "groups")]
+    names = [name for name in SharedRunCounters.__dataclass_fields__ if name not in ("cycles", "cores", "groups")]
     sums = {name: sum(getattr(part, name) for part in known) for name in names}
-    return Sharing(cycles=cycles, cores=sum(part.cores * part.cycles for part in known) / cycles, **sums)
+    return SharedRunCounters(cycles=cycles, cores=sum(part.cores * part.cycles for part in known) / cycles, **sums)

@@ -18,11 +18,11 @@ import numpy as np
 from eddy.model import eddy_slowdown
 from eddy.model.eddy_slowdown import EddySlowdown, QueueConstants
 from eddy.model.progress import ClusterEpoch, ProgressPredictor
-from eddy.model.slowdown import MemoryLaw, Sharing
+from eddy.model.slowdown import MemoryLaw, SharedRunCounters
 
 from eddy_studies.hsm.kernels import drawn
 from eddy_studies.hsm.machine import ClusterModel, Kernel
-from eddy_studies.hsm.session import Private, alone, keep, law_of, over, parameters, together
+from eddy_studies.hsm.session import PrivateRun, keep, law_of, parameters, run_alone, run_together, sum_from_epoch
 from eddy_studies.policies import themis_nn
 
 SEED = 1001
@@ -35,15 +35,15 @@ Example = tuple[ClusterEpoch, tuple[float, ...]]
 """An epoch, and what each tenant's progress was in it."""
 
 
-def _alone(kernel: Kernel) -> Private:
-    return alone(ClusterModel(), kernel, EPOCHS * CYCLES)
+def _alone(kernel: Kernel) -> PrivateRun:
+    return run_alone(ClusterModel(), kernel, EPOCHS * CYCLES)
 
 
-def _pair(task: tuple[tuple[Kernel, Kernel], tuple[Private, Private], MemoryLaw, int]) -> Example:
+def _pair(task: tuple[tuple[Kernel, Kernel], tuple[PrivateRun, PrivateRun], MemoryLaw, int]) -> Example:
     kernels, privates, law, cores = task
     machine = ClusterModel()
-    run = together(machine, kernels, privates, law, keep, EPOCHS, CYCLES, start=(cores, machine.cores - cores))
-    return over(run, 2), run.between(2, EPOCHS)
+    run = run_together(machine, kernels, privates, law, keep, EPOCHS, CYCLES, start=(cores, machine.cores - cores))
+    return sum_from_epoch(run, 2), run.between(2, EPOCHS)
 
 
 def examples(seed: int) -> list[Example]:
@@ -101,10 +101,10 @@ def save(found: Sequence[Example], seed: int) -> None:
     KEPT.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-FIELDS = tuple(name for name in Sharing.__dataclass_fields__ if name not in ("groups", "alone_cycles"))
+FIELDS = tuple(name for name in SharedRunCounters.__dataclass_fields__ if name not in ("groups", "alone_cycles"))
 
 
-def _numbers(sharing: Sharing) -> list[float]:
+def _numbers(sharing: SharedRunCounters) -> list[float]:
     return [float(getattr(sharing, name)) for name in FIELDS]
 
 
@@ -113,8 +113,8 @@ def load() -> list[Example]:
     document = json.loads(KEPT.read_text(encoding="utf-8"))
     law, machine = MemoryLaw(**document["law"]), parameters(ClusterModel())
 
-    def sharing(values: Sequence[float]) -> Sharing:
-        return Sharing(**dict(zip(document["fields"], values, strict=True)))
+    def sharing(values: Sequence[float]) -> SharedRunCounters:
+        return SharedRunCounters(**dict(zip(document["fields"], values, strict=True)))
 
     return [
         (ClusterEpoch(machine, law, tuple(sharing(values) for values in tenants)), tuple(progress))

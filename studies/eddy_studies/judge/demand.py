@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
-from eddy.policy.dispatch.views.outlook import look
+from eddy.policy.dispatch.views.outlook import look_ahead
 
 from eddy_studies.nimblock.workload import Arrival, EventSequence
 
@@ -48,7 +48,7 @@ def _path_s(workload: EventSequence, event: Arrival) -> float:
         TaskView(task.id, task.module, task.estimate_s, 0, None, graph.predecessors(task.id)) for task in graph.tasks
     )
     job = JobView(0, event.app, "", event.batch, event.priority, 0.0, None, 1, tasks)
-    return look(job, app.measured_s, 0.0, True).path_s
+    return look_ahead(job, app.measured_s, 0.0, True).path_s
 
 
 def _after_s(workload: EventSequence, event: Arrival) -> float:

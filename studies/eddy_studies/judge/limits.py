@@ -120,7 +120,7 @@ def _preempted(
 
 
 @dataclass(frozen=True, slots=True)
-class Knowing(Eddy):
+class ClairvoyantEddy(Eddy):
     """`eddy` that knows from the beginning what items take.
 
     Attributes:
@@ -158,7 +158,7 @@ def clairvoyant(workload: EventSequence, events: Sequence[Arrival], weights: Arr
     known, rng = true_latencies(workload), random.Random(len(events))
 
     def play(tried: Sequence[Arrival], claim: float) -> Array:
-        result = run(workload, tried, Player(Knowing(claim=claim, known=known)), MACHINES["reuse, overlap"])
+        result = run(workload, tried, Player(ClairvoyantEddy(claim=claim, known=known)), MACHINES["reuse, overlap"])
         return np.array(responses_s(result, tried))
 
     tried = list(events)
@@ -175,7 +175,7 @@ def clairvoyant(workload: EventSequence, events: Sequence[Arrival], weights: Arr
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemainingGap:
     """Means over the first sequences of a trial, in seconds or relative to `exclusive`.
 
     Attributes:
@@ -193,14 +193,14 @@ class Left:
     rival: float
 
 
-def left(
+def gap_to_bound(
     workload: EventSequence,
     sequences: Sequence[Sequence[Arrival]],
     trial: Trial,
     rival: str,
     relative: bool,
     tries: int,
-) -> Left:
+) -> RemainingGap:
     """What lies between `eddy` and the bound.
 
     Args:
@@ -219,4 +219,4 @@ def left(
         ours.append(float(trial.response_s[OURS][row] @ weights))
         theirs.append(float(trial.response_s[rival][row] @ weights))
         found.append(min(float(clairvoyant(workload, events, weights, tries) @ weights), ours[-1]))
-    return Left(len(sequences), *(float(np.mean(each)) for each in (bound, found, ours, theirs)))
+    return RemainingGap(len(sequences), *(float(np.mean(each)) for each in (bound, found, ours, theirs)))

@@ -9,9 +9,9 @@ from itertools import product
 from pathlib import Path
 
 from eddy_studies.judge import figures as f
-from eddy_studies.judge.limits import Left, left
+from eddy_studies.judge.limits import RemainingGap, gap_to_bound
 from eddy_studies.judge.sequences import ARRIVALS, DRAWS, FRESH, drawn, recorded, workload
-from eddy_studies.judge.trial import CONTENDERS, OURS, Trial, hold, strongest
+from eddy_studies.judge.trial import CONTENDERS, OURS, Trial, run_trial, strongest
 from eddy_studies.nimblock.workload import Arrival
 from eddy_studies.report import Row, write_csv
 
@@ -57,7 +57,7 @@ MEANS = ("mean response, s", RELATIVE)
 """What `limits` looks for the least of."""
 
 
-def _row(where: str, what: str, found: Left) -> Row:
+def _row(where: str, what: str, found: RemainingGap) -> Row:
     """What is left, and how far ahead of the rival anybody could be."""
     what = f"{what}, first {found.sequences}: no schedule below, best found knowing everything, eddy, strongest rival"
     value = f"{found.bound:.3g}, {found.found:.3g}, {found.ours:.3g}, {found.rival:.3g}"
@@ -111,7 +111,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
             loads = "measured loads" if load_ms is None else f"{load_ms} ms loads"
             say(f"{name}, {loads}: {len(sequences)} sequences under {len(CONTENDERS)} policies")
             board = workload(load_ms)
-            trial = hold(board, sequences)
+            trial = run_trial(board, sequences)
             where = f"{name}, {loads}"
             write_csv(out / f"responses_{where.replace(', ', '_').replace(' ', '_')}.csv", _records(trial))
             rival = strongest(trial)
@@ -122,7 +122,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
             values[where]["strongest rival"] = rival
             rows.append(Row(where, "strongest rival", "", rival, ""))
             some, tries = (sequences[:1], 2) if quick else (sequences[:SEARCHED], TRIES)
-            means = {what: left(board, some, trial, rival, what == RELATIVE, tries) for what in MEANS}
+            means = {what: gap_to_bound(board, some, trial, rival, what == RELATIVE, tries) for what in MEANS}
             values[where]["what is left"] = {what: asdict(found) for what, found in means.items()}
             what_is_left = [_row(where, what, found) for what, found in means.items()]
             rows += [

@@ -93,7 +93,7 @@ def strongest(trial: Trial) -> str:
     return min(RIVALS, key=lambda name: float((trial.response_s[name] / trial.response_s["exclusive"]).mean()))
 
 
-def hold(workload: EventSequence, sequences: Sequence[Sequence[Arrival]]) -> Trial:
+def run_trial(workload: EventSequence, sequences: Sequence[Sequence[Arrival]]) -> Trial:
     """Run every sequence under every contender."""
     responses: dict[str, list[list[float]]] = {name: [] for name in CONTENDERS}
     for events in sequences:

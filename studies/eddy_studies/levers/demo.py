@@ -18,7 +18,7 @@ from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
-from eddy.hypervisor.slots.residency import LIVE, every_fused_task, no_fused_task
+from eddy.hypervisor.slots.residency import LIVE, always_fuse, never_fuse
 from eddy.packages.applications import load_application
 from eddy.policy.dispatch import POLICIES
 
@@ -134,5 +134,5 @@ def _run(profile: Profile, setting: DemoSetting, begins_s: Sequence[float]) -> V
         for tenant, name, batch, priority in JOBS:
             jobs.append(JobSpec(len(jobs), tenant, applications()[name], batch, priority, begin_s))
         jobs.append(JobSpec(len(jobs), "grace", applications()[KERNEL], 1, 1, begin_s, pool=Pool.GPU))
-    residency = replace(LIVE, fused=every_fused_task if setting.fuse else no_fused_task)
+    residency = replace(LIVE, fused=always_fuse if setting.fuse else never_fuse)
     return run_virtual(board, POLICIES["eddy"](), jobs, residency=residency, gpu_policy=POLICIES["fcfs"]())

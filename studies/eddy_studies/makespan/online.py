@@ -12,7 +12,7 @@ from pathlib import Path
 from eddy.model.placement.instance import Instance, Kind, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.successive_batches import after, later
+from eddy.policy.place.successive_batches import pool_after, shift_pool
 
 from eddy_studies.makespan.sweep import KINDS, SCHEMES, Record, method_of
 from eddy_studies.makespan.workload import BatchShape, batch
@@ -39,13 +39,13 @@ def throughput(kind: Kind, scheme: str, per_s: float, batches: int, seed: int) -
         # The pool is one and the same: its bandwidths, and each accelerator's own times for new jobs.
         now = replace(now, egress_bps=first.egress_bps, ingress_bps=first.ingress_bps)
         if pool is not None:
-            idle = later(pool, gap)
+            idle = shift_pool(pool, gap)
             now = replace(now, ready_s=idle.ready_s, busy=idle.busy)
         placed = method(now)
         if problems := problems_of(now, as_document(placed)):
             raise RuntimeError(f"{scheme} on batch {k} of kind {kind}: {problems[0]}")
         end = max(end, k * gap + placed.makespan_s)
-        pool = after(now, placed)
+        pool = pool_after(now, placed)
     return batches * SHAPE.jobs / end
 
 

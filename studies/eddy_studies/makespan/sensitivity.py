@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from eddy.model.placement.instance import Instance
-from eddy.policy.place.default import rush
-from eddy.policy.place.joint import finished, just_in_time, network_of
+from eddy.policy.place.default import place_sjf_ljf
+from eddy.policy.place.joint import finish_placement, just_in_time, network_of
 from eddy.policy.place.price_and_pack import balance
 
 from eddy_studies.makespan.sweep import Record, checked
@@ -37,12 +37,12 @@ def balanced_just_in_time(it: Instance) -> float:
     """Algorithm 4 with lines 3 to 15 as published, after a better placement than Algorithm 2's."""
     host, _ = balance(it.time_s, it.ready_s)
     net = network_of(it)
-    return finished(it, host, just_in_time(it, host, net), net, 0.0, "joint").makespan_s
+    return finish_placement(it, host, just_in_time(it, host, net), net, 0.0, "joint").makespan_s
 
 
 SCHEMES: dict[str, Callable[[Instance], float]] = {
     "sjf": lambda it: checked(it, "sjf").makespan_s,
-    "sjf_no_prefetch": lambda it: rush(it, "sjf", 0.0, prefetch=False).makespan_s,
+    "sjf_no_prefetch": lambda it: place_sjf_ljf(it, "sjf", 0.0, prefetch=False).makespan_s,
     "ljf": lambda it: checked(it, "ljf").makespan_s,
     "published": lambda it: checked(it, "joint").makespan_s,
     "published_balanced": balanced_just_in_time,

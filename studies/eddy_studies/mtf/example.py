@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from eddy.policy.price.mtf import play
+from eddy.policy.price.mtf import play_round
 from eddy.policy.price.rounds import Floats, Ints
 
 from eddy_studies.mtf import metrics
@@ -53,7 +53,7 @@ def algorithm_1() -> Ints:
     """The owners by Algorithm 1 from `BUDGETS` and `THRESHOLDS`; (rounds, accelerators)."""
     owners = []
     for r, (budgets, thresholds) in enumerate(zip(BUDGETS, THRESHOLDS, strict=True)):
-        owner, _, _ = play(UTILITIES[:, r], np.ones(2), np.array(thresholds), np.array(budgets), turn=0)
+        owner, _, _ = play_round(UTILITIES[:, r], np.ones(2), np.array(thresholds), np.array(budgets), turn=0)
         owners.append(owner)
     return np.array(owners)
 
@@ -73,7 +73,7 @@ def reachable(total: float, steps: int = 3) -> set[tuple[float, float]]:
         after = set()
         for first, second, turn, *gained in states:
             for least in np.array(np.meshgrid(*options)).reshape(2, -1).T:
-                owner, left, then = play(UTILITIES[:, r], np.ones(2), least, np.array([first, second]), turn)
+                owner, left, then = play_round(UTILITIES[:, r], np.ones(2), least, np.array([first, second]), turn)
                 gain = [float(UTILITIES[a, r][owner == a].sum()) for a in (0, 1)]
                 after.add((*left, then, round(gained[0] + gain[0], 3), round(gained[1] + gain[1], 3)))
         states = after

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from eddy.policy.price.mtf import play
+from eddy.policy.price.mtf import play_round
 from eddy.policy.price.rounds import Floats, Ints
-from eddy.policy.price.thresholds import LEVELS, highest, risen
+from eddy.policy.price.thresholds import LEVELS, highest, track_peak
 
 from eddy_studies.mtf import workload
 from eddy_studies.mtf.simulate import Worlds
@@ -60,7 +60,7 @@ def worth(
     other = least.copy()
     for k, level in enumerate(LEVELS):
         other[agent] = level * peak
-        owner, left, _ = play(utilities, weights, other, budgets, turn)
+        owner, left, _ = play_round(utilities, weights, other, budgets, turn)
         held = owner == agent
         out[k] = utilities[agent, held].sum() + value * mean * (left[agent] - budgets[agent])
     return out
@@ -103,7 +103,7 @@ def _episode(setting: Experiment, seeds: range, scores: Floats, recipe: HedgeRec
     for _ in range(setting.rounds):
         worlds.arrive()
         offers = worlds.offers()
-        peak = risen(peak, highest(offers))
+        peak = track_peak(peak, highest(offers))
         for w in range(len(seeds)):
             state = budget_state(budgets[w], weights, recipe.states)
             least = LEVELS[draw(chances(scores)[state], rng)] * peak[w]
@@ -112,5 +112,5 @@ def _episode(setting: Experiment, seeds: range, scores: Floats, recipe: HedgeRec
                     part[a] * setting.accelerators
                 )
                 scores[state[a]] += recipe.rate * (brought - brought.max())
-            owners[w], budgets[w], turns[w] = play(offers[w], weights, least, budgets[w], turns[w])
+            owners[w], budgets[w], turns[w] = play_round(offers[w], weights, least, budgets[w], turns[w])
         worlds.serve((owners[:, None, :] == agents[:, None]).astype(np.float64))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from eddy.policy.price.learned import FEATURES, Layers, probabilities, state
-from eddy.policy.price.mtf import play
+from eddy.policy.price.mtf import play_round
 from eddy.policy.price.rounds import Floats, Ints
-from eddy.policy.price.thresholds import LEVELS, highest, risen
+from eddy.policy.price.thresholds import LEVELS, highest, track_peak
 
 from eddy_studies.mtf import workload
 from eddy_studies.mtf.network import NeuralNetwork
@@ -96,12 +96,12 @@ def episode(
     for r in range(setting.rounds):
         worlds.arrive()
         offers = worlds.offers()
-        peak = risen(peak, highest(offers))
+        peak = track_peak(peak, highest(offers))
         states[r] = state(offers, peak, budgets, weights)
         actions[r] = draw(probabilities(actor, states[r]), rng)
         least = LEVELS[actions[r]] * peak
         for w in range(len(seeds)):
-            owners[w], budgets[w], turns[w] = play(offers[w], weights, least[w], budgets[w], turns[w])
+            owners[w], budgets[w], turns[w] = play_round(offers[w], weights, least[w], budgets[w], turns[w])
         rewards[r] = worlds.serve((owners[:, None, :] == agents).astype(np.float64))
     return Episode(states, actions, rewards, weights, part * setting.accelerators)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eddy.hypervisor.slots.residency import Residency, forget_module, while_nothing_loads
+from eddy.hypervisor.slots.residency import Residency, reload_always, reuse_when_idle
 
-REUSING = Residency(may_give=while_nothing_loads)
+REUSING = Residency(may_give=reuse_when_idle)
 """A task that finds its module in a slot needs no load, as live; but it is given the slot only while the configuration
 port is idle, so that configurations in a trace never overlap."""
 
-RELOADING = Residency(given_back=forget_module, may_give=while_nothing_loads)
+RELOADING = Residency(given_back=reload_always, may_give=reuse_when_idle)
 """A task's image is loaded whenever it is given a slot. So the text of [004] has it (2.1.2): a selected task's
 bitstream is read, then a reconfiguration is requested."""

@@ -19,7 +19,7 @@ from eddy.hypervisor.jobs.job_records import record_of
 from eddy.hypervisor.jobs.job_views import Fits
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.machine.translate import fits, item_name, to_input
+from eddy.hypervisor.machine.translate import index_images, item_name, to_input
 from eddy.hypervisor.machine.virtual import Stalled, VirtualRun
 from eddy.policy.dispatch.views.view import DispatchPolicy, Preempt
 
@@ -68,10 +68,10 @@ class PolledMachine:
             else:
                 self.inner.reports.take(message)
         self._poll(ended)
-        self._state.settle_all()
+        self._state.derive_states()
         self._state.now_s = self.console.write(self._state.now_s, RETIREMENT * len(out.ended))
         self._decide()
-        self._state.settle_all()
+        self._state.derive_states()
         self.again = bool(ended) or self._pool.memory != before
         self.until_s = self._state.now_s
         return out
@@ -81,7 +81,7 @@ class PolledMachine:
         out = self._begin(now_s)
         self.inner.reports.take(message)
         self._start(self.inner.slots[message.slot])
-        self._state.settle_all()
+        self._state.derive_states()
         self.again, self.until_s = True, self._state.now_s
         return out
 
@@ -154,7 +154,7 @@ class _Loop:
     ) -> None:
         self.card_s, self.contention = card_s, contention
         self.board, self.console = board, Console()
-        self.machine = PolledMachine(load_s, policy, fits(board.images(), load_s), self.console)
+        self.machine = PolledMachine(load_s, policy, index_images(board.images(), load_s), self.console)
         self.coming = sorted(arrivals, key=lambda job: (job.arrival_s, job.id), reverse=True)
         self.log: list[JobEvent] = []
         self.jobs: dict[int, JobRecord] = {}

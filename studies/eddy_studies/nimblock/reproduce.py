@@ -11,7 +11,7 @@ from eddy_studies.nimblock import figures, published
 from eddy_studies.nimblock.departures import DEPARTURES
 from eddy_studies.nimblock.policies import make_player
 from eddy_studies.nimblock.run import BoardSetting, Player
-from eddy_studies.nimblock.sequences import play
+from eddy_studies.nimblock.sequences import run_sequences
 from eddy_studies.nimblock.validation import POLICIES, agreement, document, recorded
 from eddy_studies.report import Row, write_csv
 
@@ -30,7 +30,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Say) -> list[Row]:
     """
     count = 2 if quick else SEQUENCES
     seeds = range(seed, seed + count)
-    by_arrivals = {arrivals: play(arrivals, seeds, say) for arrivals in ARRIVALS}
+    by_arrivals = {arrivals: run_sequences(arrivals, seeds, say) for arrivals in ARRIVALS}
     ways = next(iter(by_arrivals.values()))
     outcomes = {way: {arrivals: by_arrivals[arrivals][way] for arrivals in ARRIVALS} for way in ways}
     rows = figures.relative(out, outcomes) + figures.tails(out, outcomes) + figures.deadlines(out, outcomes)

@@ -10,12 +10,12 @@ from typing import Any
 from eddy.board.model.model import SHELL, Latency, LoadTime, ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.board.port.port import BoardDescription
-from eddy.core.fusion import in_form
+from eddy.core.fusion import select_form
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
-from eddy.hypervisor.slots.residency import Residency, every_fused_task, no_fused_task
+from eddy.hypervisor.slots.residency import Residency, always_fuse, never_fuse
 from eddy.policy.dispatch.views.view import DispatchPolicy
 
 from eddy_studies.nimblock.console import CARD_S, Contention
@@ -72,7 +72,7 @@ class BoardSetting:
     @property
     def residency(self) -> Residency:
         """What becomes of modules that stay in slots."""
-        fused = every_fused_task if self.fuse else no_fused_task
+        fused = always_fuse if self.fuse else never_fuse
         return dataclasses.replace(REUSING if self.reuse else RELOADING, fused=fused)
 
 
@@ -220,7 +220,7 @@ def trace(workload: EventSequence, events: Sequence[Arrival], result: VirtualRun
 def _ids(app: StudyApplication, form: str) -> list[Any]:
     """What tasks are called in the trace: their ids in the file, fused ones by their name."""
     ids = {task.name: app.ids[task.id] for task in app.application.tasks}
-    return [ids.get(task.name, task.name) for task in in_form(app.application, form).tasks]
+    return [ids.get(task.name, task.name) for task in select_form(app.application, form).tasks]
 
 
 def _event_row(workload: EventSequence, event: Arrival, record: JobRecord, measured: bool) -> dict[str, Any]:

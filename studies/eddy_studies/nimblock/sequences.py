@@ -58,7 +58,7 @@ class SequenceOutcome:
         return float(SCALES[above[-1] + 1]) if above[-1] + 1 < len(SCALES) else float("inf")
 
 
-def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, SequenceOutcome]:
+def run_sequences(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, SequenceOutcome]:
     """Run drawn sequences, with measured latencies and blocking loads, by whose schedulers they are.
 
     "the text" has everyone pipelined; "the artefact" only Nimblock; "the artefact, baseline pipelined" is the latter,

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedSequence:
     """One sequence as one scheduler met it on the board.
 
     Attributes:
@@ -56,7 +56,7 @@ def document() -> Mapping[str, Any]:
     return parsed
 
 
-def recorded(document: Mapping[str, Any], policy: str, workload: EventSequence) -> list[Recorded]:
+def recorded(document: Mapping[str, Any], policy: str, workload: EventSequence) -> list[RecordedSequence]:
     """A scheduler's runs.
 
     Args:
@@ -67,15 +67,19 @@ def recorded(document: Mapping[str, Any], policy: str, workload: EventSequence) 
     return [_recorded(sequence["events"], policy, workload) for sequence in document["sequences"]]
 
 
-def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: EventSequence) -> Recorded:
+def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: EventSequence) -> RecordedSequence:
     events = [
         {**{key: row[key] for key in ("app", "batch", "priority")}, "arrival_ms": row[policy]["arrival_ms"]}
         for row in rows
     ]
-    return Recorded(parse_events(events, workload), np.array([row[policy]["response_ms"] for row in rows]) * 1e-3)
+    return RecordedSequence(
+        parse_events(events, workload), np.array([row[policy]["response_ms"] for row in rows]) * 1e-3
+    )
 
 
-def agreement(workload: EventSequence, runs: Sequence[Recorded], player: Player, setting: BoardSetting) -> Agreement:
+def agreement(
+    workload: EventSequence, runs: Sequence[RecordedSequence], player: Player, setting: BoardSetting
+) -> Agreement:
     """Play recorded sequences and compare."""
     simulated = [np.array(responses_s(run(workload, r.events, player, setting), r.events)) for r in runs]
     measured = [r.response_s for r in runs]

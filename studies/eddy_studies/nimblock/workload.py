@@ -16,7 +16,7 @@ from typing import Any
 
 from eddy.core.applications import Application, FusedTask, TaskSpec
 from eddy.core.errors import InvalidRequest
-from eddy.core.fusion import forms
+from eddy.core.fusion import list_forms
 from eddy.core.graphs import topological_order
 from eddy.core.jobs import PRIORITIES
 
@@ -208,7 +208,7 @@ def _app(name: str, raw: Any) -> StudyApplication:
     application = Application(
         name, tuple(specs), graph, (), max_batch=1 << 30, goal_slots=GOAL_SLOTS, fused=tuple(tasks)
     )
-    forms(application)
+    list_forms(application)
     return StudyApplication(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1), fused_s)
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
-from eddy.model.slowdown import Sharing
+from eddy.model.progress import ClusterEpoch, ProgressCurve, has_counts, linear_curve
+from eddy.model.slowdown import SharedRunCounters
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import ProgressQos
 from eddy.policy.price.view import PricePolicy
@@ -42,17 +42,17 @@ class Dase:
 
     def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
         """Each tenant's, from its own counters and what all moved together."""
-        everything = sum(each.requests for each in epoch.tenants if each is not None and ran(each))
+        everything = sum(each.requests for each in epoch.tenants if each is not None and has_counts(each))
         return tuple(self._curve(each, epoch, everything) for each in epoch.tenants)
 
-    def _curve(self, sharing: Sharing | None, epoch: ClusterEpoch, everything: float) -> ProgressCurve | None:
-        if sharing is None or not ran(sharing):
+    def _curve(self, sharing: SharedRunCounters | None, epoch: ClusterEpoch, everything: float) -> ProgressCurve | None:
+        if sharing is None or not has_counts(sharing):
             return None
         progress, bound = self._progress(sharing, epoch, everything)
-        curve = linear(progress, sharing.cores, epoch.machine.cores)
+        curve = linear_curve(progress, sharing.cores, epoch.machine.cores)
         return ProgressCurve(curve.progress, curve.by_cores, bound)
 
-    def _progress(self, sharing: Sharing, epoch: ClusterEpoch, everything: float) -> tuple[float, bool]:
+    def _progress(self, sharing: SharedRunCounters, epoch: ClusterEpoch, everything: float) -> tuple[float, bool]:
         machine = epoch.machine
         waited = sharing.memory_stall_cycles / (sharing.cores * sharing.cycles)
         peak = epoch.law.peak_bytes_per_s * sharing.cycles / (machine.clock_hz * machine.request_bytes)
@@ -64,7 +64,7 @@ class Dase:
             progress = part * (1 - waited + waited * self._undisturbed(sharing))
         return (max(progress, part) if self.cut else progress), bound
 
-    def _undisturbed(self, sharing: Sharing) -> float:
+    def _undisturbed(self, sharing: SharedRunCounters) -> float:
         """Time of its memory accesses without others, over the time they took."""
         lost_rows = max(sharing.own_row_hits - sharing.row_hits, 0.0) * self.row_miss_cycles
         lost_lines = max(sharing.own_cache_hits - sharing.cache_hits, 0.0) * self.memory_cycles
@@ -72,7 +72,7 @@ class Dase:
         return max(1 - lost / sharing.cycles, 0.0)
 
 
-def parallelism(sharing: Sharing) -> float:
+def parallelism(sharing: SharedRunCounters) -> float:
     """Reads under way at once, at least 1: waits of requests that overlap are not waits of the kernel one by one."""
     return max(sharing.read_cycles / sharing.cycles, 1.0)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from eddy.core.errors import InvalidRequest
-from eddy.policy.price.learned import entitled, median
+from eddy.policy.price.learned import entitled_tokens, median
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.rounds import Floats, Ints, RoundView
-from eddy.policy.price.thresholds import LEVELS, risen
+from eddy.policy.price.thresholds import LEVELS, track_peak
 from eddy.policy.price.view import PricePolicy
 
 
@@ -41,9 +41,9 @@ class Hedge:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def compute_thresholds(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The median level of the budget's state, as a fraction of the agent's peak."""
-        peak = risen(view.memory.thresholds, best)
+        peak = track_peak(view.memory.thresholds, best)
         return self.levels[budget_state(budgets, view.weights, len(self.levels))] * peak, peak
 
 
@@ -52,7 +52,7 @@ def budget_state(budgets: Floats, weights: Floats, states: int) -> Ints:
 
     [003] has a learner for every number of tokens; with hundreds of tokens most would never be trained.
     """
-    held = budgets / entitled(weights, float(budgets.sum()) or 1.0)
+    held = budgets / entitled_tokens(weights, float(budgets.sum()) or 1.0)
     return np.asarray(np.clip(held * (states / 2), 0, states - 1).astype(np.int64))
 
 

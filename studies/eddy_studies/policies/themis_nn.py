@@ -17,8 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
-from eddy.model.slowdown import Sharing, bandwidth_bytes_per_s
+from eddy.model.progress import ClusterEpoch, ProgressCurve, has_counts, linear_curve
+from eddy.model.slowdown import SharedRunCounters, bandwidth_bytes_per_s
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import ProgressQos
 from eddy.policy.price.view import PricePolicy
@@ -34,11 +34,13 @@ RATE = 0.01
 """Of the first steps of training; it falls to nothing in a half cosine."""
 
 
-def inputs(sharing: Sharing, epoch: ClusterEpoch) -> list[float]:
+def inputs(sharing: SharedRunCounters, epoch: ClusterEpoch) -> list[float]:
     """Of one tenant; in the order of `INPUTS`."""
     machine, peak = epoch.machine, epoch.law.peak_bytes_per_s
     reads = sharing.cache_hits + sharing.cache_misses
-    everybody = sum(bandwidth_bytes_per_s(each, machine) for each in epoch.tenants if each is not None and ran(each))
+    everybody = sum(
+        bandwidth_bytes_per_s(each, machine) for each in epoch.tenants if each is not None and has_counts(each)
+    )
     core_cycles = sharing.cores * sharing.cycles
     return [
         sharing.cores / machine.cores,
@@ -84,7 +86,7 @@ def network(document: dict[str, list[list[float]]]) -> ProgressNetwork:
 
 
 @cache
-def trained() -> ProgressNetwork:
+def load_trained() -> ProgressNetwork:
     """The network that is shipped."""
     return network(json.loads((files(__package__) / "themis_nn.json").read_text(encoding="utf-8")))
 
@@ -150,14 +152,14 @@ class ThemisNn:
         """Each tenant's, by itself."""
         return tuple(self._curve(each, epoch) for each in epoch.tenants)
 
-    def _curve(self, sharing: Sharing | None, epoch: ClusterEpoch) -> ProgressCurve | None:
-        if sharing is None or not ran(sharing):
+    def _curve(self, sharing: SharedRunCounters | None, epoch: ClusterEpoch) -> ProgressCurve | None:
+        if sharing is None or not has_counts(sharing):
             return None
-        net = trained() if self.net is None else self.net
+        net = load_trained() if self.net is None else self.net
         progress = float(net.progress(np.array([inputs(sharing, epoch)]))[0])
         if self.cut:
             progress = max(progress, sharing.cores / epoch.machine.cores)
-        return linear(progress, sharing.cores, epoch.machine.cores)
+        return linear_curve(progress, sharing.cores, epoch.machine.cores)
 
 
 def fair() -> PricePolicy:

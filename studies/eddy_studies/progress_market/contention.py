@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class KernelBehaviour:
     hit_rate: float
     patience: float = 1.0
 
-    def busy(self, cores: float, machine: ClusterParameters, law: MemoryLaw) -> float:
+    def memory_load(self, cores: float, machine: ClusterParameters, law: MemoryLaw) -> float:
         """Part of the memory's time that it asks for on so many cores; above 1 where that is more than there is."""
         requests = self.requests_per_instruction * self.instructions_per_cycle * cores
         bytes_per_s = requests * machine.request_bytes * machine.clock_hz
@@ -48,14 +48,14 @@ class SharedRun:
         speeds: Instructions a cycle of each.
     """
 
-    sharing: tuple[Sharing, ...]
+    sharing: tuple[SharedRunCounters, ...]
     progress: tuple[float, ...]
     speeds: tuple[float, ...]
 
 
-def alone(kernel: KernelBehaviour, machine: ClusterParameters, law: MemoryLaw) -> float:
+def solo_ipc(kernel: KernelBehaviour, machine: ClusterParameters, law: MemoryLaw) -> float:
     """Instructions a cycle of a kernel that has every core and the memory to itself."""
-    busy = kernel.busy(machine.cores, machine, law)
+    busy = kernel.memory_load(machine.cores, machine, law)
     return kernel.instructions_per_cycle * machine.cores / max(busy, 1.0)
 
 
@@ -75,14 +75,14 @@ def share_cluster(
         law: Its memory.
         cycles: Length of the epoch.
     """
-    asked = [kernel.busy(x, machine, law) for kernel, x in zip(kernels, cores, strict=True)]
+    asked = [kernel.memory_load(x, machine, law) for kernel, x in zip(kernels, cores, strict=True)]
     served = _served(asked, [kernel.patience for kernel in kernels])
     sharing, progress, speeds = [], [], []
     for kernel, x, wanted, got in zip(kernels, cores, asked, served, strict=True):
         speed = kernel.instructions_per_cycle * x * (got / wanted if wanted > 0 else 1.0)
         requests = speed * kernel.requests_per_instruction * cycles
-        sharing.append(Sharing(cycles, x, speed * cycles, requests, requests * kernel.hit_rate))
-        progress.append(speed / alone(kernel, machine, law))
+        sharing.append(SharedRunCounters(cycles, x, speed * cycles, requests, requests * kernel.hit_rate))
+        progress.append(speed / solo_ipc(kernel, machine, law))
         speeds.append(speed)
     return SharedRun(tuple(sharing), tuple(progress), tuple(speeds))
 

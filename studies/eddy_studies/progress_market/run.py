@@ -22,7 +22,7 @@ from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, Floats, PriceView
 
-from eddy_studies.progress_market.contention import KernelBehaviour, SharedRun, alone, share_cluster
+from eddy_studies.progress_market.contention import KernelBehaviour, SharedRun, share_cluster, solo_ipc
 from eddy_studies.report import Row, write_csv
 
 CORES = 16
@@ -69,7 +69,7 @@ def play(mix: tuple[str, ...], policy_name: str) -> MarketOutcome:
         decision = policy.decide(_view(number, mix, kernels, runs, memory))
         memory, shares, prices = decision.memory, decision.shares, decision.prices
         runs = _run(kernels, shares)
-    private = [sum(alone(kernel, MACHINE, law) for law in LAWS) for kernel in kernels]
+    private = [sum(solo_ipc(kernel, MACHINE, law) for law in LAWS) for kernel in kernels]
     work = tuple(float(sum(run.speeds[i] for run in runs)) / private[i] for i in range(MIX))
     useless = np.array([[_useless(kernels, shares, i, c) for c in range(2)] for i in range(MIX)])
     return MarketOutcome(mix, policy_name, work, float(useless.sum()), float((useless * prices).sum()))
@@ -99,7 +99,7 @@ def _run(kernels: list[KernelBehaviour], shares: Floats) -> list[SharedRun]:
 
 def _useless(kernels: list[KernelBehaviour], shares: Floats, row: int, column: int) -> float:
     """Cores of one tenant on one cluster beyond those with which it would fill that memory by itself."""
-    full = 1.0 / kernels[row].busy(1.0, MACHINE, LAWS[column])
+    full = 1.0 / kernels[row].memory_load(1.0, MACHINE, LAWS[column])
     return max(float(shares[row, column]) - full, 0.0)
 
 

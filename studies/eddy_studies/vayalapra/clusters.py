@@ -19,7 +19,7 @@ from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import Workload
 from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import alexnet, resnet50, yolo
-from eddy.model.parallel_fraction import karp_flatt
+from eddy.model.parallel_fraction import karp_flatt_fraction
 
 from eddy_studies.vayalapra.scaling import WARPS, point_of
 
@@ -118,7 +118,7 @@ def measured_again(seed: int, done: Mapping[tuple[object, ...], Run] | None = No
                     continue
                 profile = point_of(make(seed), executor, compiler).profile
                 alone = profile.predict_shape(1, threads)
-                fraction = karp_flatt(alone / profile.time, cores) if cores > 1 else 0.0
+                fraction = karp_flatt_fraction(alone / profile.time, cores) if cores > 1 else 0.0
                 yield Run(name, of, threads, fpu, cores, round(profile.time), round(fraction, 5))
 
 
@@ -167,7 +167,7 @@ def core_scaling() -> tuple[CoreScaling, ...]:
             own = [r for r in runs() if (r.workload, r.of, r.threads, r.fpu) == (workload, of, threads, fpu)]
             own.sort(key=lambda run: run.cores)
             cores, cycles = tuple(run.cores for run in own), tuple(run.cycles for run in own)
-            times = [karp_flatt(cycles[0] / run.cycles, run.cores) if run.cores > 1 else 0.0 for run in own]
+            times = [karp_flatt_fraction(cycles[0] / run.cycles, run.cores) if run.cores > 1 else 0.0 for run in own]
             counters = tuple(run.fraction for run in own)
             found.append(CoreScaling(workload, of, threads, fpu, cores, cycles, counters, tuple(times)))
     return tuple(found)

@@ -31,8 +31,8 @@ from eddy.gpu.launches.request import Buffer, KernelRequest
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake.core_partition import cluster_kinds
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.intake.spread import cluster_kinds
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.price.view import Floats, PricePolicy
@@ -282,7 +282,7 @@ class Live:
 
     def _promised(self, since_s: float) -> Floats:
         """Shares of the epochs that ended since then, by how long each lasted."""
-        _, history = self.loop.shown()
+        _, history = self.loop.snapshot_epochs()
         sums, total_s = np.zeros((len(USERS), len(self.loop.accounts))), 0.0
         for epoch in reversed(history):
             assert epoch.ended_s is not None

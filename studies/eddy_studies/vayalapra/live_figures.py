@@ -10,7 +10,7 @@ from eddy.policy.price import POLICIES
 from eddy_studies.report import Row, write_csv
 from eddy_studies.vayalapra.clusters import CONFIGURATIONS
 from eddy_studies.vayalapra.live import Live, LiveWindow
-from eddy_studies.vayalapra.users import USER_SETS, WEIGHTS, chosen
+from eddy_studies.vayalapra.users import USER_SETS, WEIGHTS, choose_best
 
 WINDOW_S, QUICK_S = 10.0, 0.5
 QUANTUM_S = 5e-3
@@ -85,5 +85,5 @@ def rows(out: Path, quick: bool, say: Callable[[str], None]) -> list[Row]:
     told.append(Row("live", "share of all that was had, furthest off the promised one", "", f"{most_off:.3%}"))
     name, took_s = found_live("1", "CFG3")
     what = "user set 1, live from CFG3: configuration found, and the fabric at it after"
-    note = "holds" if name == chosen("1")[0] else "does not hold"
+    note = "holds" if name == choose_best("1")[0] else "does not hold"
     return [*told, Row("live", what, "CFG2", f"{name}, {took_s:.2f} s", note)]

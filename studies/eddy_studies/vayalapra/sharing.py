@@ -13,7 +13,7 @@ from eddy_studies import pictures
 from eddy_studies.report import Row, write_csv
 from eddy_studies.vayalapra import slicing
 from eddy_studies.vayalapra.clusters import CONFIGURATIONS
-from eddy_studies.vayalapra.users import MECHANISMS, USER_SETS, WEIGHTS, Outcome, chosen, configuration, outcome
+from eddy_studies.vayalapra.users import MECHANISMS, USER_SETS, WEIGHTS, Outcome, choose_best, configuration, outcome
 
 WINDOW_S, QUICK_S = 10.0, 0.5
 """Board seconds of a run: [000]'s fixed duration, and one to see that it works."""
@@ -45,7 +45,7 @@ def headlines(found: Results) -> dict[str, object]:
             "utilisation_in_turns": round(one.in_turns, 6),
             **{"modelled_speedup": _list(one.promised), "delivered": _list(one.given), "prices": _list(one.prices)},
         }
-    return {"user_sets": sets, "chosen": {user_set: chosen(user_set)[0] for user_set in USER_SETS}}
+    return {"user_sets": sets, "chosen": {user_set: choose_best(user_set)[0] for user_set in USER_SETS}}
 
 
 def _list(array: object) -> object:
@@ -106,7 +106,7 @@ def figure_5_4(out: Path, found: Results) -> list[Row]:
         held = float(found["1", name, "market"].shares[0, fpu].sum())
         what = f"user set 1, {name}: PEs of user 1 on clusters with FPUs"
         rows.append(Row("5.4", what, "0", f"{held:.3f}", "holds" if held < 1e-3 else "does not hold"))
-    name, means = chosen("1")
+    name, means = choose_best("1")
     text = f"{name} ({', '.join(f'{key} {value:.3f}' for key, value in means.items())})"
     rows.append(Row("5.4", "configuration of most Nash welfare, user set 1 (mean speedups)", "CFG2", text))
     return rows
@@ -115,7 +115,7 @@ def figure_5_4(out: Path, found: Results) -> list[Row]:
 def figure_5_5(out: Path, found: Results) -> list[Row]:
     """User set 2."""
     rows = _user_set("5.5", "2", out, found)
-    name, means = chosen("2")
+    name, means = choose_best("2")
     text = f"{name} ({', '.join(f'{key} {value:.3f}' for key, value in means.items())})"
     return [*rows, Row("5.5", "configuration of most Nash welfare, user set 2 (mean speedups)", UNSTATED, text)]
 
@@ -127,7 +127,7 @@ def figure_5_6(out: Path, found: Results) -> list[Row]:
         speedup = found["3", name, "market"].speedup
         text = f"{speedup[0] / speedup[2]:.3f}, {speedup[1] / speedup[0]:.3f}"
         rows.append(Row("5.6", f"user set 3, {name}: speedups of users 1 over 3, 2 over 1", "1, -", text))
-    name, means = chosen("3")
+    name, means = choose_best("3")
     text = f"{name} ({', '.join(f'{key} {value:.3f}' for key, value in means.items())})"
     return [*rows, Row("5.6", "configuration of most Nash welfare, user set 3 (mean speedups)", UNSTATED, text)]
 
@@ -161,7 +161,7 @@ def figure_5_8(out: Path, found: Results) -> list[Row]:
     least, most = min(r.min() for r in ratios.values()), max(r.max() for r in ratios.values())
     first = max(ratios["1", name][0] for name in ("CFG1", "CFG2"))
     holds = "holds" if least >= 1 - NEAR else "does not hold"
-    kept = slicing.kept()
+    kept = slicing.check_promises()
     sliced = [
         Row(
             "5.8",

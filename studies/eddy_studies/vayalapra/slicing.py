@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from eddy.market import in_time
-from eddy.market.problem import checked
+from eddy.market import sliced_utility
+from eddy.market.problem import check_market
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceView, entitled
 
@@ -22,7 +22,7 @@ NEAR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PromiseOutcome:
     """What became of the promise.
 
     Attributes:
@@ -48,7 +48,7 @@ def market(draw: np.random.Generator) -> PriceView:
 def by_cores(view: PriceView, shares: Floats) -> Floats:
     """Utility of shares on floor(x) or ceil(x) cores in time, (n,)."""
     here = view.present
-    return in_time(checked(here.parallel_fraction, here.throughput, view.weights, here.capacity), shares)
+    return sliced_utility(check_market(here.parallel_fraction, here.throughput, view.weights, here.capacity), shares)
 
 
 def by_clusters(view: PriceView, shares: Floats) -> Floats:
@@ -59,7 +59,7 @@ def by_clusters(view: PriceView, shares: Floats) -> Floats:
 
 
 @cache
-def kept(markets: int = MARKETS, seed: int = 1, policy: str = "market") -> dict[str, Kept]:
+def check_promises(markets: int = MARKETS, seed: int = 1, policy: str = "market") -> dict[str, PromiseOutcome]:
     """The promise `by_cores` and `by_clusters`, each against the entitlement sliced the same way."""
     draw = np.random.default_rng(seed)
     least: dict[str, list[float]] = {"by_cores": [], "by_clusters": []}
@@ -68,4 +68,4 @@ def kept(markets: int = MARKETS, seed: int = 1, policy: str = "market") -> dict[
         shares, part = POLICIES[policy]().decide(view).shares, entitled(view)
         least["by_cores"].append(float((by_cores(view, shares) / by_cores(view, part)).min()))
         least["by_clusters"].append(float((by_clusters(view, shares) / by_clusters(view, part)).min()))
-    return {how: Kept(len(v), sum(x < 1 - NEAR for x in v), min(v)) for how, v in least.items()}
+    return {how: PromiseOutcome(len(v), sum(x < 1 - NEAR for x in v), min(v)) for how, v in least.items()}

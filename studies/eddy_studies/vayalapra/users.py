@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from eddy.market import Candidate, choose_configuration
-from eddy.model.parallel_fraction import karp_flatt
+from eddy.model.parallel_fraction import karp_flatt_fraction
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import ClusterView, Configuration, PriceView
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def speedups(workload: str, on: Cluster) -> tuple[float, ...]:
 
 def fraction(workload: str, on: Cluster) -> float:
     """F on this cluster, from the speedup of all its cores (4.1)."""
-    return float(np.clip(karp_flatt(speedups(workload, on)[-1], on.cores), _LEAST, 1.0))
+    return float(np.clip(karp_flatt_fraction(speedups(workload, on)[-1], on.cores), _LEAST, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ def outcome(user_set: str, name: str, mechanism: str, window_s: float) -> Outcom
     return Outcome(x, decision.prices, promised, speedup, given, given - done, float(done.sum()) / cores, turns / cores)
 
 
-def chosen(user_set: str) -> tuple[str, Mapping[str, float]]:
+def choose_best(user_set: str) -> tuple[str, Mapping[str, float]]:
     """The configuration of most Nash welfare, and the geometric mean of speedups in each."""
     users = USER_SETS[user_set]
     candidates = []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from eddy.policy.price.turns import Claim, charged, in_force, next_tenant
+from eddy.policy.price.turns import Claim, charge_lags, next_tenant, shares_in_force
 
 SLICE_S = 0.001
 """What a slice takes at most. Tenants' slices take different parts of it, because kernels do."""
@@ -19,7 +19,7 @@ PARTS = (1.0, 0.83, 0.61, 0.94, 0.72)
 
 
 @dataclass(frozen=True, slots=True)
-class Had:
+class ReceivedCores:
     """What tenants had of one cluster, by tenant.
 
     Attributes:
@@ -38,7 +38,7 @@ def shared(
     weights: tuple[float, ...],
     speedups: tuple[tuple[float, ...], ...],
     window_s: float,
-) -> Had:
+) -> ReceivedCores:
     """Run a cluster whose tenants always have work.
 
     Args:
@@ -78,13 +78,15 @@ def shared(
         now = end
         if now >= window_s:
             break
-        lags = charged(lags, in_force(claims(), cores), names[tenant], SLICE_S * PARTS[tenant % len(PARTS)])
+        lags = charge_lags(lags, shares_in_force(claims(), cores), names[tenant], SLICE_S * PARTS[tenant % len(PARTS)])
         running[tenant] -= 1
         begin()
-    return Had(tuple(core_s), tuple(done))
+    return ReceivedCores(tuple(core_s), tuple(done))
 
 
-def whole_cluster(cores: int, shares: Sequence[float], speedups: Sequence[Sequence[float]], window_s: float) -> Had:
+def whole_cluster(
+    cores: int, shares: Sequence[float], speedups: Sequence[Sequence[float]], window_s: float
+) -> ReceivedCores:
     """The same by slicing the whole cluster at the ends of kernels, one tenant at a time, for comparison."""
     core_s = tuple(x * window_s for x in shares)
-    return Had(core_s, tuple(x / cores * s[cores] * window_s for x, s in zip(shares, speedups, strict=True)))
+    return ReceivedCores(core_s, tuple(x / cores * s[cores] * window_s for x, s in zip(shares, speedups, strict=True)))

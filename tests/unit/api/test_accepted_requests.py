@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 from eddy.api.access.keys import KeyHasher
-from eddy.api.access.operator import OPERATOR, see_to_operator
+from eddy.api.access.operator_account import OPERATOR, ensure_operator
 from eddy.api.answers.rendering import cancellation_answer
 from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
@@ -23,7 +23,7 @@ from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import Commit
-from eddy.store.tables.listing import Wanted
+from eddy.store.tables.listing import JobFilter
 from eddy.store.upkeep.folder import DataFolder
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
@@ -31,7 +31,7 @@ MOST_COMMITS = 60
 """More than the jobs of a test cause."""
 
 
-class Between(Store):
+class InterveningStore(Store):
     """A store in which something happens right before, or right after, a step's commit."""
 
     def __init__(self) -> None:
@@ -51,8 +51,8 @@ class Between(Store):
 
 
 @pytest.fixture
-def store() -> Iterator[Between]:
-    made = Between()
+def store() -> Iterator[InterveningStore]:
+    made = InterveningStore()
     yield made
     made.close()
 
@@ -64,14 +64,18 @@ def engine_over(store: Store, board: Any) -> Engine:
 
 
 def run(engine: Engine) -> None:
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
 
 
 def everywhere(store: Store, job: int) -> list[JobRecord]:
     """A job by each way it is read."""
     place = store.jobs.get(TENANT, job).asked.array
-    found = [store.jobs.get(TENANT, job), store.jobs.page(TENANT)[0], store.jobs.wanted(Wanted(TENANT)).records[0]]
+    found = [
+        store.jobs.get(TENANT, job),
+        store.jobs.page(TENANT)[0],
+        store.jobs.find_page(JobFilter(TENANT)).records[0],
+    ]
     found += [record for record in store.jobs.under_way(TENANT, 9) if record.id == job]
     return found + ([] if place is None else [r for r in store.arrays.get(TENANT, place.id) if r.id == job])
 
@@ -94,7 +98,7 @@ def answered(store: Store, job: int, asked_unix_s: float | None) -> None:
 def test_a_cancellation_that_was_accepted_is_in_force_or_came_too_late(after: bool, dies: bool) -> None:
     outcomes = []
     for at in range(MOST_COMMITS):
-        store, board = Between(), model_board()
+        store, board = InterveningStore(), model_board()
         engine = engine_over(store, board)
         job = engine.intake.accept(request(store, batch=1)).id
         accepted: list[float | None] = []
@@ -132,7 +136,7 @@ def test_a_cancellation_that_was_accepted_is_in_force_or_came_too_late(after: bo
 def test_the_same_of_an_array(after: bool) -> None:
     late = 0
     for at in range(MOST_COMMITS):
-        store, board = Between(), model_board()
+        store, board = InterveningStore(), model_board()
         engine = engine_over(store, board)
         wanted = [request(store, batch=1, salt=salt) for salt in range(2)]
         jobs = [record.id for record in engine.intake.accept_array(wanted, [None, None])]
@@ -168,7 +172,7 @@ def test_the_same_of_an_array(after: bool) -> None:
 @pytest.mark.parametrize("last", ["", "for a look"])
 def test_what_the_operator_said_last_of_a_slot_holds_over_a_restart(point: str, last: str) -> None:
     """A first request is in the step under way when the second comes; the server dies right behind that step."""
-    store, board = Between(), model_board()
+    store, board = InterveningStore(), model_board()
     engine = engine_over(store, board)
     engine.intake.accept(request(store, batch=1))
     engine.intake.drain(0, last)
@@ -202,7 +206,7 @@ def test_what_the_operator_said_last_of_a_slot_holds_over_a_restart(point: str, 
 
 
 @pytest.mark.parametrize("price", [False, True])
-def test_of_two_policies_the_one_in_force_is_the_one_that_is_remembered(store: Between, price: bool) -> None:
+def test_of_two_policies_the_one_in_force_is_the_one_that_is_remembered(store: InterveningStore, price: bool) -> None:
     engine = engine_over(store, model_board())
     inner, second = store.remember, list[threading.Thread]()
 
@@ -227,16 +231,16 @@ def test_of_two_policies_the_one_in_force_is_the_one_that_is_remembered(store: B
     assert store.meta("price.live" if price else "policy.live") == now.name == "nimblock"
 
 
-def test_a_new_key_leaves_the_operator_the_bounds_it_was_given(store: Between, tmp_path: Path) -> None:
+def test_a_new_key_leaves_the_operator_the_bounds_it_was_given(store: InterveningStore, tmp_path: Path) -> None:
     hasher, data = KeyHasher(bytes(32)), DataFolder(tmp_path)
-    assert see_to_operator(store, hasher, data)
+    assert ensure_operator(store, hasher, data)
     operator = store.tenants.get(OPERATOR)
     changed = dataclasses.replace(
         operator, quota=dataclasses.replace(operator.quota, max_jobs=7), attributes={"weight": 3.0}
     )
     store.tenants.put(changed)
     data.key.write_text("")
-    assert see_to_operator(store, hasher, data)
+    assert ensure_operator(store, hasher, data)
     known = store.tenants.get(OPERATOR)
     assert (known.quota, known.attributes) == (changed.quota, changed.attributes)
     assert known.key_hash != operator.key_hash

@@ -6,13 +6,13 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from eddy.api.dependencies.progress import least_of, watch_for
+from eddy.api.dependencies.progress import promised_progress, watch_for
 from eddy.board.model.model import ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores import calibration
-from eddy.hypervisor.cores.calibration import CalibrationPoint, fitted, hardware_now
+from eddy.hypervisor.cores.calibration import CalibrationPoint, fit_law, hardware_now
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from eddy.store import Store
 from hypervisor_kit import description
@@ -29,7 +29,7 @@ def board() -> ModelBoard:
 @pytest.fixture
 def kept(board: ModelBoard, tmp_path: Path) -> Path:
     points = [CalibrationPoint(f"k{rate}", rate, 0.5 * rate + 0.4, 9.0) for rate in (0.1, 0.9)]
-    made = fitted(board.describe().profile, hardware_now(board, KINDS), points, 1e9, 64)
+    made = fit_law(board.describe().profile, hardware_now(board, KINDS), points, 1e9, 64)
     calibration.save(made, tmp_path / calibration.FILE)
     return tmp_path / calibration.FILE
 
@@ -63,5 +63,5 @@ def test_a_stale_one_is_refused_where_it_is_needed_and_told_of_elsewhere(
 def test_what_a_tenant_was_promised_is_a_fraction_or_nothing(attribute: object, least: float) -> None:
     store = Store(":memory:")
     store.tenants.put(TenantRecord("ada", key_hash="x", attributes={"min_progress": attribute}))
-    assert least_of(store, "ada") == least
-    assert least_of(store, "grace") == 0.0
+    assert promised_progress(store, "ada") == least
+    assert promised_progress(store, "grace") == 0.0

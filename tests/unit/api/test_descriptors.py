@@ -37,7 +37,7 @@ def test_the_bound_on_files_is_raised_or_connections_are_fewer(
     asked = list[int]()
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, bounds: asked.append(bounds[0]))
-    found = descriptors.fitting(ASKED)
+    found = descriptors.fit_connection_limits(ASKED)
     assert asked == ([] if raised is None else [raised])
     assert (found.connections, found.connections_per_client) == (connections, per_client)
 
@@ -51,14 +51,14 @@ def test_a_bound_that_cannot_be_raised_after_all_stays(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (512, resource.RLIM_INFINITY))
     monkeypatch.setattr(resource, "setrlimit", refuse)
     with caplog.at_level(logging.WARNING):
-        assert descriptors.fitting(ASKED).connections == 58
+        assert descriptors.fit_connection_limits(ASKED).connections == 58
     assert "512 files may be open, which is room for 58 connections, not 512" in caplog.text
 
 
 def test_too_few_files_are_said_to_be_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
     with pytest.raises(InvalidRequest, match=r"64 files open, and a server needs 428: raise the bound \(`ulimit -n`"):
-        descriptors.fitting(ASKED)
+        descriptors.fit_connection_limits(ASKED)
 
 
 def test_a_server_with_few_files_serves_beside_many_connections(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ from eddy import logs
 from eddy.api.service import log_lines
 from eddy.cli.support.output import say
 logs.open_streams()
-logs.guard_server()
+logs.guard_stdout()
 log_lines.configure("debug", "text")
 
 def failing():
@@ -175,7 +175,7 @@ def all_ways():
     print("on standard output", flush=True)
 
 all_ways()
-found = logs.lost_lines()
+found = logs.count_lost_lines()
 with open(sys.argv[1], "w") as file:
     file.write(str(found))
 raise SystemExit(7)
@@ -221,20 +221,20 @@ class FullFile(io.StringIO):
 def test_records_are_counted_where_another_stream_is_in_the_place_of_ours(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = logs.lost_lines()
+    before = logs.count_lost_lines()
     monkeypatch.setattr(sys, "stderr", FullFile())
     log_lines.configure("info", form)
     structlog.get_logger("x").info("one")
     logging.getLogger("x").info("two")
     structlog.reset_defaults()
-    assert logs.lost_lines() == before + 2
+    assert logs.count_lost_lines() == before + 2
 
 
 MANY_THREADS = """
 import sys, threading
 from eddy import logs
 logs.open_streams()
-logs.guard_server()
+logs.guard_stdout()
 if len(sys.argv) > 1:
     sys.stderr = open(2, "w", closefd=False)
 LENGTHS = (1, 30, 9000, 70_000)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy.client.calls.asked import asked
+from eddy.client.calls.submission_fields import submission_fields
 from eddy.core.records import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,13 +32,13 @@ from eddy.api.request_bodies.admission import admit
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.cli.main import app
-from eddy.client.calls.asked import asked
+from eddy.client.calls.submission_fields import asked
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
-from eddy.pool.routes import submitting
+from eddy.pool.routes import submission as submitting
 from eddy.pool.agent.local_board import PASSED_ON
 from eddy.pool.records.records import PoolJob
-from eddy.pool.routes.shown import job_shown
+from eddy.pool.routes.rendering import render_job
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.store import Store
 from eddy.store.db.rows import dump_record, dump_request, load_record, load_request
@@ -63,7 +63,7 @@ print(json.dumps({
     "answer": job_answer(record, numbers, {}).model_dump()["colour"],
     "command": "--colour" in command.output,
     "pool, record": kept["colour"],
-    "pool, answer": job_shown(PoolJob(1, "ada", kept, 0.0), lambda number: number).model_dump()["colour"],
+    "pool, answer": render_job(PoolJob(1, "ada", kept, 0.0), lambda number: number).model_dump()["colour"],
     "pool, board": "colour" in PASSED_ON,
 }))
 """
@@ -104,7 +104,7 @@ def test_a_new_field_is_declared_once_and_arrives_everywhere(tmp_path: Path) -> 
         if path.read_bytes() != (ROOT / path.relative_to(tmp_path)).read_bytes()
     ]
     # Beside these, a row of docs/reference/http-api.md, which the test below asks for, and whatever the field is for.
-    assert changed == ["runtime/eddy/client/answers.py", "runtime/eddy/core/asked.py"]
+    assert changed == ["runtime/eddy/client/answers.py", "runtime/eddy/core/submission_options.py"]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -113,6 +113,6 @@ def test_every_plain_field_is_in_the_reference(name: str) -> None:
 
 
 def test_a_client_is_told_of_a_field_that_there_is_not() -> None:
-    assert asked({"priority": 3, "deadline_s": None}) == {"priority": 3}
+    assert submission_fields({"priority": 3, "deadline_s": None}) == {"priority": 3}
     with pytest.raises(TypeError, match=r"no option 'colour'.*min_progress"):
-        asked({"colour": "red"})
+        submission_fields({"colour": "red"})

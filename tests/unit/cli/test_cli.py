@@ -17,7 +17,7 @@ from eddy.cli.main import app
 from eddy.cli.support import output, pictures
 from eddy.cli.support.expected import estimate_line
 from eddy.cli.support.inputs import Inputs, gather, split
-from eddy.cli.support.pictures import Sheet
+from eddy.cli.support.pictures import TileSheet
 from eddy.cli.tenant import explain
 from eddy.cli.tenant.resources import app_lines
 from eddy.client.transport.arrays import BufferInfo
@@ -181,7 +181,7 @@ def test_an_error_says_what_is_allowed_once(capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_durations_read_well(value: float | None, text: str) -> None:
-    assert output.seconds(value) == text
+    assert output.format_duration(value) == text
 
 
 def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,13 +258,13 @@ def test_a_folder_is_no_input(tmp_path: Path) -> None:
 
 
 def test_the_size_of_the_only_picture_is_a_label() -> None:
-    sheet = Sheet(300, 200, 2, 3)
+    sheet = TileSheet(300, 200, 2, 3)
     assert Inputs({}, (sheet,), {}).label == {"picture": "300x200"}
     assert Inputs({}, (sheet, sheet), {}).label == Inputs({}, (), {}).label == {}
 
 
 def test_every_picture_that_is_written_is_named(tmp_path: Path) -> None:
-    sheet, shapes = Sheet(3, 4, 2, 1), {"image": (2, 3)}
+    sheet, shapes = TileSheet(3, 4, 2, 1), {"image": (2, 3)}
     outputs = {"result": np.arange(12, dtype="u1").reshape(2, 2, 3), "levels": np.zeros((2, 5), "i2")}
     assert pictures.save([sheet], outputs, shapes, tmp_path) == [tmp_path / "result.png"]
     assert (tmp_path / "result.png").read_bytes().startswith(b"\x89PNG")
@@ -297,7 +297,7 @@ def test_a_line_is_written_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None
             return len(text)
 
     monkeypatch.setattr(sys, "stderr", Pieces())
-    output.say("job 3: running")
+    output.print_status("job 3: running")
     assert writes == ["job 3: running\n"]
 
 

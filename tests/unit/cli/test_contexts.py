@@ -14,8 +14,8 @@ import pytest
 from eddy.api.request_bodies import examples
 from eddy.cli.main import app
 from eddy.cli.support import contexts
-from eddy.cli.support.job_filters import fitting, labels_of, moment
-from eddy.cli.support.output import age
+from eddy.cli.support.job_filters import labels_of, matches_filters, moment
+from eddy.cli.support.output import format_age
 from eddy.cli.tenant import job_list
 from eddy.cli.tenant.job_list import COLUMNS
 from eddy.core.errors import InvalidRequest
@@ -136,13 +136,13 @@ def test_columns_and_formats(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert float(values["age"]) == 90.5
     job_list.show_list([JOB, JOB], ["id", "error"], "json")
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"id": 17, "error": ""}] * 2
-    job_list.show_list([JOB], job_list.usual([JOB, {**JOB, "tenant": "grace"}], 80), "table")
+    job_list.show_list([JOB], job_list.default_columns([JOB, {**JOB, "tenant": "grace"}], 80), "table")
     table = capsys.readouterr().out
     assert max(map(len, table.splitlines())) <= 80
     assert "ada" in table
     assert "90 s" in table
     assert "…" not in table
-    assert "tenant" not in job_list.usual([JOB])
+    assert "tenant" not in job_list.default_columns([JOB])
 
 
 def test_a_list_leaves_out_what_a_narrow_terminal_would_cut(
@@ -152,13 +152,13 @@ def test_a_list_leaves_out_what_a_narrow_terminal_would_cut(
     wide = {**JOB, "id": 123_456_789_012, "application": "image_compression", "state": "reconfiguring"}
     several = [wide, {**wide, "tenant": "observatory"}]
     for jobs in ([wide], several):
-        shown = job_list.usual(jobs, 80)
+        shown = job_list.default_columns(jobs, 80)
         job_list.show_list(jobs, shown, "table")
         table = capsys.readouterr().out
         assert max(map(len, table.splitlines())) <= 80
         assert "…" not in table
         assert {"id", "application", "state", "age"} <= set(shown)
-    assert job_list.usual([wide]) == job_list.usual([wide], 200) == list(job_list.USUAL)
+    assert job_list.default_columns([wide]) == job_list.default_columns([wide], 200) == list(job_list.USUAL)
     assert run("jobs", "--columns", "id,colour").exit_code == 2
     assert run("jobs", "--format", "xml").exit_code == 2
 
@@ -167,7 +167,7 @@ def test_a_list_leaves_out_what_a_narrow_terminal_would_cut(
     ("ago_s", "text"), [(-5, "0 s"), (119.9, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h"), (2e6, "23 d")]
 )
 def test_ages(ago_s: float, text: str) -> None:
-    assert age(1e9 - ago_s, 1e9) == text
+    assert format_age(1e9 - ago_s, 1e9) == text
 
 
 class Changes:
@@ -230,7 +230,7 @@ def test_a_watched_list_has_only_what_was_asked_for(capsys: pytest.CaptureFixtur
         ((None, None, None, {**labels, "run": "8"}), 0),
     ):
         client: Any = Changes()
-        job_list.follow_list(client, [], ["labels"], "csv", None, fitting(*wanted))
+        job_list.follow_list(client, [], ["labels"], "csv", None, matches_filters(*wanted))
         assert capsys.readouterr().out.splitlines() == ["series=moon run=7"] * lines
 
 

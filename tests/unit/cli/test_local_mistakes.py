@@ -21,7 +21,7 @@ from eddy.cli.main import app
 from eddy.cli.support import output
 from eddy.cli.support.local import key_for
 from eddy.cli.tenant.events import in_order
-from eddy.cli.tenant.jobs import counted
+from eddy.cli.tenant.jobs import count_noun
 from eddy.cli.tenant.kernel import argument
 from eddy.client import Client, Job, answers
 from eddy.client.transport.stream import Event
@@ -262,7 +262,7 @@ def test_the_operators_key_is_found_only_while_its_server_serves(
     here = "http://127.0.0.1:8000"
     assert key_for(here, "") == ""
     with contextlib.ExitStack() as serving:
-        serving.enter_context(presence.announced(tmp_path, here))
+        serving.enter_context(presence.announce_server(tmp_path, here))
         assert (key_for(here, ""), key_for("localhost:8000", "")) == ("secret", "secret")
         assert key_for(here, "mine") == "mine"
         for other in ("http://127.0.0.1:8001", "http://eddy:8000", "http://127.0.0.1.evil:8000", "http://[::1", ""):
@@ -374,7 +374,7 @@ def test_past_events_are_in_order_of_time() -> None:
 
 
 def test_one_is_one() -> None:
-    assert (counted(1, "load"), counted(0, "load"), counted(2, "load")) == ("1 load", "0 loads", "2 loads")
+    assert (count_noun(1, "load"), count_noun(0, "load"), count_noun(2, "load")) == ("1 load", "0 loads", "2 loads")
 
 
 def test_a_module_is_named_as_one_can_be(tmp_path: Path) -> None:

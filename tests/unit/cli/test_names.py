@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from eddy.cli.support.output import shown
+from eddy.cli.support.output import escape_terminal
 from eddy.core import names
 
 WORDS = {
@@ -47,9 +47,9 @@ def test_words_of_every_script_are_names_and_values_in_one_form(word: str) -> No
     whole = unicodedata.normalize("NFC", word)
     for form in ("NFC", "NFD"):
         typed = unicodedata.normalize(form, word)
-        assert names.label_name(typed) == names.label_value(typed) == names.composed(typed) == whole
+        assert names.label_name(typed) == names.label_value(typed) == names.normalize_text(typed) == whole
         assert names.label_pair(f"{typed}={typed}") == (whole, whole)
-    assert shown(whole) == whole, "a terminal is given it as it is"
+    assert escape_terminal(whole) == whole, "a terminal is given it as it is"
 
 
 @pytest.mark.parametrize("sign", STEERS.values(), ids=STEERS)
@@ -67,7 +67,7 @@ def test_no_character_that_is_taken_is_one_that_steers_and_no_letter_is_left_out
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         category = unicodedata.category(character)
-        text = f"a{names.composed(character)}a"
+        text = f"a{names.normalize_text(character)}a"
         takes = category[0] in "LMNPS" or character in names.SPACES + names.JOINERS
         named = category[0] in "LM" or category == "Nd" or character in names.SIGNS + names.JOINERS
         for form, wanted in ((names.label_value, takes), (names.label_name, named)):
@@ -140,8 +140,8 @@ def test_widths_are_columns_of_a_terminal(text: str, columns: int) -> None:
     assert names.width(text) == columns
     for most in range(1, 12):
         for side in "<>":
-            cell = names.fitted(text, most, side)
+            cell = names.fit_columns(text, most, side)
             assert names.width(cell) == most, (text, most, cell)
             assert (text in cell) == (columns <= most)
-        assert names.width(names.within(text, most)) <= most
-        assert text.startswith(names.within(text, most))
+        assert names.width(names.truncate_columns(text, most)) <= most
+        assert text.startswith(names.truncate_columns(text, most))

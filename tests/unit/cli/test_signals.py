@@ -22,17 +22,17 @@ NUMBERS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_signal_cuts_in_where_it_may(number: signal.Signals) -> None:
-    with signals.caught(), pytest.raises(signals.Stopped) as stopped, signals.interruptible():
+    with signals.catch_signals(), pytest.raises(signals.Stopped) as stopped, signals.raise_on_signal():
         signal.raise_signal(number)
     assert stopped.value.number == number
 
 
 def test_a_signal_waits_for_what_must_be_whole() -> None:
     done = []
-    with signals.caught():
+    with signals.catch_signals():
         signal.raise_signal(signal.SIGTERM)
         done.append("whole")
-        with pytest.raises(signals.Stopped), signals.interruptible():
+        with pytest.raises(signals.Stopped), signals.raise_on_signal():
             done.append("never")
         with pytest.raises(signals.Stopped):
             signals.check()
@@ -41,9 +41,9 @@ def test_a_signal_waits_for_what_must_be_whole() -> None:
 
 def test_each_signal_calls_and_one_that_came_before_calls_at_once() -> None:
     calls = []
-    with signals.caught():
+    with signals.catch_signals():
         signal.raise_signal(signal.SIGINT)
-        with signals.calling(lambda: calls.append("end")):
+        with signals.call_on_signal(lambda: calls.append("end")):
             assert calls == ["end"]
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)
@@ -65,8 +65,8 @@ def test_a_reload_that_comes_while_a_server_starts_ends_nothing(
     settings.write_text("page_size: 7\n")
     done = CliRunner().invoke(app, ["serve", "--board", "model", "--config", str(settings)])
     assert (done.exit_code, calls) == (0, ["started"]), done.output
-    with signals.caught(), signals.reloading(lambda: calls.append("outer")):
-        with signals.reloading(lambda: calls.append("inner")):
+    with signals.catch_signals(), signals.call_on_reload(lambda: calls.append("outer")):
+        with signals.call_on_reload(lambda: calls.append("inner")):
             signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
     assert calls == ["started", "inner", "outer"]
@@ -74,7 +74,7 @@ def test_a_reload_that_comes_while_a_server_starts_ends_nothing(
 
 def test_the_handlers_before_come_back() -> None:
     before = [signal.getsignal(number) for number in NUMBERS]
-    with signals.caught(), signals.caught():
+    with signals.catch_signals(), signals.catch_signals():
         assert [signal.getsignal(number) for number in NUMBERS] != before
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
@@ -83,11 +83,11 @@ def test_other_threads_are_left_alone() -> None:
     seen = []
 
     def run() -> None:
-        with signals.caught(), signals.interruptible(), signals.calling(lambda: seen.append("called")):
+        with signals.catch_signals(), signals.raise_on_signal(), signals.call_on_signal(lambda: seen.append("called")):
             signals.check()
             seen.append("ran")
 
-    with signals.caught():
+    with signals.catch_signals():
         signal.raise_signal(signal.SIGTERM)
         thread = threading.Thread(target=run)
         thread.start()
@@ -97,7 +97,7 @@ def test_other_threads_are_left_alone() -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_command_that_was_stopped_early_says_so_by_its_exit_code(number: signal.Signals, code: int) -> None:
-    with pytest.raises(Exit) as ended, signals.caught(), errors_in_one_line(), signals.interruptible():
+    with pytest.raises(Exit) as ended, signals.catch_signals(), errors_in_one_line(), signals.raise_on_signal():
         signal.raise_signal(number)
     assert ended.value.exit_code == code
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from eddy.api.request_bodies import examples
-from eddy.cli.top.frame import COLUMNS, LINES, Seen, frame
+from eddy.cli.top.frame import COLUMNS, LINES, FrameData, frame
 from eddy.cli.top.screen import Screen
 from eddy.core.errors import Conflict, NotFound
 
@@ -36,7 +36,7 @@ def overview(jobs: int = 2, slots: int = 4, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("slots", [1, 4, 10])
 @pytest.mark.parametrize("market", [None, MARKET])
 def test_a_frame_fits_the_smallest_terminal(jobs: int, slots: int, market: Any) -> None:
-    lines = frame(Seen(URL, overview(jobs, slots, ended=[job(99_999, "succeeded")]), market))
+    lines = frame(FrameData(URL, overview(jobs, slots, ended=[job(99_999, "succeeded")]), market))
     assert len(lines) <= LINES
     assert max(len(line.text) for line in lines) <= COLUMNS
     shown = [line.job for line in lines if line.job is not None]
@@ -53,7 +53,7 @@ def test_a_frame_shows_what_the_server_said() -> None:
     failed = job(7, "failed", error={"cause": "time-limit", "message": "It took too long."})
     faulted = {**examples.SLOT, "phase": "faulted", "module": None}
     state = {**overview(0, ended=[failed]), "slots": [faulted]}
-    text = {line.text: line.style for line in frame(Seen(URL, state, MARKET))}
+    text = {line.text: line.style for line in frame(FrameData(URL, state, MARKET))}
     rows = "\n".join(text)
     for wanted in (
         "ada (operator)",
@@ -68,18 +68,20 @@ def test_a_frame_shows_what_the_server_said() -> None:
     assert rows.splitlines()[0].endswith("board time 14.9 ms")
     assert next(line for line in text if line.strip().startswith("7 ")).endswith("15.3 ms")
     assert [style for line, style in text.items() if "faulted" in line or line.strip().startswith("7 ")] == ["bad"] * 2
-    away = frame(Seen(URL, overview(ready=False, detail="boardd does not answer")))
+    away = frame(FrameData(URL, overview(ready=False, detail="boardd does not answer")))
     assert away[1].text == "not ready: boardd does not answer"
-    assert "no answer: refused" in frame(Seen(URL, None, problem="refused"))[1].text
-    assert [line.style for line in frame(Seen(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
+    assert "no answer: refused" in frame(FrameData(URL, None, problem="refused"))[1].text
+    assert [line.style for line in frame(FrameData(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
 
 
 def test_a_cluster_whose_slot_was_closed_is_not_listed() -> None:
     state = overview(0)
     state["slots"][3]["module"] = "gpu_1c4w4t"
-    assert "gpu_1c4w4t  " in "\n".join(line.text for line in frame(Seen(URL, state, MARKET)) if "0.25" in line.text)
+    assert "gpu_1c4w4t  " in "\n".join(
+        line.text for line in frame(FrameData(URL, state, MARKET)) if "0.25" in line.text
+    )
     state["slots"][3] |= {"module": None, "phase": "empty"}
-    assert not any("CLUSTER" in line.text or "0.25" in line.text for line in frame(Seen(URL, state, MARKET)))
+    assert not any("CLUSTER" in line.text or "0.25" in line.text for line in frame(FrameData(URL, state, MARKET)))
 
 
 def test_names_are_whole_where_they_fit_and_show_that_they_were_cut() -> None:
@@ -87,10 +89,10 @@ def test_names_are_whole_where_they_fit_and_show_that_they_were_cut() -> None:
     long = job(123_456_789_012, "running", application=name, tenant="operator")
     slot = {**examples.SLOT, "slot": 0, "module": name, "tenant": "operator", "job": long["id"]}
     state = {**overview(0), "jobs": [long], "ended": [], "slots": [slot], "counts": {"running": 1}}
-    rows = [line.text for line in frame(Seen(URL, state))]
+    rows = [line.text for line in frame(FrameData(URL, state))]
     assert sum(name in row for row in rows) == 2
     slot["module"] = long["application"] = "a" * 60
-    narrow, wide = ([line.text for line in frame(Seen(URL, state), width)] for width in (COLUMNS, 160))
+    narrow, wide = ([line.text for line in frame(FrameData(URL, state), width)] for width in (COLUMNS, 160))
     assert max(map(len, narrow)) <= COLUMNS
     assert sum("a…" in row for row in narrow) == 2
     assert sum("a" * 60 in row for row in wide) == 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from eddy.api.request_bodies import examples
-from eddy.cli.top.frame import COLUMNS, LINES, Seen, frame
+from eddy.cli.top.frame import COLUMNS, LINES, FrameData, frame
 
 
 def overview(boards: list[dict[str, Any]]) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def test_boards_fit_and_what_is_wrong_is_shown(count: int) -> None:
     boards = [board(f"bench-{n:03}", jobs=[n], modules=["dct", "level_shift", "quantize"]) for n in range(count)]
     if count:
         boards[-1] |= {"present": False}
-    lines = frame(Seen("http://one:8100", overview(boards)))
+    lines = frame(FrameData("http://one:8100", overview(boards)))
     assert len(lines) <= LINES
     assert max(len(line.text) for line in lines) <= COLUMNS
     shown = [line for line in lines if line.text.startswith("bench-")]
@@ -34,7 +34,7 @@ def test_boards_fit_and_what_is_wrong_is_shown(count: int) -> None:
 
 def test_a_board_says_where_it_stands() -> None:
     boards = [board("a", link_bps=93e6, jobs=[4, 7]), board("b", drained=True), board("c", present=False, drained=True)]
-    lines = frame(Seen("http://one:8100", overview(boards)))
+    lines = frame(FrameData("http://one:8100", overview(boards)))
     a, b, c = (next(line for line in lines if line.text.startswith(f"{name} ")) for name in "abc")
     assert a.text.split() == ["a", "model", "kv260", "there", "2", "2", "93", "Mb/s", "-"]
     assert (a.style, b.style, c.style) == ("plain", "bad", "bad")
@@ -47,7 +47,7 @@ def test_clusters_of_several_boards_are_told_apart() -> None:
     clusters = [{"board": name, "slot": 3, "module": "gpu_1c4w4t", "cores": 4, "price": 0.25} for name in ("a", "b")]
     shares = [{"board": "b", "slot": 3, "pes": 1.5, "core_seconds": 0.0125}]
     market = {"clusters": clusters, "me": {"shares": shares}}
-    lines = frame(Seen("http://one:8100", overview([board("a"), board("b")]), market))
+    lines = frame(FrameData("http://one:8100", overview([board("a"), board("b")]), market))
     one, other = (next(line.text for line in lines if f"gpu_1c4w4t {name}" in line.text) for name in "ab")
     assert "1.5" in other
     assert "1.5" not in one

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from eddy.client import AsyncClient, Client, Job, ServerUnreachable
 from eddy.client.calls.job_calls import JobCalls
-from eddy.client.transport.calling import ClientMethod
+from eddy.client.transport.call_modes import ClientMethod
 from eddy.client.transport.exchange import Exchange
-from eddy.client.transport.operations import Pause, Send
-from eddy.client.transport.parts import PART_BYTES
-from eddy.client.transport.stream import Following
+from eddy.client.transport.operations import PauseOperation, SendOperation
+from eddy.client.transport.part_upload import PART_BYTES
+from eddy.client.transport.stream import StreamFollower
 
 
 def exchange(retries: int = 2) -> Exchange:
@@ -23,13 +23,13 @@ def exchange(retries: int = 2) -> Exchange:
 
 def test_an_operation_says_what_it_does_without_doing_it() -> None:
     """No transport: the steps of a request that is refused a connection, told to wait, and answered."""
-    operation = exchange().requesting("GET", "/v1/jobs/1", params={"wait": 2.0})
+    operation = exchange().send_request("GET", "/v1/jobs/1", params={"wait": 2.0})
     send = next(operation)
-    assert isinstance(send, Send)
+    assert isinstance(send, SendOperation)
     assert (send.method, send.path, send.params, send.content) == ("GET", "/v1/jobs/1", {"wait": 2.0}, None)
-    assert isinstance(operation.send(httpx.ConnectError("refused")), Pause)
+    assert isinstance(operation.send(httpx.ConnectError("refused")), PauseOperation)
     assert operation.send(None) == send
-    assert isinstance(operation.send(httpx.Response(503)), Pause)
+    assert isinstance(operation.send(httpx.Response(503)), PauseOperation)
     assert operation.send(None) == send
     with pytest.raises(StopIteration) as done:
         operation.send(httpx.Response(200, text="here"))
@@ -37,9 +37,9 @@ def test_an_operation_says_what_it_does_without_doing_it() -> None:
 
 
 def test_a_request_that_was_taken_and_takes_its_time_is_not_sent_twice() -> None:
-    operation = exchange().requesting("POST", "/v1/jobs", body={}, answer_s=9.0)
+    operation = exchange().send_request("POST", "/v1/jobs", body={}, answer_s=9.0)
     send = next(operation)
-    assert isinstance(send, Send)
+    assert isinstance(send, SendOperation)
     assert (send.answer_s, send.content, send.headers["Content-Type"]) == (9.0, b"{}", "application/json")
     with pytest.raises(ServerUnreachable, match="within 9 s"):
         operation.send(httpx.ReadTimeout("silence"))
@@ -120,10 +120,10 @@ def test_both_clients_follow_across_a_broken_stream() -> None:
 
 
 def test_a_stream_is_given_up_after_as_many_breaks_as_a_request() -> None:
-    following = Following(exchange(retries=1), -1)
+    following = StreamFollower(exchange(retries=1), -1)
     lines: Iterator[str] = iter(["event: a", "data: {}", ""])
-    assert following.broken(None) > 0
+    assert following.reconnect_delay_s(None) > 0
     assert [event.kind for line in lines if (event := following.line(line))] == ["a"]
-    assert following.broken(None) > 0, "an event came between"
+    assert following.reconnect_delay_s(None) > 0, "an event came between"
     with pytest.raises(ServerUnreachable):
-        following.broken(None)
+        following.reconnect_delay_s(None)

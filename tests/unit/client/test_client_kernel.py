@@ -14,7 +14,7 @@ import pytest
 from eddy.client import Client, JobFailed
 from eddy.client.calls.kernel import KernelSource, Local
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.gpu.launches.request import Buffer, KernelRequest, Same, execute
+from eddy.gpu.launches.request import Buffer, KernelRequest, RepeatedArray, execute
 from unit.gpu_kit import cluster, compiler
 
 MASKED: Any = np.ma.array  # numpy has no types for it
@@ -167,7 +167,7 @@ REQUEST = KernelRequest(
     "source",
     "k",
     (4, 2),
-    (Buffer("0" * 64, "<f4", (2, 3)), Local(8), 1.5, 7, (1.0, 2.0), None, Same(0)),
+    (Buffer("0" * 64, "<f4", (2, 3)), Local(8), 1.5, 7, (1.0, 2.0), None, RepeatedArray(0)),
     (2, 1),
     None,
     {"A": "1"},

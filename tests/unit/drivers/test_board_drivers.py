@@ -69,7 +69,7 @@ def test_shell_build_is_sixteen_digits(registers: Registers) -> None:
     assert Shell(registers.description()).build() == "0000000100000abc"
 
 
-class Flushing(Registers):
+class FlushingShell(Registers):
     """A shell with a cache of 4 KiB whose flush takes some reads of its register."""
 
     def __init__(self, busy_reads: int) -> None:
@@ -98,7 +98,7 @@ class Flushing(Registers):
 
 
 def test_a_flush_covers_every_page_and_waits() -> None:
-    registers = Flushing(busy_reads=5)
+    registers = FlushingShell(busy_reads=5)
     shell = Shell(registers.description())
     assert shell.cache_bytes == 4096
     shell.flush(0x1FFF, 2)
@@ -110,7 +110,7 @@ def test_a_flush_covers_every_page_and_waits() -> None:
 
 
 def test_a_flush_that_does_not_end_is_told() -> None:
-    registers = Flushing(busy_reads=100_000)
+    registers = FlushingShell(busy_reads=100_000)
     with pytest.raises(FlushFailed, match="from 0x3000"):
         Shell(registers.description()).flush(0x3000, 64)
 
@@ -263,10 +263,10 @@ def test_clock_out_of_range(registers: Registers, hz: float) -> None:
 
 def test_completion_clears_only_an_interrupt_that_is_set(registers: Registers) -> None:
     driver = HlsAccelerator(registers.description())
-    assert not driver.take_done()
+    assert not driver.acknowledge_done()
     registers.words[0] = 0b110
     registers.words[3] = 0
-    assert driver.take_done()
+    assert driver.acknowledge_done()
     assert registers.words[3] == 0, "a one written to a clear bit would set it"
     driver.start()
     assert list(registers.words[:3]) == [1, 1, 1]
@@ -323,12 +323,12 @@ def test_each_run_has_one_end_by_the_protocol_that_the_module_has(
 ) -> None:
     driver, module = accelerator
     for run in range(3):
-        assert driver.unready() == ""
+        assert driver.unready_reason() == ""
         driver.start()
-        assert not driver.take_done(chain)
+        assert not driver.acknowledge_done(chain)
         module.end()
-        assert driver.take_done(chain)
-        assert not driver.take_done(chain)
+        assert driver.acknowledge_done(chain)
+        assert not driver.acknowledge_done(chain)
         assert module.isr == 0, "no interrupt is left for the next run"
         assert module.runs == run + 1
 
@@ -339,23 +339,23 @@ def test_what_stays_done_takes_no_start(accelerator: tuple[HlsAccelerator, Accel
     driver, module = accelerator
     driver.start()
     module.end()
-    assert driver.take_done(chain=False)
-    assert driver.unready() == "ap_done is still set from a run before"
+    assert driver.acknowledge_done(chain=False)
+    assert driver.unready_reason() == "ap_done is still set from a run before"
 
 
 @pytest.mark.parametrize("chain", [False])
 def test_a_module_is_started_at_rest_alone(accelerator: tuple[HlsAccelerator, Accelerator]) -> None:
     driver, module = accelerator
-    assert driver.rests()
+    assert driver.is_at_rest()
     driver.start()
-    assert not driver.rests()
-    assert driver.unready() == "it has not taken the start before"
+    assert not driver.is_at_rest()
+    assert driver.unready_reason() == "it has not taken the start before"
     module.end()
-    assert not driver.rests(), "it has an end to tell, which this takes"
+    assert not driver.is_at_rest(), "it has an end to tell, which this takes"
     module.busy_reads = 5
-    assert driver.unready() == "", "it comes to rest within a few reads"
+    assert driver.unready_reason() == "", "it comes to rest within a few reads"
     module.busy_reads = 1000
-    assert driver.unready() == "it never becomes idle"
+    assert driver.unready_reason() == "it never becomes idle"
 
 
 MEMORY = ("read_outside_window", "write_outside_window", "illegal_burst", "write_stalled", "response_stalled")
@@ -418,9 +418,9 @@ def test_a_controller_that_counts_is_asked_once_for_all_contexts(registers: Regi
         registers.words[memory_regs.COUNTER_LO.at(index) // 4] = 10 + index
         registers.words[memory_regs.COUNTER_HI.at(index) // 4] = int(index in (2, 4))
     driver = MemoryCounters(registers.description())
-    driver.take()
+    driver.capture()
     assert registers.words[memory_regs.SNAPSHOT.offset // 4] == 1
-    kept = driver.kept(3, (5,))
+    kept = driver.read_captured(3, (5,))
     assert registers.words[memory_regs.USER.offset // 4] == 0x35
     assert kept[5]["read_bytes"] == 1 << 32 | 12
     assert kept[5]["row_hits"] == 1 << 32 | 14

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from channels.decoder import LEAD, PREAMBLE, Heard, Received, levels, message, receive
+from channels.decoder import LEAD, PREAMBLE, ListenerAccesses, ReceivedPayload, levels, message, receive
 
 SYMBOL = 100
 
 
-def trace(sent: np.ndarray, begins: int, short: int, long: int, symbol: int = SYMBOL) -> Heard:  # type: ignore[type-arg]
+def trace(sent: np.ndarray, begins: int, short: int, long: int, symbol: int = SYMBOL) -> ListenerAccesses:  # type: ignore[type-arg]
     """Accesses one after the other: each is long or short by the bit of the cycle in which it begins."""
     ended = [0]
     while ended[-1] < begins + symbol * sent.size + 500:
         at = (ended[-1] - begins) // symbol
         bit = 0 <= at < sent.size and sent[at]
         ended.append(ended[-1] + (long if bit else short))
-    return Heard.of_ends(np.array(ended))
+    return ListenerAccesses.of_ends(np.array(ended))
 
 
 @pytest.mark.parametrize("begins", [0, 37, 950])
@@ -53,13 +53,13 @@ def test_silence_tells_nothing() -> None:
 
 
 def test_an_access_counts_in_every_symbol_that_it_reaches_over() -> None:
-    heard = Heard(np.array([10, 20, 70, 80]), np.array([10, 10, 50, 10]))
+    heard = ListenerAccesses(np.array([10, 20, 70, 80]), np.array([10, 10, 50, 10]))
     assert levels(heard, 0, 20, 4).tolist() == [10, 50, 50, 30]
 
 
 def test_capacity_is_that_of_a_binary_symmetric_channel() -> None:
     def at(errors: int) -> float:
-        return Received(100, 1000, errors, 1.0).capacity_bits_per_s(100e6)
+        return ReceivedPayload(100, 1000, errors, 1.0).capacity_bits_per_s(100e6)
 
     assert at(0) == 1e6
     assert at(500) == 0

@@ -22,7 +22,7 @@ from eddy.market import (
     sharing_incentive,
     social,
 )
-from eddy.market.result import settled
+from eddy.market.result import complete_result
 
 GOOD: dict[str, Any] = {
     "parallel_fraction": [[0.9, 0.8], [0.7, 1.0]],
@@ -118,7 +118,7 @@ def test_the_certificate_finds_what_is_wrong_with_other_shares() -> None:
 
 def test_the_even_split_is_neither_efficient_nor_better_than_the_market() -> None:
     eq = equilibrium(**GOOD)
-    even = settled(eq.market, eq.prices, eq.market.budgets[:, None] * eq.market.capacity, 0)
+    even = complete_result(eq.market, eq.prices, eq.market.budgets[:, None] * eq.market.capacity, 0)
     assert pareto_efficiency(even) > 0.01
     assert pareto_efficiency(eq) < 1e-12
     assert sharing_incentive(even) == pytest.approx([1, 1])
@@ -127,7 +127,7 @@ def test_the_even_split_is_neither_efficient_nor_better_than_the_market() -> Non
 
 def test_who_gets_nothing_of_what_it_wants_is_envious() -> None:
     eq = equilibrium(**GOOD)
-    swapped = settled(eq.market, eq.prices, eq.shares[::-1].copy(), 0)
+    swapped = complete_result(eq.market, eq.prices, eq.shares[::-1].copy(), 0)
     assert envy(swapped).max() > 1
     assert envy(eq).max() <= 1 + 1e-9
 

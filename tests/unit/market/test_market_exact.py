@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.market import Certificate, certify, equilibrium, sharing_incentive
-from eddy.market.result import settled
+from eddy.market.result import complete_result
 from unit.market_cases import Case, worst_violation
 
 UNREACHED: dict[str, tuple[Any, Any, Any, Any]] = {
@@ -104,7 +104,7 @@ def test_no_share_that_is_not_a_number_passes_for_an_answer(utility: str, value:
     for place in np.ndindex(eq.shares.shape):
         shares = eq.shares.copy()
         shares[place] = value
-        assert settled(eq.market, eq.prices, shares, 1).residual == np.inf, "where it is not wanted, too"
+        assert complete_result(eq.market, eq.prices, shares, 1).residual == np.inf, "where it is not wanted, too"
 
 
 @pytest.mark.parametrize(

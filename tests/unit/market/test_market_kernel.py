@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from eddy.market import certify, compiled, equilibrium, solve
-from eddy.market.result import settled
+from eddy.market.result import complete_result
 from unit.market_cases import KINDS, Case, case
 
 TOOLS = Path(__file__).resolve().parents[3] / "tools"
@@ -84,10 +84,10 @@ def test_certificates_bids_and_utilities_are_those_of_numpy(
     for seed in range(6):
         eq = equilibrium(*case("far apart", 17, 7, seed, utility).arguments)
         shares = eq.shares * np.exp(rng.normal(0, 1e-3, eq.shares.shape)) * (rng.random(eq.shares.shape) < 0.95)
-        found = settled(eq.market, eq.prices, shares, 0)
+        found = complete_result(eq.market, eq.prices, shares, 0)
         with monkeypatch.context() as patch:
             patch.setattr(compiled, "LIBRARY", None)
-            wanted = settled(eq.market, eq.prices, shares, 0)
+            wanted = complete_result(eq.market, eq.prices, shares, 0)
         assert found.bids == pytest.approx(wanted.bids, rel=1e-13)
         assert found.utilities == pytest.approx(wanted.utilities, rel=1e-12)
         parts = certify(eq.market, eq.prices, shares, shares * eq.prices)

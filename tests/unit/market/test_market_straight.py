@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.market import equilibrium, moves, narrowed, sharing_incentive, solve
-from eddy.market.exact import exact
-from eddy.market.problem import Array, Market, checked
-from eddy.market.result import settled
-from eddy.market.safe import safe
-from eddy.market.smoothed import ONE, ZERO, Look, SmoothedDemand
+from eddy.market import equilibrium, newton_steps, reduced_market, sharing_incentive, solve
+from eddy.market.exact import refine_exact
+from eddy.market.fallback_shares import safe_equilibrium
+from eddy.market.problem import Array, Market, check_market
+from eddy.market.result import complete_result
+from eddy.market.smoothed import ONE, ZERO, DemandSample, SmoothedDemand
 from unit.market_cases import Case, worst_violation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
@@ -62,11 +62,11 @@ def test_a_larger_market_is_solved_with_what_matters_of_it(
 
     def counted(market: Market) -> Iterator[tuple[tuple[Array, Array], int]]:
         sizes.append(int((market.throughput > 0).sum()))
-        return exact(market)
+        return refine_exact(market)
 
     monkeypatch.setattr(solve, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(narrowed, "_BUYERS", 1)
-    monkeypatch.setattr(narrowed, "exact", counted)
+    monkeypatch.setattr(reduced_market, "_BUYERS", 1)
+    monkeypatch.setattr(reduced_market, "exact", counted)
     eq = equilibrium(*numbers, utility)
     assert eq.residual < 1e-9
     case = _case(numbers, utility)
@@ -77,26 +77,29 @@ def test_a_larger_market_is_solved_with_what_matters_of_it(
 def test_what_a_tenant_misses_is_taken_up() -> None:
     """From prices that say nothing, tenants first keep the wrong clusters."""
     rng = np.random.default_rng(3)
-    market = checked(rng.uniform(0.2, 0.9, (12, 6)), 10 ** rng.uniform(-1, 1, (12, 6)), np.ones(12), np.ones(6))
+    market = check_market(rng.uniform(0.2, 0.9, (12, 6)), 10 ** rng.uniform(-1, 1, (12, 6)), np.ones(12), np.ones(6))
     expected = equilibrium(market.fraction, market.throughput, market.budgets, market.capacity)
     odd = np.array([1e-3, 1, 1e3, 1e-3, 1, 1e3])
     shares = np.zeros((12, 6))
     shares[:, 0] = market.budgets / odd[0]
-    residuals = [settled(market, p, x, looks).residual for (x, p), looks in narrowed.narrowed(market, odd, shares)]
+    residuals = [
+        complete_result(market, p, x, looks).residual
+        for (x, p), looks in reduced_market.narrow_prices(market, odd, shares)
+    ]
     assert residuals[0] > 1e-3
     assert residuals[-1] < 1e-9
-    *_, ((_, prices), _) = narrowed.narrowed(market, odd, shares)
+    *_, ((_, prices), _) = reduced_market.narrow_prices(market, odd, shares)
     assert prices == pytest.approx(expected.prices, rel=1e-9)
 
 
 def test_markets_with_too_much_that_matters_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    market = checked(np.full((3, 4), 0.5), np.ones((3, 4)), np.ones(3), np.ones(4))
+    market = check_market(np.full((3, 4), 0.5), np.ones((3, 4)), np.ones(3), np.ones(4))
     shares = np.full((3, 4), 1 / 3)
-    assert list(narrowed.narrowed(market, np.full(4, 0.25), shares))
+    assert list(reduced_market.narrow_prices(market, np.full(4, 0.25), shares))
     for limit in ("MOST_KEPT", "MOST_ELIMINATED"):
         with monkeypatch.context() as patch:
-            patch.setattr(narrowed, limit, 2)
-            assert not list(narrowed.narrowed(market, np.full(4, 0.25), shares))
+            patch.setattr(reduced_market, limit, 2)
+            assert not list(reduced_market.narrow_prices(market, np.full(4, 0.25), shares))
 
 
 @pytest.mark.parametrize("utility", ["amdahl", "deliverable"])
@@ -106,11 +109,11 @@ def test_steps_are_the_same_whichever_unknowns_are_eliminated_and_change_demand_
 ) -> None:
     rng = np.random.default_rng(8)
     numbers = rng.uniform(0.1, 1, (n, m)), rng.uniform(0.1, 2, (n, m)), rng.uniform(1, 5, n), rng.uniform(1, 4, m)
-    demand = SmoothedDemand(checked(*numbers, utility))
+    demand = SmoothedDemand(check_market(*numbers, utility))
     prices, worths = demand.even()
     at = [each.ln() for each in [*prices, Decimal("0.1"), *worths]]
 
-    def look(place: list[Decimal]) -> Look:
+    def look(place: list[Decimal]) -> DemandSample:
         every = [each.exp() for each in place]
         return demand.at(every[:m], every[m + 1 :], every[m])
 
@@ -118,7 +121,7 @@ def test_steps_are_the_same_whichever_unknowns_are_eliminated_and_change_demand_
     asked = [size * k for k in range(1, m + 1)]
     directions = [None, ([ONE] * (m + 1 + n), size)]
     for along in directions:
-        both = [by(before, asked, False, along) for by in (moves._by_prices, moves._by_worths)]
+        both = [by(before, asked, False, along) for by in (newton_steps._by_prices, newton_steps._by_worths)]
         assert [float(a / b) for a, b in zip(*both, strict=True) if b] == pytest.approx(
             np.ones(m + n + (along is not None))
         )
@@ -129,7 +132,7 @@ def test_steps_are_the_same_whichever_unknowns_are_eliminated_and_change_demand_
         assert [float(each) for each in changes] == pytest.approx(list(range(1, m + 1)), abs=1e-3)
         spent = [(a - b) / size for a, b in zip(after.over, before.over, strict=True)]
         assert [float(each) for each in spent] == pytest.approx([0.0] * n, abs=1e-3)
-    mended = [by(before, [ZERO] * m, True, None) for by in (moves._by_prices, moves._by_worths)]
+    mended = [by(before, [ZERO] * m, True, None) for by in (newton_steps._by_prices, newton_steps._by_worths)]
     assert [float(a / b) for a, b in zip(*mended, strict=True) if b] == pytest.approx(np.ones(m + n))
 
 
@@ -144,14 +147,14 @@ def test_where_nothing_exact_is_found_clusters_are_given_away_once_and_entitleme
 
 def test_answers_are_made_safe_whatever_they_are() -> None:
     eq = equilibrium([[0.5, 0.7], [0.4, 0.9]], [[1, 2], [2, 1]], [1, 2], [1, 2])
-    assert safe(eq) is eq
-    nearly = settled(eq.market, eq.prices, eq.shares * [[1.3, 1.1]], 7)
-    assert safe(nearly).shares == pytest.approx(eq.shares)
+    assert safe_equilibrium(eq) is eq
+    nearly = complete_result(eq.market, eq.prices, eq.shares * [[1.3, 1.1]], 7)
+    assert safe_equilibrium(nearly).shares == pytest.approx(eq.shares)
     entitled = eq.market.budgets[:, None] * eq.market.capacity
     for broken in (eq.shares * [[np.nan], [1]], eq.shares * [[0.01], [1]], 0 * eq.shares, -eq.shares):
-        found = safe(settled(eq.market, eq.prices, broken, 7))
+        found = safe_equilibrium(complete_result(eq.market, eq.prices, broken, 7))
         assert found.shares == pytest.approx(entitled)
         assert found.certificate.budget < 1e-12
         assert found.residual > 1e-3
     no_prices = replace(eq, prices=eq.prices * np.nan, shares=eq.shares * np.nan)
-    assert np.isfinite(safe(no_prices).residual)
+    assert np.isfinite(safe_equilibrium(no_prices).residual)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.market import compiled, equilibrium, solve
-from eddy.market.approach import approached
-from eddy.market.problem import Array, Market, checked
+from eddy.market.homotopy import approach_prices
+from eddy.market.problem import Array, Market, check_market
 from unit.market_cases import Case, demanded, worst_violation
 
 
@@ -46,17 +46,17 @@ def test_budgets_twelve_orders_of_magnitude_apart_are_spent_to_the_last() -> Non
 
 def test_the_way_begins_with_equal_clusters_and_ends_with_those_asked_for() -> None:
     case, seen = wide(5), list[Market]()
-    market = checked(*case.arguments)
+    market = check_market(*case.arguments)
 
     def near(between: Market, prices: Array) -> Array | None:
         seen.append(between)
         assert float(prices @ between.capacity) == pytest.approx(1)
         return None if len(seen) == 2 else prices
 
-    assert approached(market, near) is not None
+    assert approach_prices(market, near) is not None
     spread = [float(np.ptp(np.log(each.capacity))) / float(np.ptp(np.log(case.capacity))) for each in seen]
     assert spread[:3] == pytest.approx([0.0, 0.5, 0.25]), "a step that led nowhere is halved"
     assert spread[2:] == sorted(spread[2:])
     assert seen[-1].capacity == pytest.approx(case.capacity)
-    assert approached(market, lambda _, __: None) is None
-    assert approached(market, lambda each, prices: prices if np.ptp(each.capacity) < 1e-9 else None) is None
+    assert approach_prices(market, lambda _, __: None) is None
+    assert approach_prices(market, lambda each, prices: prices if np.ptp(each.capacity) < 1e-9 else None) is None

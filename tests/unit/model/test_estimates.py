@@ -9,8 +9,8 @@ import random
 import pytest
 from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.estimator import Estimator
-from eddy.hypervisor.forecast.queue import queue_of
-from eddy.model.estimates.calibration import LEVELS, Calibration, Circumstances, within
+from eddy.hypervisor.forecast.queue import picture_queue
+from eddy.model.estimates.calibration import LEVELS, Calibration, Circumstances, is_within
 from eddy.model.estimates.durations import UNSEEN, Durations
 from eddy.model.estimates.quantiles import pinball, weighted_quantile
 from eddy.model.latency.learned import Item
@@ -32,7 +32,7 @@ def feed(calibration: Calibration, rng: random.Random, count: int, bias: float, 
         here = circumstances(expected_s)
         told = {level: calibration.quantile_s(here, expected_s, level) for level in LEVELS}
         actual_s = expected_s * math.exp(rng.gauss(bias, sigma))
-        held += within(actual_s, told[0.9], UNIT_S)
+        held += is_within(actual_s, told[0.9], UNIT_S)
         calibration.learn(here, expected_s, actual_s, told)
     return held / count
 
@@ -132,7 +132,7 @@ def test_durations_have_a_spread() -> None:
 
 
 def watched(bench: Bench, estimator: Estimator) -> None:
-    queue = queue_of(bench.machine, Pool.PIPELINE, bench.now_s)
+    queue = picture_queue(bench.machine, Pool.PIPELINE, bench.now_s)
     estimator.watch(queue, estimator.forecast(queue))
 
 
@@ -142,11 +142,11 @@ def test_learns_from_jobs_that_start_and_end() -> None:
     watched(bench, estimator)
     assert estimator.calibration.seen == 0
     log = bench.step(decide=[Configure(1, 0, 0)]).log
-    estimator.happened(log, bench.machine)
+    estimator.observe_step(log, bench.machine)
     assert estimator.calibration.seen == 1
     watched(bench, estimator)
     for outcome in (bench.step(), bench.load_ends(0), bench.step(), bench.done(0)):
-        estimator.happened(outcome.log, bench.machine)
+        estimator.observe_step(outcome.log, bench.machine)
     assert estimator.calibration.seen == 3
     assert estimator.durations.spreads.keys() == {("one", 0)}
     assert estimator.pending == 0
@@ -158,7 +158,7 @@ def test_what_was_cancelled_teaches_nothing_of_ends() -> None:
     bench, estimator = Bench(), Estimator(Calibration(UNIT_S))
     bench.arrive(1, ONE)
     watched(bench, estimator)
-    estimator.happened(bench.step(Cancel(1)).log, bench.machine)
+    estimator.observe_step(bench.step(Cancel(1)).log, bench.machine)
     assert estimator.calibration.seen == 0
     assert not estimator.pending
 
@@ -171,7 +171,7 @@ def test_what_others_have_waiting_changes_no_place_that_a_tenant_is_told() -> No
             whose = "u" if number % (others + 1) else "mine"
             bench.arrive(number, ONE, tenant=whose)
             mine += [number] if whose == "mine" else []
-        queue = queue_of(bench.machine, Pool.PIPELINE, bench.now_s)
+        queue = picture_queue(bench.machine, Pool.PIPELINE, bench.now_s)
         found = estimator.estimates(queue, estimator.forecast(queue))
         assert max(each.position or 0 for each in found.values()) == len(found) == 3 * (others + 1)
         return [found[number].own_position for number in mine]
@@ -183,7 +183,7 @@ def test_tells_a_place_a_start_and_an_end() -> None:
     bench, estimator = Bench(), Estimator(Calibration(UNIT_S))
     for number in (1, 2, 3):
         bench.arrive(number, ONE)
-    queue = queue_of(bench.machine, Pool.PIPELINE, bench.now_s)
+    queue = picture_queue(bench.machine, Pool.PIPELINE, bench.now_s)
     found = estimator.estimates(queue, estimator.forecast(queue))
     assert sorted(each.position for each in found.values() if each.position) == [1, 2, 3]
     for each in found.values():

@@ -12,7 +12,7 @@ import pytest
 from eddy.model import eddy_slowdown, queue_compiled
 from eddy.model.eddy_slowdown import EddySlowdown, QueueConstants, _NumpyCurves, _Tenant
 from eddy.model.progress import ClusterEpoch
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 
 TOOLS = Path(__file__).resolve().parents[3] / "tools"
 CORES = 16
@@ -71,10 +71,10 @@ def test_numpy_comes_to_the_same_speeds(monkeypatch: pytest.MonkeyPatch) -> None
 @here
 def test_predictions_do_not_depend_on_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = (
-        Sharing(1e5, 8, 8e5, 800, 300, cache_hits=2000, cache_misses=700, read_cycles=2.5e5),
+        SharedRunCounters(1e5, 8, 8e5, 800, 300, cache_hits=2000, cache_misses=700, read_cycles=2.5e5),
         None,
-        Sharing(1e5, 4, 1.2e5, 3e4, 1.8e4, cache_misses=2.6e4, memory_stall_cycles=3.8e5, read_cycles=5e6),
-        Sharing(1e5, 4, 4e5, 0, 0, groups=3),
+        SharedRunCounters(1e5, 4, 1.2e5, 3e4, 1.8e4, cache_misses=2.6e4, memory_stall_cycles=3.8e5, read_cycles=5e6),
+        SharedRunCounters(1e5, 4, 4e5, 0, 0, groups=3),
     )
     epoch = ClusterEpoch(ClusterParameters(CORES, 1.0, 100e6, 64), MemoryLaw(0.6, 0.35, 3.2e9), shared)
     compiled = EddySlowdown().predict(epoch)

@@ -7,7 +7,7 @@ import pytest
 from eddy.model.slowdown import (
     ClusterParameters,
     MemoryLaw,
-    Sharing,
+    SharedRunCounters,
     average_turnaround,
     demand_bytes_per_s,
     fairness,
@@ -23,10 +23,12 @@ LAW = fit_memory_law([0.2, 0.86], [0.46, 0.76], 900e9)
 EPOCH = 500_000
 
 
-def counted(cores: float, per_instruction: float, hit_rate: float, bytes_per_s: float, **fields: float) -> Sharing:
+def counted(
+    cores: float, per_instruction: float, hit_rate: float, bytes_per_s: float, **fields: float
+) -> SharedRunCounters:
     """A kernel with a bandwidth: `per_instruction` requests for each instruction."""
     requests = bytes_per_s / MACHINE.request_bytes * EPOCH / MACHINE.clock_hz
-    return Sharing(EPOCH, cores, requests / per_instruction, requests, requests * hit_rate, **fields)  # type: ignore[arg-type]
+    return SharedRunCounters(EPOCH, cores, requests / per_instruction, requests, requests * hit_rate, **fields)  # type: ignore[arg-type]
 
 
 def test_the_law_goes_through_the_points_the_document_names() -> None:
@@ -107,9 +109,9 @@ def test_demand_does_not_depend_on_how_much_it_was_held_up() -> None:
 
 
 def test_a_kernel_that_did_nothing_harms_no_sum() -> None:
-    idle = Sharing(EPOCH, 0, 0, 0, 0)
+    idle = SharedRunCounters(EPOCH, 0, 0, 0, 0)
     assert predict(idle, MACHINE, MemoryLaw(0.4, 0.3, 1e9)).progress == 0.0
-    assert predict(Sharing(0, 1, 0, 0, 0), MACHINE, LAW).gradient == pytest.approx(1 / 80)
+    assert predict(SharedRunCounters(0, 1, 0, 0, 0), MACHINE, LAW).gradient == pytest.approx(1 / 80)
     assert fairness([0.0, 0.0]) == fairness([]) == 1.0
 
 
@@ -120,7 +122,7 @@ def test_what_systems_are_measured_by() -> None:
     assert average_turnaround([0.5, 0.0]) == float("inf")
 
 
-def by_the_document(counted: Sharing, machine: ClusterParameters, law: MemoryLaw) -> float:
+def by_the_document(counted: SharedRunCounters, machine: ClusterParameters, law: MemoryLaw) -> float:
     """Progress, written out once more from sections 2.2 and 2.3 of [001], number by number."""
     most_instructions = machine.instructions_per_cycle * machine.cores * counted.cycles
     moved = counted.requests * machine.request_bytes
@@ -146,7 +148,7 @@ def test_progress_is_that_of_the_equations(
     part, speed, requests, hit_rate = done
     machine, law = ClusterParameters(all_cores, 2.0, 1.4e9, 128), MemoryLaw(*constants, 900e9)
     cores = part * all_cores
-    seen = Sharing(EPOCH, cores, speed * cores * 2 * EPOCH, requests, int(hit_rate * requests), groups)
+    seen = SharedRunCounters(EPOCH, cores, speed * cores * 2 * EPOCH, requests, int(hit_rate * requests), groups)
     found = predict(seen, machine, law)
     assert found.progress == pytest.approx(by_the_document(seen, machine, law))
     assert found.gradient == pytest.approx(found.progress / cores), "4.2: through the origin"
@@ -154,6 +156,6 @@ def test_progress_is_that_of_the_equations(
 
 def test_who_requests_nothing_is_not_bound_by_memory() -> None:
     """Whatever the law says of a hit rate that was not seen."""
-    found = predict(Sharing(EPOCH, 40, 1e6, 0, 0), MACHINE, MemoryLaw(0.8, -0.1, 900e9))
+    found = predict(SharedRunCounters(EPOCH, 40, 1e6, 0, 0), MACHINE, MemoryLaw(0.8, -0.1, 900e9))
     assert not found.memory_bound
     assert found.progress == 0.5

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from eddy.core.applications import Application, FusedTask
 from eddy.core.errors import InvalidRequest
-from eddy.core.fusion import forms, in_form
+from eddy.core.fusion import list_forms, select_form
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import BufferState, Job
-from eddy.hypervisor.jobs.job_records import record_of, restored, snapshot_of
+from eddy.hypervisor.jobs.job_records import record_of, restore_job, snapshot_of
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.residency import LIVE, Residency, no_fused_task
+from eddy.hypervisor.slots.residency import LIVE, Residency, never_fuse
 from eddy.packages.applications import load_application, parse_application
 from eddy.packages.fuse import fuse, read_stage
 from eddy.policy.dispatch import POLICIES
@@ -38,22 +38,22 @@ def names(application: Application) -> list[str]:
 
 
 def test_forms_are_every_choice_of_fused_tasks_that_do_not_overlap() -> None:
-    found = {form.form: form for form in forms(COMPRESSION)}
+    found = {form.form: form for form in list_forms(COMPRESSION)}
     assert list(found) == ["", "front+back", "front", "back"]
     assert names(found["front+back"]) == ["front", "back"]
     assert found["front+back"].edges == ((0, 1),)
     assert [buffer.name for buffer in found["front+back"].buffers] == ["image", "levels", "result"]
     assert names(found["back"]) == ["level_shift", "dct", "quantize", "back"]
     assert found["back"].edges == ((0, 1), (1, 2), (2, 3))
-    assert in_form(COMPRESSION, "back") is found["back"]
+    assert select_form(COMPRESSION, "back") is found["back"]
     assert found["back"].label == "image_compression:back"
     with pytest.raises(InvalidRequest, match="no form 'middle'"):
-        in_form(COMPRESSION, "middle")
+        select_form(COMPRESSION, "middle")
 
 
 def test_forms_are_bounded() -> None:
     fused = tuple(FusedTask(f"f{i}", "m", ("t", "u"), (), 1e-3, 1.0) for i in range(50))
-    assert len(forms(replace(TWO, fused=fused))) == 32
+    assert len(list_forms(replace(TWO, fused=fused))) == 32
 
 
 def package(**fused: object) -> dict[str, object]:
@@ -115,7 +115,7 @@ def test_a_job_takes_the_form_in_which_it_ends_earliest() -> None:
 
 @pytest.mark.parametrize(
     ("fits", "residency"),
-    [({k: v for k, v in FITS.items() if k != "z"}, LIVE), (FITS, Residency(fused=no_fused_task))],
+    [({k: v for k, v in FITS.items() if k != "z"}, LIVE), (FITS, Residency(fused=never_fuse))],
 )
 def test_it_keeps_its_tasks_without_an_image_or_on_a_machine_that_does_not_fuse(
     fits: dict[str, dict[int, str]], residency: Residency
@@ -143,7 +143,7 @@ def test_a_job_that_waits_takes_the_form_whose_module_is_free() -> None:
     assert made.slots[0].job == 1
 
 
-class Unfused:
+class UnfusedPolicy:
     """A policy that gives slot 0 to the oldest job whose tasks are not fused; counts how often it is asked."""
 
     name = "unfused"
@@ -166,7 +166,7 @@ def crowd(made: Machine, count: int, memory: bool = False) -> None:
 
 
 def test_jobs_that_are_alike_take_a_form_at_once_where_they_are_many() -> None:
-    policy = Unfused()
+    policy = UnfusedPolicy()
     made = Machine({0: 1.0, 1: 1.0}, policy, FITS, residency=LIVE)
     crowd(made, 400)
     assert {record_of(job).form for job in made.jobs.values()} == {"both"}
@@ -187,11 +187,11 @@ def test_a_slot_promised_to_a_job_that_waits_for_memory_shapes_no_others() -> No
 def test_a_form_is_kept_over_a_restart() -> None:
     spec = m.JobSpec(1, "a", BOTH, 2)
     job = Job(spec, Graph(BOTH))
-    form = in_form(BOTH, "both")
-    job.take_form(form, Graph(form))
+    form = select_form(BOTH, "both")
+    job.set_form(form, Graph(form))
     record = load_record(dump_record(record_of(job)))
     assert record.form == "both"
-    again = restored(replace(spec, application=form), Graph(form), record, snapshot_of(job), True)
+    again = restore_job(replace(spec, application=form), Graph(form), record, snapshot_of(job), True)
     assert again.shaped
     assert again.items.done == [0]
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from eddy.core.fusion import in_form
+from eddy.core.fusion import select_form
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
@@ -18,12 +18,12 @@ KIND, TOOLS = JobEventKind, Path(__file__).resolve().parents[3] / "tools"
 
 def test_work_is_tasks_of_items_whatever_the_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(TOOLS))
-    from benches.load import DATABASE, NAME, Worked
+    from benches.load import DATABASE, NAME, WorkSample
 
     application = load_catalogue(TOOLS.parent / "bitstreams").application(NAME)
     store = Store(tmp_path / DATABASE)
     plain, fused = (store.submissions.add_job(request(store), 0.0)[0] for _ in range(2))
-    worked = Worked(tmp_path, application)
+    worked = WorkSample(tmp_path, application)
     assert worked.more() == 0
 
     def done(job: JobRecord, task: int) -> None:
@@ -34,7 +34,7 @@ def test_work_is_tasks_of_items_whatever_the_form(tmp_path: Path, monkeypatch: p
         store.commit(Commit(jobs=((job, {}),), events=tuple(events)))
 
     chosen = application.fused[0]
-    (place,) = [task.id for task in in_form(application, chosen.name).tasks if task.name == chosen.name]
+    (place,) = [task.id for task in select_form(application, chosen.name).tasks if task.name == chosen.name]
     done(plain, 0)
     done(plain, 1)
     assert worked.more() == 2

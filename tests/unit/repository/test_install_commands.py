@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
-from eddy.distribution import EXTRAS, NAME, STUDIES, extra_of, install_hint, version
+from eddy.distribution import EXTRAS, NAME, STUDIES, find_extra, install_hint, version
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
@@ -158,8 +158,8 @@ def test_whatever_an_extra_brings_is_known_by_the_extra_that_brings_it() -> None
         direct = {extra for extra in EXTRA_NAMES if names & brings[extra]}
         if names & base or not direct - {"dev", "pages"}:
             continue  # it comes with the client, or with another package, or with the machine
-        if extra_of(module) not in direct:
-            wrong[module] = (extra_of(module), direct)
+        if find_extra(module) not in direct:
+            wrong[module] = (find_extra(module), direct)
     assert wrong == {}
     assert set(EXTRAS) <= EXTRA_NAMES
 
@@ -186,11 +186,11 @@ def test_a_command_without_its_extra_says_how_to_get_it(module: str, command: st
         timeout=120,
     )
     assert done.returncode == 2, done.stderr
-    assert install_hint(str(extra_of(module))) in done.stderr.splitlines()[-1]
+    assert install_hint(str(find_extra(module))) in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
 def test_a_module_that_no_extra_brings_is_a_mistake_of_ours() -> None:
-    assert extra_of("nothing.at.all") is None
-    assert extra_of("nats.js") == "pool"
+    assert find_extra("nothing.at.all") is None
+    assert find_extra("nats.js") == "pool"
     assert CliRunner().invoke(app, ["--version"]).stdout == f"eddy {version()}\n"

@@ -14,10 +14,10 @@ from eddy.api.service.app import routers
 from eddy.board.port.port import Cause
 from eddy.cli.main import app
 from eddy.cli.support import output
-from eddy.core.asked import ITS_OWN, NOT_ITS_FAULT
 from eddy.core.errors import EddyError
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
+from eddy.core.submission_options import ITS_OWN, NOT_ITS_FAULT
 from eddy.policy.dispatch import POLICIES as DISPATCH
 from eddy.policy.place import METHODS
 from eddy.policy.price import POLICIES as PRICE

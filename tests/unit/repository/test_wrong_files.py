@@ -54,7 +54,7 @@ def engine(store: Store) -> Engine:
 
 def finish(engine: Engine, until: Callable[[], bool] = lambda: False) -> None:
     for _ in range(1000):
-        if engine.idle or until():
+        if engine.is_idle or until():
             return
         engine.step()
     raise AssertionError("it does not come to an end")
@@ -85,7 +85,7 @@ def test_a_folder_where_an_output_comes_fails_that_job_alone(
     finish(engine)
     first, *others = [ended(store, job) for job in jobs]
     assert (first.state, first.cause) == (JobState.FAILED, "file-damaged")
-    said = f"output out of job {store.numbers.job.told(1)} cannot be written (Is a directory): tell the operator"
+    said = f"output out of job {store.numbers.job.public_id(1)} cannot be written (Is a directory): tell the operator"
     assert said in first.detail
     assert str(tmp_path) not in first.detail
     assert any(str(path) in line for line in caplog.messages), "the operator is told where"
@@ -102,12 +102,14 @@ def test_another_kind_where_an_output_is_to_be_continued_fails_that_job_alone(
 ) -> None:
     """A link that stands there before the first item is replaced; from then on the file is not what was written."""
     jobs = [engine.intake.accept(request(store, batch=4, salt=salt)) for salt in range(2)]
-    finish(engine, lambda: any(event.what is JobEventKind.RESULT for event in store.events.of(TENANT, jobs[0].id)))
+    finish(
+        engine, lambda: any(event.what is JobEventKind.RESULT for event in store.events.list_events(TENANT, jobs[0].id))
+    )
     spoil(tmp_path / "outputs" / "1.out", kind)
     finish(engine)
     first, second = (ended(store, job) for job in jobs)
     assert (first.state, first.cause) == (JobState.FAILED, "file-damaged")
-    assert f"output out of job {store.numbers.job.told(1)}" in first.detail
+    assert f"output out of job {store.numbers.job.public_id(1)}" in first.detail
     assert first.items_done >= 1
     assert second.state is JobState.SUCCEEDED
     assert not (tmp_path / "outputs" / "nowhere").exists()

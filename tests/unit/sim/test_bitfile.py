@@ -94,8 +94,8 @@ def test_a_payload_without_identity_is_refused() -> None:
 
 def test_a_file_is_known_by_what_it_says_its_length_and_its_crc() -> None:
     data, size = bitfile.make(IDENTITY, 4096), 4096
-    assert bitfile.holds(data, IDENTITY, size)
+    assert bitfile.is_file_of(data, IDENTITY, size)
     for other in (data[:-4], data + bytes(4), data[:-1] + bytes([data[-1] ^ 1]), b"", data[:40] + b"x" + data[41:]):
-        assert not bitfile.holds(other, IDENTITY, size)
-    assert not bitfile.holds(data, dataclasses.replace(IDENTITY, build="0" * 16), size)
-    assert not bitfile.holds(bitfile.make(IDENTITY, 8192), IDENTITY, size)
+        assert not bitfile.is_file_of(other, IDENTITY, size)
+    assert not bitfile.is_file_of(data, dataclasses.replace(IDENTITY, build="0" * 16), size)
+    assert not bitfile.is_file_of(bitfile.make(IDENTITY, 8192), IDENTITY, size)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from eddy.board.port.profile import load_profile
-from eddy_sim.tools.filelist import expanded, read_filelist, sources_of
-from eddy_sim.tools.prove import stage
+from eddy_sim.tools.filelist import expand_includes, read_filelist, source_files
+from eddy_sim.tools.prove import stage_files
 from eddy_sim.tools.yosys import run_script
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,7 +41,7 @@ def library() -> str:
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_models_of_primitives_have_the_ports_that_the_primitives_have(name: str) -> None:
     (model,) = (path for path in MODELS if path.stem == name)
-    ours, theirs = ports(expanded(model.read_text(encoding="utf-8"), MODELS), name), ports(library(), name)
+    ours, theirs = ports(expand_includes(model.read_text(encoding="utf-8"), MODELS), name), ports(library(), name)
     assert ours
     assert {port: theirs.get(port) for port in ours} == ours
 
@@ -62,11 +62,11 @@ def test_the_boards_differ_in_their_names_alone() -> None:
 def elaborated(board: str, folder: Path) -> dict[str, Any]:
     """The hierarchy of a board's fabric with boxes for primitives, as Yosys counts it."""
     files = [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *MODELS]
-    stage(files, folder)
+    stage_files(files, folder)
     for path in (folder / model.name for model in MODELS):
         text = re.sub(r"^  assign .*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         path.write_text(text, encoding="utf-8")  # nothing inside: a box
-    names = [path.name for path in sources_of(files)]
+    names = [path.name for path in source_files(files)]
     keep = " ".join(f"t:{box}" for box in BOXES)
     script = (
         f"read_slang --threads 1 --empty-blackboxes -DSYNTHESIS {' '.join(names)} --top {board}\n"

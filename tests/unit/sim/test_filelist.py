@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from eddy_sim.tools.filelist import (
     FilelistInvalid,
-    data_of,
-    expanded,
-    headers_of,
+    data_files,
+    expand_includes,
+    header_files,
     read_filelist,
-    sources_of,
+    source_files,
     tool_arguments,
 )
 
@@ -73,9 +73,9 @@ def test_headers_are_listed_and_a_tool_is_told_where_they_are(tmp_path: Path) ->
     files = read_filelist(write(tmp_path / "top/top.f", "-f ../low/low.f\nrtl/top.sv\n"))
     assert files == [header.resolve(), source.resolve()]
     assert tool_arguments(files) == [f"-I{header.parent.resolve()}", str(source.resolve())]
-    assert expanded(source.read_text(), files) == "module top (\ninput a_i\n\n);\nendmodule\n"
+    assert expand_includes(source.read_text(), files) == "module top (\ninput a_i\n\n);\nendmodule\n"
     with pytest.raises(FilelistInvalid, match=r"ports\.svh"):
-        expanded(source.read_text(), [source])
+        expand_includes(source.read_text(), [source])
 
 
 def test_every_kind_of_file_is_told_by_its_suffix(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_every_kind_of_file_is_told_by_its_suffix(tmp_path: Path) -> None:
         write(tmp_path / name)
     files = read_filelist(write(tmp_path / "top.f", "".join(f"{name}\n" for name in names)))
     assert [file.name for file in files] == list(names)
-    assert [file.name for file in sources_of(files)] == ["low.v", "pkg.sv"]
-    assert [file.name for file in headers_of(files)] == ["ports.vh", "regs.svh"]
-    assert [file.name for file in data_of(files)] == ["rom.dat", "table.mem", "code.hex"]
+    assert [file.name for file in source_files(files)] == ["low.v", "pkg.sv"]
+    assert [file.name for file in header_files(files)] == ["ports.vh", "regs.svh"]
+    assert [file.name for file in data_files(files)] == ["rom.dat", "table.mem", "code.hex"]
     folder = tmp_path.resolve()
     assert tool_arguments(files) == ["+1364-2005ext+v", f"-I{folder}", f"{folder}/low.v", f"{folder}/pkg.sv"]
 

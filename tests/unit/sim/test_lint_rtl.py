@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from eddy_sim.tools.filelist import include_folders, read_filelist, sources_of, tool_arguments
+from eddy_sim.tools.filelist import include_folders, read_filelist, source_files, tool_arguments
 from eddy_sim.tools.toolchain import verilator_root
 from pyslang.driver import Driver
 
@@ -42,7 +42,7 @@ def text(path: Path) -> str:
 
 def tops(filelist: Path) -> list[str]:
     """The modules of a block's own sources that none of its sources instantiates."""
-    own = [path for path in sources_of(read_filelist(filelist)) if path.is_relative_to(filelist.parent)]
+    own = [path for path in source_files(read_filelist(filelist)) if path.is_relative_to(filelist.parent)]
     modules = [name for path in own for name in re.findall(r"^module\s+(\w+)", text(path), flags=re.MULTILINE)]
     used = {name for name in modules if any(re.search(rf"^\s+{name}\s+(#|u_)", text(p), re.MULTILINE) for p in own)}
     return [name for name in modules if name not in used]
@@ -85,7 +85,7 @@ def slang(files: list[Path], top: str, size: Mapping[str, int], waivers: Path | 
     """Whether slang takes a top with all its warnings on; what it says goes to standard error."""
     command = ["slang", "-Weverything", *(["-F", str(waivers)] if waivers else []), "--top", top, "--error-limit=0"]
     command += [f"-G{name}={value}" for name, value in size.items()]
-    command += [*(f"-I{folder}" for folder in include_folders(files)), *map(str, sources_of(files))]
+    command += [*(f"-I{folder}" for folder in include_folders(files)), *map(str, source_files(files))]
     driver = Driver()
     driver.addStandardArgs()
     read = driver.parseCommandLine(shlex.join(command)) and driver.processOptions() and driver.parseAllSources()

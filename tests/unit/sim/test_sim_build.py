@@ -10,8 +10,8 @@ import pytest
 from eddy.core.errors import NotFound
 from eddy_sim.design import build, models
 from eddy_sim.tools import cxx
-from eddy_sim.tools.products import product, silent
-from eddy_sim.tools.toolchain import BuildFailed, errors_first
+from eddy_sim.tools.products import ignore_progress, product
+from eddy_sim.tools.toolchain import BuildFailed, sort_errors
 
 SOUND = "module m (input logic clk_i, output logic q_o);\n  always_ff @(posedge clk_i) q_o <= !q_o;\nendmodule\n"
 
@@ -64,7 +64,7 @@ def test_a_failed_build_leaves_nothing_that_looks_built(tmp_path: Path, monkeypa
         raise BuildFailed("no")
 
     with pytest.raises(BuildFailed):
-        product("thing-1.so", fail, silent)
+        product("thing-1.so", fail, ignore_progress)
     assert not list((tmp_path / "sim").glob("thing*"))
 
 
@@ -89,14 +89,14 @@ def test_errors_come_before_lint_however_much_of_it_there_is() -> None:
     lint = "".join(f"%Warning-WIDTHTRUNC: foreign.v:{n}:3: too wide\n   {n} |  x\n      |  ^\n" for n in range(90))
     error = "%Error: foreign.v:7:1: syntax error, unexpected endmodule\n    7 | endmodule\n      | ^~~\n"
     other = "%Warning: no code\n"
-    said = errors_first(error + lint + other + "%Error: Exiting due to 1 error(s)\n")
+    said = sort_errors(error + lint + other + "%Error: Exiting due to 1 error(s)\n")
     assert said.startswith(error)
     assert said.splitlines()[-2:] == [
         "%Error: Exiting due to 1 error(s)",
         "(and 91 warnings: WIDTHTRUNC 90, others 1)",
     ]
-    assert errors_first("a\nb: error: no\n") == "a\nb: error: no", "another compiler's end"
-    many = errors_first(error * 20)
+    assert sort_errors("a\nb: error: no\n") == "a\nb: error: no", "another compiler's end"
+    many = sort_errors(error * 20)
     assert many.endswith("(and 30 more lines about errors)")
     assert len(many.splitlines()) == 31
 
@@ -137,4 +137,4 @@ def test_a_model_that_cannot_be_built_is_an_error(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(build, "build_module", fail)
     with pytest.raises(BuildFailed, match="no dct"):
-        models.build_models("kv260", silent, {"dct"})
+        models.build_models("kv260", ignore_progress, {"dct"})

@@ -17,7 +17,7 @@ import pytest
 from eddy.board.port.profile import load_profile
 from eddy_drivers.regs import window
 from eddy_sim.design.bitstreams import fits, modules
-from eddy_sim.tools.filelist import include_folders, read_filelist, sources_of
+from eddy_sim.tools.filelist import include_folders, read_filelist, source_files
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -85,7 +85,7 @@ def test_every_source_is_read_once_for_each_part(name: str) -> None:
         if line[0] == "read_verilog":
             runs[-1].append(Path(line[-1]))
     lists = [module.files for module in modules()] + [ROOT / f"hw/top/{name}/{name}.f"]
-    assert runs == [sources_of(read_filelist(path)) for path in lists]
+    assert runs == [source_files(read_filelist(path)) for path in lists]
     assert all(len(set(files)) == len(files) for files in runs)
 
 
@@ -111,7 +111,7 @@ def test_every_kind_of_file_reaches_the_synthesizer_as_its_kind(tmp_path: Path) 
     command = [str(TCLSH), str(tmp_path / "lists.tcl"), str(ROOT / "hw/vivado/tcl/lists.tcl"), str(tmp_path / "top.f")]
     done = subprocess.run(command, cwd=tmp_path / "run", capture_output=True, text=True, check=True, timeout=180)
     files = read_filelist(tmp_path / "top.f")
-    low, top = (str(path) for path in sources_of(files))
+    low, top = (str(path) for path in source_files(files))
     *reads, folders = done.stdout.splitlines()
     assert reads == ["read_mem rom.dat", f"read_verilog {low}", f"read_verilog -sv {top}"]
     assert folders.split()[1:] == sorted(map(str, include_folders(files)))

@@ -9,13 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from eddy.core.asked import Asked, Condition, Predecessor
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
+from eddy.core.submission_options import Condition, Predecessor, SubmissionOptions
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.listing import Wanted as Listed
+from eddy.store.tables.listing import JobFilter as Listed
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 DUMP = Path(__file__).with_name("store_schema_12_arrays.sql")
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def run(store: Store) -> Engine:
     engine = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     engine.start()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     return engine
 
@@ -49,7 +49,7 @@ def test_both_the_job_and_the_array_are_known_by_the_old_id(store: Store) -> Non
         assert store.jobs.get(TENANT, jobs[0]).asked.array is not None
         assert [record.id for record in store.arrays.get(TENANT, jobs[0])] == jobs
         assert sum(store.arrays.states(TENANT, jobs[0]).values()) == len(jobs)
-        assert [record.id for record in store.jobs.wanted(Listed(TENANT, array=jobs[0])).records] == jobs[::-1]
+        assert [record.id for record in store.jobs.find_page(Listed(TENANT, array=jobs[0])).records] == jobs[::-1]
         assert store.arrays.owner(jobs[0]) == TENANT
         with pytest.raises(NotFound):
             store.arrays.get(TENANT, jobs[1])
@@ -70,13 +70,13 @@ def test_what_comes_now_waits_for_the_whole_array(store: Store) -> None:
     engine = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     engine.start()
     wanted = (Predecessor(3), Predecessor(4, Condition.END))
-    late = engine.intake.accept(dataclasses.replace(request(store, salt=9), asked=Asked(after=wanted)))
+    late = engine.intake.accept(dataclasses.replace(request(store, salt=9), asked=SubmissionOptions(after=wanted)))
     assert late.asked.after == (Predecessor(3, array=True), Predecessor(4, Condition.END))
-    corresponding = Asked(after=(Predecessor(3, Condition.ELEMENT),))
+    corresponding = SubmissionOptions(after=(Predecessor(3, Condition.ELEMENT),))
     each = [dataclasses.replace(request(store, salt=salt), asked=corresponding) for salt in range(20, 23)]
     made = engine.intake.accept_array(each, [None] * 3)
     assert [record.asked.after for record in made] == [(Predecessor(number),) for number in WAITING]
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     ends = [store.jobs.get(TENANT, number).ended_s or 0.0 for number in WAITING]
     assert (store.jobs.get(TENANT, late.id).started_s or 0.0) >= max(ends)
@@ -97,4 +97,4 @@ def test_a_key_names_the_same_array_still_and_new_arrays_have_ids_of_their_own(s
     with pytest.raises(NotFound):
         store.arrays.get(TENANT, 8)
     with pytest.raises(InvalidRequest, match="you have no job or array"):
-        engine.intake.accept(dataclasses.replace(request(store), asked=Asked(after=(Predecessor(10),))))
+        engine.intake.accept(dataclasses.replace(request(store), asked=SubmissionOptions(after=(Predecessor(10),))))

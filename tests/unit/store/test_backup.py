@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from eddy.api.access.keys import KeyHasher, load_secret
-from eddy.api.access.operator import see_to_operator
+from eddy.api.access.operator_account import ensure_operator
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, InvalidRequest, StorageDamaged, StorageFailed, StorageFull
 from eddy.core.tenants import TenantRecord
@@ -23,9 +23,9 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.schema import SchemaTooNew
-from eddy.store.disk.files import Draft
+from eddy.store.disk.files import DraftFile
 from eddy.store.upkeep import backup
-from eddy.store.upkeep.backup import NOTE, SUMS, UNFINISHED, back_up
+from eddy.store.upkeep.backup import NOTE, SUMS, UNFINISHED, write_backup
 from eddy.store.upkeep.folder import RESTORING, DataFolder, findings
 from eddy.store.upkeep.restore import restore
 from eddy.store.upkeep.snapshot import snapshot
@@ -33,14 +33,14 @@ from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, r
 from typer.testing import CliRunner
 
 
-class Serving:
+class ServingFolder:
     """A data folder with a store at work in it, and an engine that runs its jobs."""
 
     def __init__(self, path: Path) -> None:
         self.data = DataFolder(path)
         self.store = Store(self.data.database)
         self.hasher = KeyHasher(load_secret(self.data.secret, self.data.first_start))
-        see_to_operator(self.store, self.hasher, self.data)
+        ensure_operator(self.store, self.hasher, self.data)
         if self.data.first_start:
             self.store.tenants.put(TenantRecord(TENANT))
         self.data.settle()
@@ -51,7 +51,7 @@ class Serving:
         return self.engine.intake.accept(request(self.store, **named)).id
 
     def run(self) -> None:
-        while not self.engine.idle:
+        while not self.engine.is_idle:
             self.engine.step()
 
     def steps(self, until: Callable[[], bool]) -> None:
@@ -69,9 +69,9 @@ def not_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
-def work(path: Path) -> Serving:
+def work(path: Path) -> ServingFolder:
     """One job has ended, one is under way with an item done, one waits."""
-    found = Serving(path)
+    found = ServingFolder(path)
     first = found.submit(batch=2)
     found.run()
     second = found.submit(batch=3, salt=5)
@@ -86,7 +86,7 @@ def work(path: Path) -> Serving:
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Serving:
+def serving(tmp_path: Path) -> ServingFolder:
     """A server at work in `data`."""
     return work(tmp_path / "data")
 
@@ -96,7 +96,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A data folder no server is at work in any more, and a backup of it."""
     path = tmp_path_factory.mktemp("worked")
     work(path / "data").close()
-    back_up(path / "data", path / "backup")
+    write_backup(path / "data", path / "backup")
     return path / "data", path / "backup"
 
 
@@ -110,15 +110,15 @@ def taken(worked: tuple[Path, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(worked[1], tmp_path / "backup"))
 
 
-def test_what_is_restored_continues_where_the_backup_was_taken(serving: Serving, tmp_path: Path) -> None:
-    note = back_up(tmp_path / "data", tmp_path / "backup")
+def test_what_is_restored_continues_where_the_backup_was_taken(serving: ServingFolder, tmp_path: Path) -> None:
+    note = write_backup(tmp_path / "data", tmp_path / "backup")
     assert (note.jobs, note.damaged) == (3, ())
     serving.submit(batch=1, salt=7)  # after the backup
     serving.run()
     serving.close()
     assert restore(tmp_path / "backup", tmp_path / "again") == note
     assert (tmp_path / "again" / "applications" / "mine.json").read_text() == "{}"
-    again = Serving(tmp_path / "again")
+    again = ServingFolder(tmp_path / "again")
     states = [(job.id, job.state.value) for job in reversed(again.store.jobs.page(TENANT))]
     assert (states[0], states[2]) == ((1, "succeeded"), (3, "queued"))
     done = again.store.jobs.get(TENANT, 2).items_done
@@ -137,7 +137,7 @@ def test_what_is_restored_continues_where_the_backup_was_taken(serving: Serving,
 
 def test_every_file_is_private_and_its_hash_is_listed(data: Path, tmp_path: Path) -> None:
     into = tmp_path / "backup"
-    note = back_up(data, into)
+    note = write_backup(data, into)
     files = {str(path.relative_to(into)): path for path in into.rglob("*") if path.is_file()}
     listed = dict(line.split("  ", 1)[::-1] for line in (into / SUMS).read_text().splitlines())
     assert set(files) == {*listed, SUMS, NOTE}
@@ -148,12 +148,12 @@ def test_every_file_is_private_and_its_hash_is_listed(data: Path, tmp_path: Path
     # What an output has beyond its rows is not copied: rows say where it ends.
     with (data / "outputs" / "1.out").open("ab") as file:
         file.write(b"left by a crash")
-    back_up(data, tmp_path / "second")
+    write_backup(data, tmp_path / "second")
     assert (tmp_path / "second" / "outputs" / "1.out").read_bytes() == expected(2)
 
 
 def test_what_goes_while_it_is_copied_is_not_missed(
-    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serving: ServingFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tenant deletes a blob, and a job ends, between the copy of the data base and that of the files."""
     unused = put(serving.store, TENANT, b"nobody needs it")
@@ -170,7 +170,7 @@ def test_what_goes_while_it_is_copied_is_not_missed(
         return found
 
     monkeypatch.setattr(backup, "snapshot", and_then)
-    note = back_up(tmp_path / "data", tmp_path / "backup")
+    note = write_backup(tmp_path / "data", tmp_path / "backup")
     assert (note.damaged, count) == ((), 2)
     restore(tmp_path / "backup", tmp_path / "again")
     again = Store(tmp_path / "again" / "eddy.sqlite3")
@@ -179,7 +179,7 @@ def test_what_goes_while_it_is_copied_is_not_missed(
 
 
 def test_what_goes_faster_than_it_is_copied_ends_the_backup(
-    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serving: ServingFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken, count = snapshot, 0
 
@@ -193,14 +193,14 @@ def test_what_goes_faster_than_it_is_copied_ends_the_backup(
 
     monkeypatch.setattr(backup, "snapshot", and_then)
     with pytest.raises(StorageFailed, match="take the backup again"):
-        back_up(tmp_path / "data", tmp_path / "backup")
+        write_backup(tmp_path / "data", tmp_path / "backup")
     assert count == backup.TRIES
     assert UNFINISHED in os.listdir(tmp_path / "backup")
 
 
 def test_what_was_damaged_already_is_named_and_the_rest_is_kept(data: Path, tmp_path: Path) -> None:
     with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
-        lost, told = put(store, TENANT, b"lost"), store.numbers.job.told(1)
+        lost, told = put(store, TENANT, b"lost"), store.numbers.job.public_id(1)
     (data / "blobs" / f"t-{TENANT}" / lost).unlink()
     (data / "outputs" / "1.out").write_bytes(bytes(128))
     done = CliRunner().invoke(app, ["backup", str(tmp_path / "b"), "--data", str(data), "--json"])
@@ -210,7 +210,7 @@ def test_what_was_damaged_already_is_named_and_the_rest_is_kept(data: Path, tmp_
     assert f"blob {lost} of tenant {TENANT} is damaged: it is missing" in found[0]
     assert f"output out of job {told} is damaged: the sha256 of bytes 0 to 64" in found[1]
     restore(tmp_path / "b", tmp_path / "again")
-    again = Serving(tmp_path / "again")
+    again = ServingFolder(tmp_path / "again")
     again.run()
     assert again.store.outputs.read(TENANT, 3, "out") == expected(2, 6)
     again.close()
@@ -222,22 +222,22 @@ def test_a_damaged_data_base_is_not_backed_up(data: Path, tmp_path: Path) -> Non
     raw[4096 * 3 : 4096 * 4] = bytes(4096)
     database.write_bytes(raw)
     with pytest.raises(StorageDamaged, match=r"eddy\.sqlite3 is damaged"):
-        back_up(data, tmp_path / "backup")
+        write_backup(data, tmp_path / "backup")
     assert NOTE not in os.listdir(tmp_path / "backup")
 
 
-def test_without_a_server_too_and_after_a_kill(serving: Serving, tmp_path: Path) -> None:
+def test_without_a_server_too_and_after_a_kill(serving: ServingFolder, tmp_path: Path) -> None:
     killed = Path(shutil.copytree(tmp_path / "data", tmp_path / "killed"))  # as it is after a kill: with its log
     (killed / "lock").write_text('{"pid": 1, "open": true}')
     serving.close()
     for name in ("data", "killed"):
         before = sorted(os.listdir(tmp_path / name))
-        note = back_up(tmp_path / name, tmp_path / f"b-{name}")
+        note = write_backup(tmp_path / name, tmp_path / f"b-{name}")
         assert (note.jobs, note.damaged) == (3, ())
         assert sorted(set(os.listdir(tmp_path / name)) - {"eddy.sqlite3-shm"}) == [
             each for each in before if each != "eddy.sqlite3-shm"
         ]
-        Serving(tmp_path / name).close()  # what the last server left is still told apart
+        ServingFolder(tmp_path / name).close()  # what the last server left is still told apart
 
 
 def test_a_folder_of_an_older_version_is_backed_up_as_it_is(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_folder_of_an_older_version_is_backed_up_as_it_is(tmp_path: Path) -> N
     (data / "secret").write_bytes(bytes(32))
     with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3")) as db:
         db.executescript(Path(__file__).with_name("store_schema_2.sql").read_text(encoding="utf-8"))
-    assert back_up(data, tmp_path / "backup").schema == 2
+    assert write_backup(data, tmp_path / "backup").schema == 2
     restore(tmp_path / "backup", tmp_path / "again")
     with contextlib.closing(Store(tmp_path / "again" / "eddy.sqlite3")) as store:
         assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
@@ -261,12 +261,12 @@ def test_where_a_backup_may_not_go(data: Path, tmp_path: Path, what: str) -> Non
         into.mkdir()
         (into / "letter.txt").write_text("mine")
     elif what == "backup":
-        back_up(data, into)
+        write_backup(data, into)
     else:
         into = data / "backup"
     says = {"file": "is a file", "folder": "is not empty", "backup": "has a backup already", "within": "is within"}
     with pytest.raises(InvalidRequest, match=says[what]):
-        back_up(data, into)
+        write_backup(data, into)
     if what == "folder":
         assert os.listdir(into) == ["letter.txt"]
 
@@ -277,16 +277,16 @@ class Cut(BaseException):
 
 def cut_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) -> Callable[[], int]:
     """Have the n-th file that is kept fail; answers how many were."""
-    keep, count = Draft.keep, 0
+    keep, count = DraftFile.keep, 0
 
-    def cut(draft: Draft, path: Path) -> None:
+    def cut(draft: DraftFile, path: Path) -> None:
         nonlocal count
         count += 1
         if count == number:
             raise error
         keep(draft, path)
 
-    monkeypatch.setattr(Draft, "keep", cut)
+    monkeypatch.setattr(DraftFile, "keep", cut)
     return lambda: count
 
 
@@ -301,7 +301,7 @@ def test_a_backup_that_is_cut_short_anywhere_is_none_and_is_begun_again(data: Pa
         with pytest.MonkeyPatch.context() as patched:
             cut_at(patched, number, Cut() if number % 2 else StorageFull("full"))
             try:
-                back_up(data, into)
+                write_backup(data, into)
                 break
             except (Cut, StorageFull):
                 pass
@@ -314,7 +314,7 @@ def test_a_backup_that_is_cut_short_anywhere_is_none_and_is_begun_again(data: Pa
 
 def test_a_restore_that_is_cut_short_anywhere_starts_no_server(data: Path, tmp_path: Path) -> None:
     into, again, number = tmp_path / "backup", tmp_path / "again", 0
-    back_up(data, into)
+    write_backup(data, into)
     while True:
         number += 1
         with pytest.MonkeyPatch.context() as patched:
@@ -328,7 +328,7 @@ def test_a_restore_that_is_cut_short_anywhere_starts_no_server(data: Path, tmp_p
             DataFolder(again)
         assert any("cut short" in found for _, ok, found, _ in findings(again) if not ok)
     assert number > 10
-    Serving(again).close()
+    ServingFolder(again).close()
 
 
 @pytest.mark.parametrize("where", ["backup", "restore"])
@@ -337,17 +337,17 @@ def test_a_full_disk_is_said_in_a_sentence(
 ) -> None:
     into = tmp_path / "backup"
     if where == "restore":
-        back_up(data, into)
+        write_backup(data, into)
     with monkeypatch.context() as patched:
         patched.setattr("eddy.store.disk.files.write_all", lambda *_: (_ for _ in ()).throw(full()))
         with pytest.raises(StorageFull, match="is full"):
-            restore(into, tmp_path / "again") if where == "restore" else back_up(data, into)
+            restore(into, tmp_path / "again") if where == "restore" else write_backup(data, into)
     with monkeypatch.context() as patched:
         module = "eddy.store.upkeep.restore" if where == "restore" else "eddy.store.upkeep.backup"
         patched.setattr(f"{module}.free_bytes", lambda _: 10)
         with pytest.raises(StorageFull, match="and 10 are free"):
-            restore(into, tmp_path / "third") if where == "restore" else back_up(data, into)
-    restore(into, tmp_path / "again") if where == "restore" else back_up(data, into)
+            restore(into, tmp_path / "third") if where == "restore" else write_backup(data, into)
+    restore(into, tmp_path / "again") if where == "restore" else write_backup(data, into)
 
 
 def test_a_data_folder_with_anything_in_it_is_left_alone(data: Path, taken: Path, tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ import pytest
 from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
-from eddy.store.upkeep.backup import back_up
+from eddy.store.upkeep.backup import write_backup
 from eddy.store.upkeep.restore import restore
 from hypervisor_kit import TENANT, expected
 
-from .test_backup import Serving
+from .test_backup import ServingFolder
 
 BACKUPS, AT_ONCE = 4, 6
 
 
-class Working(threading.Thread):
+class WorkingServer(threading.Thread):
     """A server's thread: it takes jobs, runs them and ends some.
 
     Attributes:
@@ -45,7 +45,7 @@ class Working(threading.Thread):
             self.began.set()
 
     def _work(self) -> None:
-        serving = Serving(self._path)
+        serving = ServingFolder(self._path)
         serving.store.audit.begin(serving.hasher.hash)
         while not self.enough.is_set():
             number = len(self.taken)
@@ -65,14 +65,14 @@ def test_what_was_accepted_before_is_in_each_and_comes_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    working = Working(tmp_path / "data")
+    working = WorkingServer(tmp_path / "data")
     working.start()
     assert working.began.wait(180)
     accepted = list[set[int]]()
     try:
         for number in range(BACKUPS):
             accepted.append(set(working.taken))
-            assert back_up(tmp_path / "data", tmp_path / f"backup{number}").damaged == ()
+            assert write_backup(tmp_path / "data", tmp_path / f"backup{number}").damaged == ()
     finally:
         working.enough.set()
         working.join(180)
@@ -80,15 +80,15 @@ def test_what_was_accepted_before_is_in_each_and_comes_to_its_end(
     assert len(working.taken) > len(accepted[-1]) > len(accepted[0])
     for number, before in enumerate(accepted):
         restore(tmp_path / f"backup{number}", tmp_path / f"again{number}")
-        _check(Serving(tmp_path / f"again{number}"), before, working.taken)
+        _check(ServingFolder(tmp_path / f"again{number}"), before, working.taken)
 
 
-def _check(again: Serving, before: set[int], taken: dict[int, tuple[int, int]]) -> None:
+def _check(again: ServingFolder, before: set[int], taken: dict[int, tuple[int, int]]) -> None:
     records = {record.id: record for record in again.store.jobs.page(TENANT, limit=100_000)}
     assert before <= set(records) <= set(taken)
     assert sorted(records) == list(range(1, len(records) + 1))
     for record in records.values():
-        told = [event.what for event in again.store.events.of(TENANT, record.id)]
+        told = [event.what for event in again.store.events.list_events(TENANT, record.id)]
         assert told[0] is JobEventKind.SUBMITTED
         assert record.batch == taken[record.id][0]
     ended = {job: record.state for job, record in records.items() if record.state.is_final}

@@ -36,7 +36,7 @@ def sha(data: bytes) -> str:
 
 
 def booked_and_kept(store: Store) -> tuple[int, int]:
-    return store.blobs.ledger.of(TENANT), sum(size for _, size in store.blobs.page(TENANT, "", 1000).blobs)
+    return store.blobs.ledger.tenant_bytes(TENANT), sum(size for _, size in store.blobs.page(TENANT, "", 1000).blobs)
 
 
 def test_what_was_there_when_it_began_to_come_is_booked_where_it_is_gone_in_the_end(store: Store) -> None:
@@ -62,11 +62,11 @@ def test_more_than_is_there_is_booked_as_it_comes(store: Store) -> None:
     store.blobs.put(TENANT, sha(data), data)
     with store.blobs.upload(TENANT, sha(data)) as again:
         again.write(data)
-        assert store.blobs.ledger.of(TENANT) == 300
+        assert store.blobs.ledger.tenant_bytes(TENANT) == 300
         with pytest.raises(QuotaExceeded):
             again.write(b"1" * 600)
         again.write(b"1" * 100)
-        assert store.blobs.ledger.of(TENANT) == 700, "they are on disk twice"
+        assert store.blobs.ledger.tenant_bytes(TENANT) == 700, "they are on disk twice"
         with pytest.raises(InvalidRequest):
             again.finish()
     assert booked_and_kept(store) == (300, 300)
@@ -113,7 +113,7 @@ def test_a_part_that_gets_no_name_stays_booked(store: Store, monkeypatch: pytest
             patch.setattr(type(partial), "keep", lambda *_: files.check(False, partial.path, "a part", "for the test"))
             with pytest.raises(files.DamagedFile):
                 store.partials.complete(TENANT, sha(parts), partial)
-    assert (store.blobs.ledger.of(TENANT), store.partials.size_bytes(TENANT, sha(parts))) == (400, 400)
+    assert (store.blobs.ledger.tenant_bytes(TENANT), store.partials.size_bytes(TENANT, sha(parts))) == (400, 400)
     store.partials.drop(TENANT, sha(parts))
     assert booked_and_kept(store) == (0, 0)
 
@@ -158,9 +158,9 @@ def test_outputs_that_are_held_are_booked_as_is_written(
     store.commit(Commit(((record, {}),), results=(ItemOutput(record.id, "out", 0, b"1" * 500),)))
     with refused(store, written, monkeypatch), pytest.raises(StorageFailed):
         store.holds.hold(TENANT, record.id)
-    assert store.blobs.ledger.of(TENANT) == (500 if written else 0)
+    assert store.blobs.ledger.tenant_bytes(TENANT) == (500 if written else 0)
     store.holds.hold(TENANT, record.id)
-    assert store.blobs.ledger.of(TENANT) == 500
+    assert store.blobs.ledger.tenant_bytes(TENANT) == 500
     with refused(store, written, monkeypatch), pytest.raises(StorageFailed):
         store.holds.let_go(TENANT, record.id)
-    assert store.blobs.ledger.of(TENANT) == (0 if written else 500)
+    assert store.blobs.ledger.tenant_bytes(TENANT) == (0 if written else 500)

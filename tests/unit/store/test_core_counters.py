@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 import pytest
-from eddy.core.counters import CoreCounters, added
+from eddy.core.counters import CoreCounters, add_run
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobRecord, KernelRecord
 from eddy.store.db.rows import dump_record, load_record
@@ -35,9 +35,9 @@ def test_a_name_that_every_core_has_must_be_there() -> None:
 
 def test_runs_add_up_by_name() -> None:
     more = CoreCounters(10, 1, 1, (1, 0), (("stores", 3), ("loads", 1)))
-    assert COUNTED.plus(more) == CoreCounters(100, 10, 10, (3, 7), (("loads", 5), ("stores", 3)))
+    assert COUNTED.add_counters(more) == CoreCounters(100, 10, 10, (3, 7), (("loads", 5), ("stores", 3)))
     assert (COUNTED.other("loads"), COUNTED.other("stores")) == (4, 0)
-    assert added((), (COUNTED,)) == (COUNTED,)
+    assert add_run((), (COUNTED,)) == (COUNTED,)
 
 
 def test_the_store_keeps_them_by_name_and_gives_them_back() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from eddy.api.access.keys import KeyHasher, load_secret
-from eddy.api.access.operator import see_to_operator
+from eddy.api.access.operator_account import ensure_operator
 from eddy.cli.main import app
 from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState
@@ -28,7 +28,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
-from eddy.store.tables.listing import Wanted
+from eddy.store.tables.listing import JobFilter
 from eddy.store.tables.submission import Submission
 from eddy.store.tables.usage import UsageRow, day_of
 from eddy.store.upkeep.examined import TABLES, examine_folder
@@ -54,7 +54,7 @@ WHICH = {
 """The row of a table that is damaged, where not any will do."""
 
 
-class Serving:
+class ServingFolder:
     """A data folder with a store at work in it, and an engine that runs its jobs."""
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class Serving:
         self.sign = hasher.hash
         if self.data.first_start:
             self.store.audit.begin(self.sign)
-        see_to_operator(self.store, hasher, self.data)
+        ensure_operator(self.store, hasher, self.data)
         self.data.settle()
         self.engine = Engine(model_board(), POLICIES["fcfs"](), self.store, {CHAIN.name: CHAIN}, MODULES)
         self.engine.start()
@@ -73,7 +73,7 @@ class Serving:
         return self.engine.intake.accept(request(self.store, **named)).id
 
     def run(self) -> None:
-        while not self.engine.idle:
+        while not self.engine.is_idle:
             self.engine.step()
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("worked") / "data"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
-        at = Serving(path)
+        at = ServingFolder(path)
         store = at.store
         store.tenants.put(TenantRecord(TENANT))
         store.tenants.put(TenantRecord("grace", at.sign("grace's key"), attributes={"weight": 2}))
@@ -188,10 +188,10 @@ def asked(store: Store) -> dict[str, object]:
     """Everything a server lists, by what it is."""
     return {
         "jobs": [record.id for record in store.jobs.page(None, limit=100)],
-        "pages": [page_by_page(store, each) for each in (Wanted(), Wanted(TENANT))],
+        "pages": [page_by_page(store, each) for each in (JobFilter(), JobFilter(TENANT))],
         "under way": store.jobs.under_way(None, 100),
         "array": (store.arrays.get(TENANT, 5), store.arrays.states(TENANT, 5), store.arrays.max_running(5)),
-        "events": [event.seq for event in store.events.of(None, None)],
+        "events": [event.seq for event in store.events.list_events(None, None)],
         "slots": store.events.latest_in_slots(None, 100),
         "tenants": [tenant.id for tenant in store.tenants.all()],
         "keys": [key.id for key in store.keys.all()],
@@ -203,11 +203,11 @@ def asked(store: Store) -> dict[str, object]:
     }
 
 
-def page_by_page(store: Store, wanted: Wanted) -> tuple[list[int], list[int]]:
+def page_by_page(store: Store, wanted: JobFilter) -> tuple[list[int], list[int]]:
     """The jobs of a list, one at a time: those that can be read, and those that cannot."""
     found, damaged, after, pages = list[int](), list[int](), None, 0
     while pages < 100:
-        page = store.jobs.wanted(wanted, 1, after)
+        page = store.jobs.find_page(wanted, 1, after)
         found += [record.id for record in page.records]
         damaged += page.damaged
         after, pages = page.following, pages + 1
@@ -227,7 +227,7 @@ def test_one_damaged_value_is_passed_over_and_named(
         found = examine_folder(copy / "eddy.sqlite3", copy / "secret")
         assert found, f"nobody sees {way} in {table}.{column}"
         assert all("is damaged" in each for each in found), found
-        at = Serving(copy)
+        at = ServingFolder(copy)
         all_there(at.store, table)
         assert at.store.problem is None, "one record is no trouble of the whole store"
         if number == 0:
@@ -244,7 +244,7 @@ def test_a_job_that_had_not_ended_is_given_up_or_goes_on(
 ) -> None:
     monkeypatch.setitem(WHICH, "job", "id = 4")
     assert damage(data / "eddy.sqlite3", "job", column, "CAST(x'fffe41' AS TEXT)")
-    at = Serving(data)
+    at = ServingFolder(data)
     at.run()
     for job, batch, salt in ((3, 3, 5), (6, 1, 7), (7, 1, 8)):
         assert at.store.outputs.read(TENANT, job, "out") == expected(batch, salt)
@@ -263,7 +263,7 @@ def all_there(store: Store, table: str) -> None:
     most = 1 if table in ("job", "label") else 0
     assert len({1, 2, 3, 4, 6, 7} - set(found["jobs"])) <= most
     if table == "job" and 1 not in found["jobs"]:
-        whole = store.jobs.wanted(Wanted(), 100)
+        whole = store.jobs.find_page(JobFilter(), 100)
         assert whole.damaged == (1,)
     every, damaged = found["pages"][0]
     assert {*every, *damaged} | ({1} if table == "job" else set()) == {1, 2, 3, 4, 6, 7}
@@ -289,7 +289,7 @@ def test_a_backup_names_what_is_damaged_and_has_the_rest(data: Path, tmp_path: P
     again = run(app, ["restore", str(tmp_path / "backup"), "--data", str(tmp_path / "again"), "--json"])
     assert again.exit_code == 0
     assert json.loads(again.stdout)["damaged"] == named
-    at = Serving(tmp_path / "again")
+    at = ServingFolder(tmp_path / "again")
     at.run()
     all_there(at.store, table)
     at.close()
@@ -338,7 +338,7 @@ def test_a_value_that_makes_no_sense_is_passed_over_and_named(data: Path, tmp_pa
     assert done.exit_code == 1
     assert any("the record of" in each and "is damaged" in each for each in named), named
     assert sorted(examine_folder(data / "eddy.sqlite3", data / "secret")) == sorted(named)
-    at = Serving(data)
+    at = ServingFolder(data)
     asked(at.store)
     assert at.store.problem is None
     at.submit(salt=9)
@@ -362,7 +362,7 @@ def test_sums_that_are_too_large_keep_no_server_from_starting(data: Path) -> Non
         for table, column in (("blob", "bytes"), ("held", "bytes"), ("usage", "ns"), ("result", "bytes")):
             db.execute(f"UPDATE {table} SET {column} = {most}")
         db.execute("INSERT INTO blob SELECT tenant, replace(sha256, 'a', 'b'), bytes FROM blob")
-    at = Serving(data)
+    at = ServingFolder(data)
     asked(at.store)
     assert at.store.retention.kept_bytes >= 0
     at.close()
@@ -474,7 +474,7 @@ def test_a_record_with_a_wrong_part_is_damaged(data: Path, change: dict[str, Any
         with pytest.raises(RecordDamaged) as raised:
             store.jobs.get(TENANT, 1)
         assert says in str(raised.value.details["how"])
-        assert store.jobs.wanted(Wanted(TENANT)).damaged == (1,)
+        assert store.jobs.find_page(JobFilter(TENANT)).damaged == (1,)
         assert store.damage.counts()["job"] == 1
     (found,) = examine_folder(data / "eddy.sqlite3", data / "secret")
     assert found.startswith("the record of job")
@@ -485,7 +485,7 @@ def test_a_damaged_record_is_said_once(data: Path, caplog: pytest.LogCaptureFixt
     with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
         for _ in range(3):
             assert len(store.jobs.page(None, limit=100)) == 5
-        told = store.numbers.job.told(1)
+        told = store.numbers.job.public_id(1)
     assert [message for message in caplog.messages if f"job {told} is damaged" in message] != []
     assert sum("is damaged" in message for message in caplog.messages) == 1
 
@@ -497,7 +497,7 @@ def test_a_damaged_job_that_had_not_ended_ends(data: Path) -> None:
         db.execute("UPDATE job SET final = 7 WHERE id = 4")
         db.execute("UPDATE job SET snapshot = '{\"phase\": ' WHERE id = 3")
         db.commit()
-    at = Serving(data)
+    at = ServingFolder(data)
     at.run()
     assert at.store.damage.counts()["job"] == 2, "they are counted, be they ended or not"
     states = {number: at.store.jobs.get(TENANT, number) for number in (3, 4, 6, 7)}
@@ -531,7 +531,7 @@ def test_a_value_that_cannot_be_read_stops_nothing(data: Path, key: str, value: 
         db.execute(f"INSERT OR REPLACE INTO meta (key, value) VALUES ('{key}', {value})")
         db.commit()
     assert any(f"value {key}" in each for each in examine_folder(data / "eddy.sqlite3", data / "secret"))
-    at = Serving(data)
+    at = ServingFolder(data)
     at.run()
     assert at.store.outputs.read(TENANT, 3, "out") == expected(3, 5)
     at.close()
@@ -540,7 +540,7 @@ def test_a_value_that_cannot_be_read_stops_nothing(data: Path, key: str, value: 
 
 def test_a_damaged_tenant_is_not_unknown_and_is_added_again(data: Path) -> None:
     assert damage(data / "eddy.sqlite3", "tenant", "attributes", "'{'")
-    at = Serving(data)
+    at = ServingFolder(data)
     tenants, hers = at.store.tenants, at.sign("grace's key")
     assert (tenants.damaged, [each.id for each in tenants.all()]) == ({"grace"}, [TENANT, "operator"])
     with pytest.raises(RecordDamaged, match="tenant grace"):
@@ -568,7 +568,7 @@ def test_an_operator_whose_record_is_damaged_is_not_locked_out(data: Path) -> No
     with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3")) as db:
         db.execute("UPDATE tenant SET bounds = '{' WHERE id = 'operator'")
         db.commit()
-    at = Serving(data)
+    at = ServingFolder(data)
     operator = at.store.tenants.by_key(at.sign(key))
     assert operator is not None
     assert operator.admin
@@ -584,7 +584,7 @@ def test_putting_a_blob_again_mends_its_row(data: Path) -> None:
         assert not store.blobs.has("grace", sha256)
         assert store.blobs.put("grace", sha256, b"hers")
         assert store.blobs.get("grace", sha256) == b"hers"
-        assert (store.blobs.ledger.of("grace"), store.damage.counts()["blob"]) == (4, 0)
+        assert (store.blobs.ledger.tenant_bytes("grace"), store.damage.counts()["blob"]) == (4, 0)
 
 
 @pytest.mark.parametrize(("table", "column"), [("blob", "sha256"), ("blob", "tenant"), ("result", "name")])
@@ -598,7 +598,7 @@ def test_a_file_whose_row_cannot_name_it_is_not_swept(data: Path, table: str, co
 
 def test_a_damaged_idempotency_key_names_no_second_job(data: Path) -> None:
     assert damage(data / "eddy.sqlite3", "idempotency", "job", "'abc'")
-    at = Serving(data)
+    at = ServingFolder(data)
     with pytest.raises(RecordDamaged, match="idempotency key 'once'"):
         at.engine.intake.accept(request(at.store, batch=2, key="once"))
     assert at.store.problem is None

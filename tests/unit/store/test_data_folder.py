@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from eddy.api.access.keys import KeyHasher, load_secret
-from eddy.api.access.operator import OPERATOR, see_to_operator
+from eddy.api.access.operator_account import OPERATOR, ensure_operator
 from eddy.cli.main import app
 from eddy.core.errors import (
     EddyError,
@@ -30,11 +30,11 @@ from eddy.core.errors import (
 )
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.files import Hold, write_private
+from eddy.files import FolderLock, write_private
 from eddy.gpu.compilation.program_cache import ProgramCache
 from eddy.gpu.programs.program import Program
 from eddy.packages.catalogue import load_catalogue
-from eddy.presence import announced, operator_key
+from eddy.presence import announce_server, operator_key
 from eddy.store import Store
 from eddy.store.db.check import examine
 from eddy.store.db.database import Database
@@ -53,7 +53,7 @@ def start(path: Path) -> tuple[DataFolder, Store, bool]:
         store = Store(data.database)
         undo.callback(store.close)
         hasher = KeyHasher(load_secret(data.secret, data.first_start))
-        new = see_to_operator(store, hasher, data)
+        new = ensure_operator(store, hasher, data)
         data.settle("http://127.0.0.1:1")
         undo.pop_all()
         return data, store, new
@@ -125,7 +125,7 @@ def test_a_second_server_is_told_who_has_the_folder(tmp_path: Path) -> None:
         assert str(process.pid) in checks["data lock"]
         process.kill()
     # A lock that a dead process left holds nobody up, though what it wrote is still there.
-    Hold(path / "lock", "it").release()
+    FolderLock(path / "lock", "it").release()
 
 
 def test_a_first_start_that_was_cut_short_begins_anew(tmp_path: Path) -> None:
@@ -275,7 +275,11 @@ def use(folder: Path) -> int:
     read = 0
     try:
         store.jobs.unfinished()
-        for call in (lambda: store.jobs.page(None, limit=1000), lambda: store.events.of(None, None), store.tenants.all):
+        for call in (
+            lambda: store.jobs.page(None, limit=1000),
+            lambda: store.events.list_events(None, None),
+            store.tenants.all,
+        ):
             with contextlib.suppress(StorageFailed):
                 call()
         for number in range(1, JOBS + 1):
@@ -385,7 +389,7 @@ def test_a_folder_may_be_a_link_to_one_on_another_disk(folder: Path) -> None:
 
 @pytest.mark.parametrize("file", ["serving.json", "operator.key"])
 def test_a_command_does_not_wait_for_a_pipe(folder: Path, file: str) -> None:
-    with announced(folder, "http://127.0.0.1:1"):
+    with announce_server(folder, "http://127.0.0.1:1"):
         (folder / file).unlink()
         os.mkfifo(folder / file)
         assert operator_key(folder, "http://127.0.0.1:1") == ""

@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, NotFound, UnknownCursor
 from eddy.core.jobs import JobState
+from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
 from eddy.store import Store
 from eddy.store.db.bounds import JobBounds
-from eddy.store.tables.listing import ListOrder, Wanted
+from eddy.store.tables.listing import JobFilter, ListOrder
 from eddy.store.tables.submission import Submission
 from purge_kit import DATABASE, array, end, ended, ids, killed_at, left_of, request, submit
 
@@ -29,7 +29,7 @@ def opened(path: Path) -> Store:
 
 
 def purged(store: Store, bounds: JobBounds) -> int:
-    return sum(store.purge.within(bounds))
+    return sum(store.purge.purge_excess(bounds))
 
 
 def now_us() -> int:
@@ -66,15 +66,15 @@ def test_jobs_go_by_age_with_all_that_is_theirs(path: Path) -> None:
     assert [left_of(path, job) for job in old] == [set()] * 3
     assert left_of(path, young[0]) == {"job", "event", "result", f"{young[0]}.out"}
     assert store.retention.kept_bytes == store.retention.counted_bytes() == 2
-    assert store.jobs.tally.ended() == {"ada": 2}
-    assert store.purge.ever() == store.purge.jobs_gone == 3
+    assert store.jobs.tally.count_ended() == {"ada": 2}
+    assert store.purge.count_purged() == store.purge.jobs_gone == 3
     assert purged(store, JobBounds(max_age_s=1000.0)) == 0
     with pytest.raises(NotFound, match=r"there is no job .*, or it was removed after its end"):
         store.jobs.get("ada", old[0])
     with pytest.raises(NotFound):
         store.outputs.read("ada", old[0], "out")
     again = opened(path)
-    assert again.jobs.tally.ended() == {"ada": 2}
+    assert again.jobs.tally.count_ended() == {"ada": 2}
     assert again.submissions.next_id() == under_way.id + 1, "no id is given twice"
 
 
@@ -104,7 +104,7 @@ def test_an_array_goes_whole_once_all_of_it_can(path: Path) -> None:
     assert purged(store, bounds) == 0, "its last job is young"
     number = several[0].asked.array.id  # type: ignore[union-attr]
     assert store.arrays.states("ada", number) == {JobState.SUCCEEDED: 70}
-    assert sum(store.purge.of("ada", now_us(), most=1)) == 70
+    assert sum(store.purge.purge_tenant("ada", now_us(), most=1)) == 70
     with pytest.raises(NotFound):
         store.arrays.get("ada", number)
     for each in (Predecessor(number), Predecessor(number, Condition.ELEMENT)):
@@ -153,17 +153,17 @@ def test_what_is_held_stays(path: Path) -> None:
 def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
     store = opened(path)
     mine, theirs = ended(store, "ada", 6), ended(store, "grace", 1)
-    wanted = Wanted("ada", order=ListOrder.OLDEST)
-    place = store.jobs.wanted(wanted, 2).following
+    wanted = JobFilter("ada", order=ListOrder.OLDEST)
+    place = store.jobs.find_page(wanted, 2).following
     assert place is not None
-    feed = store.events.of("ada", None)
+    feed = store.events.list_events("ada", None)
     assert purged(store, JobBounds(max_jobs_per_tenant=4)) == 3
     store.jobs.check_place(wanted, place)
-    assert [record.id for record in store.jobs.wanted(wanted, 9, place).records] == mine[3:]
+    assert [record.id for record in store.jobs.find_page(wanted, 9, place).records] == mine[3:]
     went = [event.seq for event in feed if event.job in mine[:3]]
     seen = went[-1]
     store.events.check_known("ada", None, seen, seen)
-    later = store.events.of("ada", None, seen)
+    later = store.events.list_events("ada", None, seen)
     assert [event for event in feed if event.seq > seen] == list(later), "no number of an entry changed"
     assert {event.job for event in later} == set(mine[3:])
     for number in went[:-1]:
@@ -174,7 +174,7 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
     store.events.check_known(None, None, seen, seen)
     for event in later:
         store.events.check_known("ada", None, event.seq, event.seq)
-    theirs_seen = store.events.of("grace", None)[0].seq
+    theirs_seen = store.events.list_events("grace", None)[0].seq
     store.events.check_known("grace", None, theirs_seen, theirs_seen)
     store.events.check_known("ada", None, 0, 0)
     for who, job, number in (
@@ -186,7 +186,7 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
         with pytest.raises(UnknownCursor):
             store.events.check_known(who, job, number, number)
     last = store.events.before_last(None, 0)
-    assert sum(store.purge.of("grace", now_us())) == 1
+    assert sum(store.purge.purge_tenant("grace", now_us())) == 1
     assert store.events.before_last(None, 0) == last, "who begins now begins at the same place"
 
 
@@ -197,10 +197,14 @@ def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_mea
     store = opened(path)
     large = end(store, submit(store, "ada"), events=11, a=b"1", b=b"22")
     small = ended(store, "ada", 1)[0]
-    steps = store.purge.of("ada", now_us())
+    steps = store.purge.purge_tenant("ada", now_us())
     assert next(steps) == 2
     assert left_of(path, large.id) == {"event", "result", f"{large.id}.a", f"{large.id}.b"}
-    assert (ids(store, "ada"), store.events.of("ada", None), store.events.latest_in_slots("ada", 99)) == ([], (), ())
+    assert (ids(store, "ada"), store.events.list_events("ada", None), store.events.latest_in_slots("ada", 99)) == (
+        [],
+        (),
+        (),
+    )
     parts = sum(1 for _ in steps)
     assert parts >= (12 + 2 + 5 + 1) / 4
     assert left_of(path, large.id) | left_of(path, small) == set()
@@ -226,16 +230,16 @@ def test_a_process_that_ends_anywhere_leaves_jobs_whole_or_gone(
             there = ids(store, "ada")
             assert [left_of(path, job) for job in there] == [whole[job] for job in there], moment
             assert set(jobs[5:]) <= set(there) or set(jobs[5:]).isdisjoint(there), "an array is whole or gone"
-            assert {event.job for event in store.events.of("ada", None)} == set(there)
+            assert {event.job for event in store.events.list_events("ada", None)} == set(there)
             assert [store.outputs.read("ada", job, "out") for job in there if job in jobs[:5]] == [b"x"] * sum(
                 job in jobs[:5] for job in there
             )
-            assert store.jobs.tally.ended() == ({"ada": len(there)} if there else {})
-            assert store.purge.ever() == len(jobs) - len(there)
+            assert store.jobs.tally.count_ended() == ({"ada": len(there)} if there else {})
+            assert store.purge.count_purged() == len(jobs) - len(there)
             purged(store, JobBounds(max_age_s=1.0))
             assert [left_of(path, job) for job in jobs] == [set()] * len(jobs)
-            assert store.purge.ever() == len(jobs)
-            assert not store.purge.due(JobBounds(max_age_s=1.0))
+            assert store.purge.count_purged() == len(jobs)
+            assert not store.purge.is_due(JobBounds(max_age_s=1.0))
             assert store.retention.kept_bytes == store.retention.counted_bytes() == 0
     assert moment > 20, "there were as many moments"
 
@@ -247,7 +251,7 @@ def test_pages_are_used_again_and_the_file_shrinks(path: Path, monkeypatch: pyte
         for record in array(store, "ada", 300):
             end(store, record)
     before = _pages(path, "page_count")
-    sum(store.purge.of("ada", now_us()))
+    sum(store.purge.purge_tenant("ada", now_us()))
     assert _pages(path, "freelist_count") > before / 2
     while store.give_back():
         pass

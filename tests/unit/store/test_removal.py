@@ -64,7 +64,7 @@ def test_every_table_and_file_is_asked_for_the_tenant(path: Path) -> None:
         assert files_with(path.parent, "adelheid") == set()
         assert {table for table, _ in rows_with(path, "grace")} == before, "nobody else lost anything"
         assert len(ids(store, "grace")) == 6
-        assert store.blobs.ledger.of("adelheid") == 0
+        assert store.blobs.ledger.tenant_bytes("adelheid") == 0
         assert [row.spent_ns for row in store.usage.rows("adelheid")] == [7]
         raw = b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{DATABASE}*")))
         for what in (b"adelheid's", b"adelheid-blue", b"adelheid-key", b"adelheid-second", b"adelheid@x"):
@@ -85,7 +85,7 @@ def test_keys_end_at_once_and_the_name_is_not_given_again(path: Path) -> None:
     with pytest.raises(Unauthorized):
         store.blobs.put("ada", hashlib.sha256(b"late").hexdigest(), b"late")
     with pytest.raises(Conflict, match="is being removed"):
-        store.tenants.check_stays("ada")
+        store.tenants.check_name_reusable("ada")
     assert not settle(store, "ada"), "jobs of it are under way"
     assert len(ids(store, "ada")) == 2
     finished(store, "ada")
@@ -94,7 +94,7 @@ def test_keys_end_at_once_and_the_name_is_not_given_again(path: Path) -> None:
         with pytest.raises(NotFound):
             each.tenants.get("ada")
         with pytest.raises(Conflict, match=f"was removed on {time.strftime('%Y-%m-%d', time.gmtime())}"):
-            each.tenants.check_stays("ada")
+            each.tenants.check_name_reusable("ada")
     with pytest.raises(NotFound):
         store.removal.begin("ada")
 
@@ -148,7 +148,7 @@ def test_a_process_that_ends_anywhere_leaves_the_rest_to_the_next(
                 assert len(ids(store, "adelheid")) == 6
                 continue
             assert store.tenants.by_key("adelheid-hash") is None
-            if store.tenants.leaving():
+            if store.tenants.list_leaving():
                 assert settle(store, "adelheid"), moment
             assert {table for table, _ in rows_with(path, "adelheid")} == set(KEEP_NAME)
             assert files_with(path.parent, "adelheid") == set()
@@ -166,7 +166,7 @@ def test_a_job_that_ends_while_others_of_its_rows_go_is_not_left(path: Path) -> 
     for step, _ in enumerate(store.removal.steps("ada")):
         if step == 1:  # its jobs were looked at, its blobs go
             end(store, record, JobState.CANCELLED, out=b"secret", ago_s=0.0)
-    assert store.tenants.leaving() == ("ada",), "a job of it is there"
+    assert store.tenants.list_leaving() == ("ada",), "a job of it is there"
     assert settle(store, "ada")
     assert left_of(path, record.id) == set()
     assert {table for table, _ in rows_with(path, "ada")} == {"removed"}

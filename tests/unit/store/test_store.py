@@ -47,7 +47,7 @@ def test_a_submission_survives_the_process(store: Store, path: Path) -> None:
     assert again.jobs.request("a", record.id) == ask()
     (found,) = again.jobs.unfinished()
     assert (found.record, found.request, found.cancel, found.snapshot) == (record, ask(), False, {})
-    assert [event.what for event in again.events.of("a", record.id)] == [JobEventKind.SUBMITTED]
+    assert [event.what for event in again.events.list_events("a", record.id)] == [JobEventKind.SUBMITTED]
 
 
 def test_a_key_names_one_job_even_for_threads_that_race(store: Store) -> None:
@@ -66,7 +66,7 @@ def test_tenants_do_not_see_each_other(store: Store) -> None:
         with pytest.raises(NotFound):
             call("b", record.id)
     with pytest.raises(NotFound):
-        store.events.of("b", record.id)
+        store.events.list_events("b", record.id)
     with pytest.raises(NotFound):
         store.outputs.read("b", record.id, "out")
     with pytest.raises(NotFound):
@@ -93,7 +93,7 @@ def test_a_commit_is_all_or_nothing(store: Store) -> None:
         store.commit(Commit(((done, {}),), (event,), (*results, results[0]), {0: {"x": 1}}, {"seen": "4"}))
     assert store.jobs.get("a", record.id).state is JobState.QUEUED
     assert store.meta("seen") == ""
-    assert len(store.events.of("a", record.id)) == 1
+    assert len(store.events.list_events("a", record.id)) == 1
     store.commit(Commit(((done, {"done": [2]}),), (event,), results, {0: {"x": 1}}, {"seen": "4"}))
     assert store.jobs.get("a", record.id) == done
     assert store.jobs.unfinished() == ()
@@ -101,7 +101,7 @@ def test_a_commit_is_all_or_nothing(store: Store) -> None:
     assert store.outputs.names(record.id) == ["out"]
     assert store.slot_snapshots() == {0: {"x": 1}}
     assert store.meta("seen") == "4"
-    last = store.events.of("a", record.id, after_seq=1)
+    last = store.events.list_events("a", record.id, after_seq=1)
     assert last == (dataclasses.replace(event, seq=2),)
     with pytest.raises(NotFound, match="it has: out"):
         store.outputs.read("a", record.id, "nope")
@@ -165,7 +165,7 @@ def test_blobs_are_checked_and_bounded(path: Path) -> None:
 def test_a_blob_that_a_job_needs_is_not_dropped(store: Store) -> None:
     sha256 = put(store, b"x")
     record, _ = store.submissions.add_job(JobRequest("a", "app", 1, {"in": (sha256,)}), 0.0)
-    with pytest.raises(Conflict, match=f"job {store.numbers.job.told(record.id)} still needs"):
+    with pytest.raises(Conflict, match=f"job {store.numbers.job.public_id(record.id)} still needs"):
         store.blobs.drop("a", sha256)
     store.commit(Commit(((dataclasses.replace(record, state=JobState.CANCELLED), {}),)))
     store.blobs.drop("a", sha256)

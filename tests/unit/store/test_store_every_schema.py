@@ -104,7 +104,7 @@ def test_a_damaged_record_does_not_end_a_migration(
         db.execute("UPDATE job SET record = CAST(? AS TEXT) WHERE id = 1", (record.encode("latin-1"),))
         db.commit()
     with closing(Store(path)) as store:
-        assert sum(store.jobs.tally.ended().values()) == 3
+        assert sum(store.jobs.tally.count_ended().values()) == 3
         assert 2 in [job.id for job in store.jobs.page(None)]
     with closing(sqlite3.connect(path)) as db:
         ((closed_us,),) = db.execute("SELECT closed_us FROM job WHERE id = 1").fetchall()

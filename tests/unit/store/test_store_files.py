@@ -104,17 +104,17 @@ def test_a_wrong_hash_is_told_and_leaves_nothing(store: Store, tmp_path: Path) -
         store.blobs.put(TENANT, sha(b"other"), b"abc")
     assert refused.value.details["field"] == "sha256"
     assert there(tmp_path) == []
-    assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(store: Store, tmp_path: Path) -> None:
     with pytest.raises(ConnectionError), store.blobs.upload(TENANT, sha(b"x" * 100), 100) as upload:  # noqa: PT012
         upload.write(b"x" * 50)
-        assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES - 100
+        assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES - 100
         assert len(there(tmp_path)) == 1
         raise ConnectionError
     assert there(tmp_path) == []
-    assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES
 
 
 def test_bytes_are_booked_before_they_come(store: Store) -> None:
@@ -128,18 +128,18 @@ def test_bytes_are_booked_before_they_come(store: Store) -> None:
             with pytest.raises(QuotaExceeded):
                 silent.write(b"x")
             assert silent.size_bytes == PIECE_BYTES
-    assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES
 
 
 def test_what_is_kept_stays_booked_and_what_is_deleted_does_not(store: Store, tmp_path: Path) -> None:
     data = bytes(2 * PIECE_BYTES)
     digest = put(store, data)
     for fresh in (store, Store(tmp_path / "eddy.sqlite3", Quota(max_blob_bytes=3 * PIECE_BYTES))):
-        assert fresh.blobs.ledger.room(TENANT) == PIECE_BYTES
+        assert fresh.blobs.ledger.room_bytes(TENANT) == PIECE_BYTES
         assert fresh.blobs.put(TENANT, digest, data) is False
-        assert fresh.blobs.ledger.room(TENANT) == PIECE_BYTES
+        assert fresh.blobs.ledger.room_bytes(TENANT) == PIECE_BYTES
     store.blobs.drop(TENANT, digest)
-    assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES
 
 
 def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
         thread.join(180)
     assert sorted(news) == [False, False, False, True]
     assert there(tmp_path) == [f"blobs/t-{TENANT}/{sha(data)}"]
-    assert store.blobs.ledger.room(TENANT) == 3 * PIECE_BYTES - len(data)
+    assert store.blobs.ledger.room_bytes(TENANT) == 3 * PIECE_BYTES - len(data)
 
 
 def _pipe(path: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_a_crash_left_of_an_item_is_written_over(store: Store, tmp_path: Pa
 def test_a_damaged_output_is_named(store: Store, tmp_path: Path) -> None:
     record = finished(store, b"one", b"two")
     (tmp_path / "outputs/1.out").write_bytes(b"onetwx")
-    with pytest.raises(DamagedFile, match=rf"output out of job {store.numbers.job.told(1)} .*bytes 3 to 6"):
+    with pytest.raises(DamagedFile, match=rf"output out of job {store.numbers.job.public_id(1)} .*bytes 3 to 6"):
         store.outputs.file(TENANT, record.id, "out").verify()
 
 
@@ -243,9 +243,9 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     record = finished(store, b"one")
     path = tmp_path / "outputs/1.out"
     kind(path)
-    with pytest.raises(DamagedFile, match=f"output out of job {store.numbers.job.told(1)}"):
+    with pytest.raises(DamagedFile, match=f"output out of job {store.numbers.job.public_id(1)}"):
         store.outputs.read(TENANT, record.id, "out")
-    said = f"output out of job {store.numbers.job.told(1)} cannot be written"
+    said = f"output out of job {store.numbers.job.public_id(1)} cannot be written"
     with pytest.raises(DamagedFile, match=said) as damaged:
         store.commit(Commit(results=(ItemOutput(record.id, "out", 1, b"two"),)))
     assert damaged.value.path == path

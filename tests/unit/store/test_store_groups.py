@@ -18,7 +18,7 @@ from eddy.store import Store
 from eddy.store.db import rows
 from eddy.store.db.database import Database, insert
 from eddy.store.db.rows import Commit
-from eddy.store.db.turns import Turns
+from eddy.store.db.writer_lock import WriterLock
 from eddy.store.tables.submission import Submission
 
 
@@ -69,7 +69,7 @@ def test_a_refused_one_harms_no_other(store: Store) -> None:
     ]  # fmt: skip
     assert [number(each) for each in outcomes if isinstance(each, tuple)] == [1, 2, 3, 4]
     assert [record.id for record in store.jobs.page(None)] == [4, 3, 2, 1]
-    assert len(store.events.of(None, None)) == 4
+    assert len(store.events.list_events(None, None)) == 4
 
 
 def test_one_that_cannot_be_written_harms_no_other(store: Store) -> None:
@@ -135,12 +135,12 @@ def test_reading_does_not_wait_for_a_transaction(tmp_path: Path) -> None:
         reader.start()
         reader.join(180)
         assert found == [record]
-        assert store.events.of("a", record.id) == ()
-    assert store.events.of("a", record.id) == ()
+        assert store.events.list_events("a", record.id) == ()
+    assert store.events.list_events("a", record.id) == ()
 
 
 def test_turns_are_given_in_the_order_they_were_asked_for() -> None:
-    turns, order = Turns(), list[int]()
+    turns, order = WriterLock(), list[int]()
 
     def take(number: int) -> None:
         with turns:
@@ -152,11 +152,11 @@ def test_turns_are_given_in_the_order_they_were_asked_for() -> None:
             thread.start()
             while len(turns._waiting) <= waiting:
                 time.sleep(0.001)
-        assert turns.mine
+        assert turns.is_owner
     for thread in threads:
         thread.join()
     assert order == list(range(8))
-    assert not turns.mine
+    assert not turns.is_owner
 
 
 def test_rows_are_inserted_whatever_their_number(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_keys_are_looked_up_and_not_searched_for(store: Store, monkeypatch: pyte
         return fresh(query, *values)
 
     monkeypatch.setattr(store._db, "fresh_rows", explained)
-    found = store.submissions.keys.of([ask(key=key).request for key in ("k1", "k3", "other")])
+    found = store.submissions.keys.find_jobs([ask(key=key).request for key in ("k1", "k3", "other")])
     assert sorted(key for _, key in found) == ["k1", "k3"]
     assert not [step for plan in plans for step in plan if step.startswith("SCAN idempotency")], plans
     assert [step for step in plans[0] if "SEARCH idempotency USING PRIMARY KEY (tenant=? AND key=?)" in step], plans

@@ -10,13 +10,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from eddy.core.asked import Asked
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
+from eddy.core.submission_options import SubmissionOptions
 from eddy.store import Store
 from eddy.store.db.columns_to_list import _of_record
 from eddy.store.db.rows import Commit, dump_record
-from eddy.store.tables.listing import ListOrder, Wanted, listing, microseconds
+from eddy.store.tables.listing import JobFilter, ListOrder, listing, microseconds
 
 TENANTS, APPLICATIONS, RUNS = ("a", "b"), ("one", "two"), ("x", "y", "z")
 
@@ -26,7 +26,7 @@ def filled(jobs: int = 120) -> tuple[Store, list[JobRecord]]:
     store, dice, found = Store(":memory:"), random.Random(7), []
     for number in range(jobs):
         labels = {"run": dice.choice(RUNS), **({"odd": str(number)} if number % 2 else {})}
-        request = JobRequest(dice.choice(TENANTS), dice.choice(APPLICATIONS), asked=Asked(labels=labels))
+        request = JobRequest(dice.choice(TENANTS), dice.choice(APPLICATIONS), asked=SubmissionOptions(labels=labels))
         record, _ = store.submissions.add_job(request, 0.0)
         if number % 3 == 0:
             state = dice.choice((JobState.SUCCEEDED, JobState.FAILED))
@@ -46,17 +46,17 @@ def store() -> Store:
     return Store(":memory:")
 
 
-def all_pages(store: Store, wanted: Wanted, size: int) -> list[int]:
+def all_pages(store: Store, wanted: JobFilter, size: int) -> list[int]:
     found, after = list[int](), None
     while True:
-        page = store.jobs.wanted(wanted, size, after)
+        page = store.jobs.find_page(wanted, size, after)
         found += [record.id for record in page.records]
         after = page.following
         if after is None:
             return found
 
 
-def fits(record: JobRecord, wanted: Wanted) -> bool:
+def fits(record: JobRecord, wanted: JobFilter) -> bool:
     submitted_us = microseconds(record.submitted_unix_s)
     return (
         wanted.tenant in (None, record.tenant)
@@ -81,7 +81,7 @@ def test_every_mixture_of_filters_has_the_jobs_that_fit_in_pages_of_any_size() -
     dice = random.Random(11)
     middle_us = microseconds(records[60].submitted_unix_s)
     for _ in range(150):
-        wanted = Wanted(
+        wanted = JobFilter(
             tenant=dice.choice((None, *TENANTS)),
             state=dice.choice((None, JobState.QUEUED, JobState.FAILED)),
             applications=dice.choice(((), ("one",), ("one", "two"))),
@@ -98,18 +98,18 @@ def test_every_mixture_of_filters_has_the_jobs_that_fit_in_pages_of_any_size() -
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted(),
-        Wanted(state=JobState.FAILED),
-        Wanted(applications=("one",)),
-        Wanted(labels=(("run", "x"),)),
-        Wanted(tenant="a"),
-        Wanted(tenant="a", state=JobState.FAILED),
-        Wanted(tenant="a", applications=("one",)),
-        Wanted(tenant="a", labels=(("run", "x"),)),
-        Wanted(tenant="a", from_us=5, before_us=9),
+        JobFilter(),
+        JobFilter(state=JobState.FAILED),
+        JobFilter(applications=("one",)),
+        JobFilter(labels=(("run", "x"),)),
+        JobFilter(tenant="a"),
+        JobFilter(tenant="a", state=JobState.FAILED),
+        JobFilter(tenant="a", applications=("one",)),
+        JobFilter(tenant="a", labels=(("run", "x"),)),
+        JobFilter(tenant="a", from_us=5, before_us=9),
     ],
 )
-def test_no_page_sorts_or_walks_through_what_came_before_it(store: Store, wanted: Wanted, order: ListOrder) -> None:
+def test_no_page_sorts_or_walks_through_what_came_before_it(store: Store, wanted: JobFilter, order: ListOrder) -> None:
     plans = []
     for after in (None, (5, 5)):
         query, values = listing(_ordered(wanted, order), after, 50)
@@ -119,13 +119,13 @@ def test_no_page_sorts_or_walks_through_what_came_before_it(store: Store, wanted
     assert all("SEARCH" in plan[0] for plan in plans[1:]), plans
 
 
-def _ordered(wanted: Wanted, order: ListOrder) -> Wanted:
+def _ordered(wanted: JobFilter, order: ListOrder) -> JobFilter:
     return dataclasses.replace(wanted, order=order)
 
 
 def test_a_tenants_page_walks_only_what_is_the_tenants(store: Store) -> None:
     """What others have of the same label takes none of one's time."""
-    query, values = listing(Wanted(tenant="a", labels=(("run", "x"),)), None, 50)
+    query, values = listing(JobFilter(tenant="a", labels=(("run", "x"),)), None, 50)
     (first, *_) = [row["detail"] for row in store._db.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
     assert "tenant=?" in first
 
@@ -136,8 +136,8 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
     kept = [store.submissions.add_job(JobRequest("a", "one"), 0.0)[0] for _ in range(4)]
     ended = _with(kept[1], state=JobState.FAILED, ended_s=2.5)
     store.commit(Commit(jobs=((ended, {}),)))
-    expected = [Wanted(), Wanted("a", applications=("one",)), Wanted(order=ListOrder.ENDED)]
-    before = [store.jobs.wanted(wanted) for wanted in expected]
+    expected = [JobFilter(), JobFilter("a", applications=("one",)), JobFilter(order=ListOrder.ENDED)]
+    before = [store.jobs.find_page(wanted) for wanted in expected]
     assert before[2].records == (ended,)
     store.close()
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -146,7 +146,7 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
         filled_in = [(*_of_record(record, bool(final)), number) for number, record, final in rows]
         db.executemany("UPDATE job SET submitted_us = ?, application = ?, ended_us = ? WHERE id = ?", filled_in)
         db.commit()
-    assert [Store(path).jobs.wanted(wanted) for wanted in expected] == before
+    assert [Store(path).jobs.find_page(wanted) for wanted in expected] == before
 
 
 def test_a_record_that_cannot_be_read_does_not_stop_a_migration() -> None:
@@ -158,7 +158,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_a_migration() -> None:
 def test_labels_survive_the_file_and_a_request_without_them_is_written_as_before(tmp_path: Path) -> None:
     path = tmp_path / "eddy.sqlite3"
     store = Store(path)
-    asked = Asked(labels={"run": "7", "what": ""})
+    asked = SubmissionOptions(labels={"run": "7", "what": ""})
     record, _ = store.submissions.add_job(JobRequest("a", "app", asked=asked), 0.0)
     plain, _ = store.submissions.add_job(JobRequest("a", "app"), 0.0)
     store.close()
@@ -179,7 +179,7 @@ def test_a_feed_walks_only_what_is_the_tenants(
         return rows(query, *values)
 
     monkeypatch.setattr(store._db, "rows", explained)
-    store.events.of(whose, None, 7)
+    store.events.list_events(whose, None, 7)
     store.events.before_last(whose, 5)
     assert not [step for plan in plans for step in plan if "TEMP B-TREE" in step], plans
     store.events.latest_in_slots(whose, 5)  # puts those few into their order

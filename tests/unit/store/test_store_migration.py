@@ -80,10 +80,10 @@ def test_jobs_tenants_and_keys_are_as_they_were(path: Path) -> None:
     assert isinstance(operator, TenantRecord)
     assert operator.admin
     assert store.jobs.unfinished_by_state() == {"running": 1, "queued": 1}
-    assert store.blobs.ledger.room(TENANT) == 4096 - sum(mine) < 4096
+    assert store.blobs.ledger.room_bytes(TENANT) == 4096 - sum(mine) < 4096
     # The same request under the same key names the job it named, so its hash is what it was.
     asked = dataclasses.replace(store.jobs.request(TENANT, 1), idempotency_key="once")
-    assert store.submissions.keys.known(asked) == store.jobs.get(TENANT, 1)
+    assert store.submissions.keys.find_job(asked) == store.jobs.get(TENANT, 1)
     record, new = store.submissions.add_job(asked, 9.0)
     assert (record.id, new) == (1, False)
 
@@ -92,7 +92,7 @@ def test_jobs_that_had_not_ended_go_on(path: Path) -> None:
     store = Store(path)
     engine = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     engine.start()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     assert store.outputs.read(TENANT, 4, "out") == expected(batch=3, salt=5)
     assert store.outputs.read(TENANT, 5, "out") == expected(batch=2, salt=6)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from eddy.files import os_errors, write_private
-from eddy.store.disk.secret import keyed_hash
+from eddy.files import translate_os_errors, write_private
+from eddy.store.disk.secret import make_keyed_hash
 
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
@@ -32,7 +32,7 @@ class KeyHasher:
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SECRET_BYTES:
             raise ValueError("the secret must have at least 32 bytes")
-        self._hash = keyed_hash(secret)
+        self._hash = make_keyed_hash(secret)
 
     def hash(self, key: str) -> str:
         """The hash of a key, as tenants' records hold it."""
@@ -47,5 +47,5 @@ def load_secret(path: Path, first: bool) -> bytes:
     """
     if first:
         write_private(path, secrets.token_bytes(SECRET_BYTES))
-    with os_errors(path):
+    with translate_os_errors(path):
         return path.read_bytes()

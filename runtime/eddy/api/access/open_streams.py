@@ -69,7 +69,7 @@ class OpenStreams:
     _open: dict[Credential, set[asyncio.Future[None]]] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def held(self, credential: Credential) -> Iterator[asyncio.Future[None]]:
+    def track_stream(self, credential: Credential) -> Iterator[asyncio.Future[None]]:
         """Count a stream in; what it yields is done once the stream may not go on."""
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         mine = self._open.setdefault(credential, set())
@@ -82,7 +82,7 @@ class OpenStreams:
             if not mine:
                 self._open.pop(credential, None)
 
-    def good(self, credential: Credential) -> bool:
+    def is_authorized(self, credential: Credential) -> bool:
         """Whether a request with it would be taken."""
         try:
             key = self.keys.get(credential.key)
@@ -98,14 +98,14 @@ class OpenStreams:
         Raises:
             Unauthorized: Its key, or its session, has ended meanwhile.
         """
-        if not self.good(credential):
+        if not self.is_authorized(credential):
             message = "The key or session this request came with has ended meanwhile; take another one."
             raise Unauthorized(message, field="Authorization")
 
-    def look(self) -> None:
+    def end_revoked(self) -> None:
         """End the streams that may not go on."""
         for credential, streams in list(self._open.items()):
-            if not self.good(credential):
+            if not self.is_authorized(credential):
                 for over in streams:
                     if not over.done():
                         over.set_result(None)
@@ -114,4 +114,4 @@ class OpenStreams:
         """Look again and again."""
         while True:
             await anyio.sleep(LOOK_S)
-            self.look()
+            self.end_revoked()

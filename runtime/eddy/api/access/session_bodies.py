@@ -37,7 +37,9 @@ class SessionAnswer(Answer):
     csrf_token: str = Field(description="Header `X-CSRF-Token` of every request of the session that changes something.")
 
 
-def opened(sessions: Sessions, key_hash: str, tenant: str, old: str, http: Request, response: Response) -> Session:
+def open_session(
+    sessions: Sessions, key_hash: str, tenant: str, old: str, http: Request, response: Response
+) -> Session:
     """A new session of a tenant's key, whose cookie the response sets; the one the browser had before ends."""
     sessions.close(old)
     cookie, session = sessions.open(key_hash, tenant)
@@ -47,7 +49,7 @@ def opened(sessions: Sessions, key_hash: str, tenant: str, old: str, http: Reque
     return session
 
 
-def closed(sessions: Sessions, cookie: str) -> Response:
+def close_session(sessions: Sessions, cookie: str) -> Response:
     """The answer to whoever logs out; the session has ended."""
     sessions.close(cookie)
     response = Response(status_code=204)

@@ -30,10 +30,10 @@ from eddy.api.answers.schemas import (
 )
 from eddy.api.request_bodies.kinds import VIEWS, KindView, unknown_view
 from eddy.core.applications import Application
-from eddy.core.asked import ECHOED, Condition, Predecessor
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
+from eddy.core.submission_options import ECHOED, Condition, Predecessor
 from eddy.core.tenants import ApiKey, TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.model.parallel_fraction import Activity
@@ -52,7 +52,7 @@ def job_answer(
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for,
     `numbers` what jobs are told as, `everyone` whether its place counts everyone's jobs."""
     view = kinds.get(record.kind) or unknown_view(record.kind)
-    told = numbers.job.told
+    told = numbers.job.public_id
     number = told(record.id)
     here = f"/v1/jobs/{number}"
     done = record.state is JobState.SUCCEEDED and record.collected_unix_s is None
@@ -90,9 +90,9 @@ def job_answer(
         held_by=_HOLDERS.get(record.held_by),
         form=record.form,
         labels=dict(record.asked.labels),
-        after=named_in(Condition.SUCCESS, record.asked.after, told),
-        afterany=named_in(Condition.END, record.asked.after, told),
-        afternotok=named_in(Condition.FAILURE, record.asked.after, told),
+        after=referenced_jobs(Condition.SUCCESS, record.asked.after, told),
+        afterany=referenced_jobs(Condition.END, record.asked.after, told),
+        afternotok=referenced_jobs(Condition.FAILURE, record.asked.after, told),
         retries=_retries(record),
         retried=record.retried,
         **{name: getattr(record.asked, name) for name in ECHOED},
@@ -103,7 +103,7 @@ def job_answer(
     )
 
 
-def named_in(wanted: Condition, after: Iterable[Predecessor], told: Callable[[int], int]) -> list[int]:
+def referenced_jobs(wanted: Condition, after: Iterable[Predecessor], told: Callable[[int], int]) -> list[int]:
     """Of what a job waits for, that of which it wants this, as it is told."""
     return [told(each.id) for each in after if each.wanted is wanted]
 
@@ -113,7 +113,9 @@ _HOLDERS: Mapping[str, Literal["tenant", "operator"]] = {"tenant": "tenant", "op
 
 def _array_place(record: JobRecord, numbers: Numbers) -> JobArrayPlace | None:
     place = record.asked.array
-    return None if place is None else JobArrayPlace(id=numbers.job.told(place.id), index=place.index, size=place.size)
+    return (
+        None if place is None else JobArrayPlace(id=numbers.job.public_id(place.id), index=place.index, size=place.size)
+    )
 
 
 def _retries(record: JobRecord) -> JobRetries | None:
@@ -208,7 +210,7 @@ def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> S
         mine=mine,
         module=(status.module or None) if seen else None,
         tenant=(status.tenant or None) if seen else None,
-        job=numbers.job.told(status.job) if seen and status.job is not None else None,
+        job=numbers.job.public_id(status.job) if seen and status.job is not None else None,
         task=status.task if seen else None,
         item=status.item if seen else None,
         drained=bool(status.drained),
@@ -239,7 +241,7 @@ def key_answer(key: ApiKey, now_unix_s: float) -> Key:
 def event_data(event: JobEvent, numbers: Numbers) -> dict[str, Any]:
     """The `data` of a server-sent event: the entry of the log without what is not meant."""
     data = {
-        "job": numbers.job.told(event.job),
+        "job": numbers.job.public_id(event.job),
         "what": event.what.value,
         "at_s": event.at_s,
         "state": event.state.value if event.state else None,

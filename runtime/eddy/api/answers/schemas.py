@@ -11,8 +11,8 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import SHA256, Answer, shown
 from eddy.api.request_bodies.options import with_options
 from eddy.core.applications import BufferRole
-from eddy.core.asked import ECHOED
 from eddy.core.jobs import JobState
+from eddy.core.submission_options import ECHOED
 
 __all__ = [
     "SHA256",

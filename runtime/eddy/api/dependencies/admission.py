@@ -9,8 +9,8 @@ from typing import TypeVar
 from fastapi import Request
 
 from eddy.api.dependencies.context import Context
-from eddy.api.dependencies.leaving import while_connected
-from eddy.api.dependencies.progress import check_asked
+from eddy.api.dependencies.disconnects import run_while_connected
+from eddy.api.dependencies.progress import check_promised_progress
 from eddy.api.request_bodies import admission
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.records import JobRequest
@@ -35,7 +35,7 @@ class _BoardTenant:
         return self.tenant.quota.max_priority
 
     def check_progress(self, wanted: float) -> None:
-        check_asked(self.context.store, self.context.hypervisor.price, self.tenant.id, wanted)
+        check_promised_progress(self.context.store, self.context.hypervisor.price, self.tenant.id, wanted)
 
 
 def admit(
@@ -51,7 +51,7 @@ def admit(
         InvalidRequest, Conflict: As `eddy.api.request_bodies.admission.admit` does.
         BoardUnreachable: Nothing is taken at this moment.
     """
-    after = submission.predecessors(context.store.numbers.job.meant)
+    after = submission.predecessors(context.store.numbers.job.resolve_id)
     by = _BoardTenant(context, tenant)
     request = admission.admit(submission, by, context.kinds, after, idempotency_key or "", max_running)
     context.require_running()
@@ -65,4 +65,4 @@ async def for_client(context: Context, http: Request, request: JobRequest, work:
         ClientDisconnect: The client left.
         Exception: Whatever the work raises.
     """
-    return await (while_connected(http, work) if context.kinds[request.kind].lingers else work())
+    return await (run_while_connected(http, work) if context.kinds[request.kind].lingers else work())

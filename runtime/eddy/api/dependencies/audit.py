@@ -11,7 +11,7 @@ from eddy.api.http.current_request import key_in_use
 from eddy.core.tenants import TenantRecord
 
 
-def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
+def record_action(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
     """Note what is about to be done, durably.
 
     Args:
@@ -23,6 +23,6 @@ def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> No
     context.writer.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
 
 
-async def noted(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
+async def record_action_async(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
     """The same, for routes that must not wait for the disk."""
-    await anyio.to_thread.run_sync(lambda: note(context, actor, action, **facts))
+    await anyio.to_thread.run_sync(lambda: record_action(context, actor, action, **facts))

@@ -136,8 +136,8 @@ def charge(context: Context, tenant: TenantRecord, scope: Scope) -> None:
     Raises:
         RateLimited: It makes too many, or has too many under way.
     """
-    context.held.take(scope, tenant)
-    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
+    context.held.count_request(scope, tenant)
+    context.rates.spend_token(tenant.id, tenant.quota.max_requests_per_s)
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

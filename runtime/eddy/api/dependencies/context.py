@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
-from eddy.api.access.rates import Looks, Rates
 from eddy.api.access.sessions import Sessions
+from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.access.uploads import UploadLimits, Uploads
-from eddy.api.answers.rendered import RenderedJobs
+from eddy.api.answers.job_pages import RenderedJobs
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.current_request import caller_in_use
-from eddy.api.http.in_flight import InFlight
+from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
 from eddy.core.errors import BoardUnreachable
-from eddy.hypervisor.engine.fanout import Fanout
+from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 from eddy.store.db.bounds import JobBounds
@@ -76,12 +76,12 @@ class Context:
     settings: ApiSettings
     kinds: Mapping[str, KindView]
     uploads: Uploads
-    held: InFlight
+    held: InFlightRequests
     standing: OpenStreams
-    fanout: Fanout
+    fanout: EventFanout
     sessions: Sessions
-    rates: Rates = field(default_factory=Rates)
-    looks: Looks = field(default_factory=Looks)
+    rates: TokenBuckets = field(default_factory=TokenBuckets)
+    looks: TenantRateLimits = field(default_factory=TenantRateLimits)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str = ""
@@ -111,7 +111,9 @@ class Context:
         problem, asking = self.store.problem, caller_in_use.get()
         if asking is not None and asking.admin:
             stopped = self.failure and f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`."
-            return stopped or self.hypervisor.away or ("" if problem is None else KINDS[problem.code].title)
+            return (
+                stopped or self.hypervisor.unreachable_reason or ("" if problem is None else KINDS[problem.code].title)
+            )
         if self.failure:
             return STOPPED
-        return AWAY if self.hypervisor.away else "" if problem is None else KINDS[problem.code].title
+        return AWAY if self.hypervisor.unreachable_reason else "" if problem is None else KINDS[problem.code].title

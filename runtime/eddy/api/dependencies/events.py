@@ -1,7 +1,7 @@
 """Server-sent events: a job's event log as a stream that survives proxies and broken connections.
 
 A stream first sends what is in the log, at the pace its client reads. Once that is all, it goes live: the same bytes
-are written to the connections of all who follow the same (`eddy.hypervisor.engine.fanout`), without waking a task for
+are written to the connections of all who follow the same (`eddy.hypervisor.engine.event_fanout`), without waking a task for
 each.
 """
 
@@ -23,7 +23,7 @@ from eddy.api.answers.rendering import event_data
 from eddy.api.http.connections import DIRECT
 from eddy.api.request_bodies.event_protocol import BEGIN, HEADERS, HEARTBEAT, encode
 from eddy.core.records import JobEvent
-from eddy.hypervisor.engine.fanout import Fanout, Follower
+from eddy.hypervisor.engine.event_fanout import EventFanout, Follower
 from eddy.store.db.numbers import Numbers
 
 PAGE = 500
@@ -34,18 +34,18 @@ ReadEvents = Callable[[int, int], Sequence[JobEvent]]
 
 
 @functools.lru_cache(maxsize=256)
-def encoded(event: JobEvent, numbers: Numbers) -> str:
+def encode_event(event: JobEvent, numbers: Numbers) -> str:
     """One entry of the log; the same for all who follow it."""
-    return encode(event.what.value, event_data(event, numbers), numbers.event.told(event.seq))
+    return encode(event.what.value, event_data(event, numbers), numbers.event.public_id(event.seq))
 
 
 def words(events: Sequence[JobEvent], numbers: Numbers) -> bytes:
     """Entries of the log, as they are sent."""
-    return "".join(encoded(event, numbers) for event in events).encode()
+    return "".join(encode_event(event, numbers) for event in events).encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class StreamSource:
     """What a stream follows.
 
     Attributes:
@@ -82,8 +82,8 @@ class EventStream(Response):
 
     def __init__(
         self,
-        followed: Followed,
-        fanout: Fanout,
+        followed: StreamSource,
+        fanout: EventFanout,
         heartbeat_s: float,
         ending: asyncio.Event,
         standing: OpenStreams,
@@ -105,7 +105,7 @@ class EventStream(Response):
         until: list[asyncio.Future[Any]] = [left, ending]
         streaming = asyncio.ensure_future(self._stream(follower, send, None if direct else self._heartbeat_s))
         try:
-            with self._fanout.joined(follower), self._standing.held(self._credential) as over:
+            with self._fanout.subscribe(follower), self._standing.track_stream(self._credential) as over:
                 await asyncio.wait([*until, over, streaming], return_when=asyncio.FIRST_COMPLETED)
                 gone = left.done()
                 if streaming.done():
@@ -121,7 +121,7 @@ class EventStream(Response):
     async def _stream(self, follower: Follower, send: Send, heartbeat_s: float | None) -> None:
         await _send(send, BEGIN.encode())
         while True:
-            follower.begin_to_read()
+            follower.begin_read()
             ended, events = await anyio.to_thread.run_sync(self._read, follower.after)
             if events:
                 follower.after = events[-1].seq
@@ -140,7 +140,7 @@ class EventStream(Response):
 async def _within(heartbeat_s: float | None, follower: Follower) -> bool:
     """Have a follower handed what is new; False where so much time has passed."""
     with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(follower.handed(), heartbeat_s)
+        await asyncio.wait_for(follower.receive_new(), heartbeat_s)
         return True
     return False
 

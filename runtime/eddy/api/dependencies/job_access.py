@@ -26,7 +26,7 @@ _LARGEST_ID = (1 << 63) - 1
 
 async def job_meant(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
     """Which job an id names; no job where it names none."""
-    return context.store.numbers.job.meant(job)
+    return context.store.numbers.job.resolve_id(job)
 
 
 JobId = Annotated[int, Depends(job_meant)]
@@ -54,8 +54,8 @@ async def read(context: Context, call: Callable[[], T]) -> T:
 
 def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
     """The job object, with its output links; `everyone` as in `estimate_answer`."""
-    doing = context.hypervisor.doing(record.id)
-    record = context.hypervisor.up_to_now(record)
+    doing = context.hypervisor.preparation_text(record.id)
+    record = context.hypervisor.add_current_wait(record)
     numbers, applications = context.store.numbers, context.catalogue.applications
     return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
 
@@ -74,7 +74,7 @@ async def estimates_of(
     outlook = await outlook_of(context, need) if waiting else None
     if outlook is None:
         return {}
-    return {job: estimate for job in waiting if (estimate := outlook.of(job)) is not None}
+    return {job: estimate for job in waiting if (estimate := outlook.estimate_of(job)) is not None}
 
 
 async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook | None:
@@ -84,6 +84,10 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
         context: The server's.
         need: A job that should be in it, though it came just now.
     """
-    if not context.ready or context.hypervisor.away or not any(context.store.jobs.unfinished_by_state().values()):
+    if (
+        not context.ready
+        or context.hypervisor.unreachable_reason
+        or not any(context.store.jobs.unfinished_by_state().values())
+    ):
         return None
     return await context.hypervisor.estimates_at_hand(need, PATIENCE_S)

@@ -31,12 +31,12 @@ def policy_in_force(store: Store, told: str, of: str = DISPATCH, known: Collecti
     return live if live in known else told
 
 
-def in_force(name: str, of: str = DISPATCH) -> tuple[str, str]:
+def policy_record(name: str, of: str = DISPATCH) -> tuple[str, str]:
     """Name and value by which the store remembers that another policy is in force."""
     return f"{of}.live", name
 
 
-def kept_instead(store: Store, told: str, of: str, known: Collection[str]) -> str:
+def replaced_policy(store: Store, told: str, of: str, known: Collection[str]) -> str:
     """The name of the policy in force where it is not the one the server was told; "" where it is."""
     live = policy_in_force(store, told, of, known)
     return "" if live == told else live

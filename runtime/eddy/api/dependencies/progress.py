@@ -46,7 +46,7 @@ def watch_for(board: BoardPort, kinds: Mapping[str, ClusterKind], path: Path, ne
     return ProgressWatch({module: found.machine(kind) for module, kind in kinds.items()})
 
 
-def least_of(store: Store, tenant: str) -> float:
+def promised_progress(store: Store, tenant: str) -> float:
     """Normalised progress a tenant was promised: its attribute `min_progress`, 0 where none will do."""
     try:
         least = float(store.tenants.get(tenant).attributes.get("min_progress", 0.0))
@@ -64,7 +64,7 @@ def check_promise(store: Store, tenant: str, wanted: float) -> None:
     Raises:
         Conflict: Too much was promised to others.
     """
-    others = sum(least_of(store, record.id) for record in store.tenants.all() if record.id != tenant)
+    others = sum(promised_progress(store, record.id) for record in store.tenants.all() if record.id != tenant)
     if wanted + others > 1 + 1e-9:
         left = max(1 - others, 0.0)
         message = (
@@ -74,7 +74,7 @@ def check_promise(store: Store, tenant: str, wanted: float) -> None:
         raise Conflict(message, field="min_progress", asked=wanted, allowed=f"up to {left:g}")
 
 
-def check_asked(store: Store, loop: PriceLoop | None, tenant: str, asked: float) -> None:
+def check_promised_progress(store: Store, loop: PriceLoop | None, tenant: str, asked: float) -> None:
     """Check that a kernel may ask for a progress.
 
     Raises:
@@ -84,18 +84,18 @@ def check_asked(store: Store, loop: PriceLoop | None, tenant: str, asked: float)
     if loop is None or not loop.watch.machines:
         why = "Kernels get whole clusters here" if loop is None else "Progress is not measured here"
         raise Conflict(f"{why}, so that min_progress means nothing: {UNCALIBRATED}.", field="min_progress")
-    promised = least_of(store, tenant)
+    promised = promised_progress(store, tenant)
     if asked > promised:
         message = f"Your tenant was promised a progress of {promised:g}; ask the operator for more."
         raise InvalidRequest(message, field="min_progress", asked=asked, allowed=f"up to {promised:g}")
 
 
-def slowdown_of(store: Store, loop: PriceLoop | None, record: JobRecord) -> JobSlowdown | None:
+def measure_slowdown(store: Store, loop: PriceLoop | None, record: JobRecord) -> JobSlowdown | None:
     """How far others slowed a job down; None where nothing is known of it."""
     if loop is None or record.kernel is None or record.started_s is None:
         return None
     asked = record.asked.min_progress
-    least = least_of(store, record.tenant) if asked is None else asked
-    _, epochs = loop.shown()
+    least = promised_progress(store, record.tenant) if asked is None else asked
+    _, epochs = loop.snapshot_epochs()
     found = progress_of_job(epochs, record.tenant, record.started_s, record.ended_s, least)
     return None if found is None else JobSlowdown.model_validate(found)

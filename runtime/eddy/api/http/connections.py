@@ -75,7 +75,7 @@ class _Flow:
         """Nothing should move."""
         self.since_s, self.moved = None, 0
 
-    def too_slow(self, now_s: float, stretch_s: float, bytes_per_s: int) -> bool:
+    def is_too_slow(self, now_s: float, stretch_s: float, bytes_per_s: int) -> bool:
         """Whether less moved over the last stretch than should have; begins the next one where not."""
         if self.since_s is None:
             self.since_s, self.moved = now_s, 0
@@ -137,7 +137,7 @@ class Connections:
         self._still_s += max(0.0, asyncio.get_running_loop().time() - self._due_s)
         now_s, self._looking = self.now_s, None
         for connection in list(self._open):
-            connection.look(now_s)
+            connection.end_if_slow(now_s)
         if self._open:
             self._look_soon()
 
@@ -145,8 +145,10 @@ class Connections:
 def _make_room(among: list[GuardedProtocol]) -> bool:
     """End the connection that has waited longest without asking, the newest excepted; answers whether there was one."""
     for connection in among[:-1]:
-        if connection.waits:
-            connection.give_up("too-many-connections", "The idle connection was closed to make room for others.")
+        if connection.is_waiting:
+            connection.close_with_problem(
+                "too-many-connections", "The idle connection was closed to make room for others."
+            )
             return True
     return False
 
@@ -174,7 +176,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Bytes of a part of a request that has not come whole."""
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether it has no request that is being answered, and none that has come whole."""
         return not self._busy
 
@@ -186,7 +188,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Take the connection, or refuse it."""
         super().connection_made(transport)
         if not self._connections.add(self, self.client[0] if self.client else ""):
-            self.give_up("too-many-connections", "This server has as many connections as it may.")
+            self.close_with_problem("too-many-connections", "This server has as many connections as it may.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
@@ -292,7 +294,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse()
 
     def _refuse(self) -> None:
-        self.give_up("bad-request", NOT_HTTP)
+        self.close_with_problem("bad-request", NOT_HTTP)
 
     def _direct(self, part: bytes) -> bool:
         """Write part of a body whose beginning was sent; as `DIRECT` has it."""
@@ -301,7 +303,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.write(b"%x\r\n%b\r\n" % (len(part), part))  # a chunk: RFC 9112, 7.1
         return True
 
-    def look(self, now_s: float) -> None:
+    def end_if_slow(self, now_s: float) -> None:
         """End it where its client is too slow."""
         limits = self._connections.limits
         if self._reading_is_too_slow(now_s):
@@ -310,12 +312,14 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._asking_s is not None and not self._busy:
             if now_s - self._asking_s > limits.patience_s:
                 self._connections.on_slow()
-                self.give_up("request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s.")
+                self.close_with_problem(
+                    "request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s."
+                )
         elif self._busy and self._answered.more_body and not self._we_keep_it_waiting():
-            if self._incoming.too_slow(now_s, limits.patience_s, limits.bytes_per_s):
+            if self._incoming.is_too_slow(now_s, limits.patience_s, limits.bytes_per_s):
                 self._connections.on_slow()
                 detail = f"A body must arrive at {limits.bytes_per_s} bytes a second or more."
-                self.give_up("request-timeout", detail)
+                self.close_with_problem("request-timeout", detail)
         else:
             self._incoming.stop()
 
@@ -332,14 +336,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self._outgoing.moved += max(0, self._outgoing.left - left)
         self._outgoing.left = left
         limits = self._connections.limits
-        return self._outgoing.too_slow(now_s, READ_PATIENCE * limits.patience_s, limits.bytes_per_s)
+        return self._outgoing.is_too_slow(now_s, READ_PATIENCE * limits.patience_s, limits.bytes_per_s)
 
     def resume_writing(self) -> None:
         """The client has read most of what was waiting for it."""
         self._outgoing.stop()
         super().resume_writing()
 
-    def give_up(self, code: str, detail: str) -> None:
+    def close_with_problem(self, code: str, detail: str) -> None:
         """Answer with a problem where nothing has been answered yet, and close."""
         if self._busy and self._answered.response_started:
             self.transport.abort()
@@ -407,7 +411,9 @@ def _in_kernel(transport: asyncio.Transport) -> int:
     return 0
 
 
-def guarded(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Callable[..., GuardedProtocol]:
+def guard_connections(
+    limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None
+) -> Callable[..., GuardedProtocol]:
     """What `uvicorn.Config(http=...)` takes: makes the connections of one server.
 
     Args:

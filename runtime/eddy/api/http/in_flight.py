@@ -23,7 +23,7 @@ COUNTED = "eddy.counted"
 """In a request's scope, and copies of it: what takes it off the counts, once it is counted."""
 
 
-class InFlight:
+class InFlightRequests:
     """Requests under way, by tenant. For the event loop's thread alone.
 
     Args:
@@ -36,7 +36,7 @@ class InFlight:
         self._held: Counter[str] = Counter()
         self._all = 0
 
-    def take(self, scope: Scope, tenant: AnyTenant) -> None:
+    def count_request(self, scope: Scope, tenant: AnyTenant) -> None:
         """Count a request, until `end`; an operator's is not counted.
 
         Raises:

@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import Scope
 
-from eddy.logs import lost_lines
+from eddy.logs import count_lost_lines
 
 
 class _LogLines(Collector):
@@ -20,7 +20,7 @@ class _LogLines(Collector):
     def collect(self) -> Iterator[Metric]:
         """The figure of this moment."""
         text = "Lines of the log that could not be written, since the start."
-        yield CounterMetricFamily("eddy_log_lines_lost", text, value=lost_lines())
+        yield CounterMetricFamily("eddy_log_lines_lost", text, value=count_lost_lines())
 
 
 class Metrics:
@@ -46,7 +46,7 @@ class Metrics:
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         """Found again without a look at labels, of which there are as many as routes, methods and statuses."""
 
-    def answered(self, scope: Scope, status: int, took_s: float) -> None:
+    def count_answer(self, scope: Scope, status: int, took_s: float) -> None:
         """Count an answer by method, template of the route and status; `took_s` are wall seconds to its first byte."""
         found = scope.get("route")
         method, route = ("any", "none") if found is None else (scope["method"], getattr(found, "path", "none"))

@@ -22,9 +22,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from eddy.api.http.current_request import caller_in_use
-from eddy.api.http.paths import allowed
+from eddy.api.http.paths import allowed_methods
 from eddy.api.request_bodies.base import IN_WORDS
-from eddy.api.request_bodies.strict_json import UnfitValue, printable
+from eddy.api.request_bodies.strict_json import UnstorableValue, printable
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
 from eddy.distribution import install_hint
 from eddy.logs import request_id
@@ -37,7 +37,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ProblemEntry:
     """What a code means: its HTTP status, its title, and what to do about it."""
 
     status: int
@@ -45,72 +45,100 @@ class Entry:
     advice: str
 
 
-KINDS: Mapping[str, Entry] = MappingProxyType(
+KINDS: Mapping[str, ProblemEntry] = MappingProxyType(
     {
-        "invalid-request": Entry(422, "The request is not valid", "Correct the field that `field` names."),
-        "malformed-json": Entry(
+        "invalid-request": ProblemEntry(422, "The request is not valid", "Correct the field that `field` names."),
+        "malformed-json": ProblemEntry(
             400, "The body is not JSON", "Send UTF-8 JSON; `detail` gives the position of the error."
         ),
-        "bad-request": Entry(400, "The request cannot be read", "Check method, headers and body."),
-        "unauthorized": Entry(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
-        "forbidden": Entry(403, "This key may not do that", "Use the operator's key."),
-        "not-found": Entry(404, "It does not exist", "List what exists; other tenants' things are not shown."),
-        "method-not-allowed": Entry(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
-        "request-timeout": Entry(
+        "bad-request": ProblemEntry(400, "The request cannot be read", "Check method, headers and body."),
+        "unauthorized": ProblemEntry(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
+        "forbidden": ProblemEntry(403, "This key may not do that", "Use the operator's key."),
+        "not-found": ProblemEntry(404, "It does not exist", "List what exists; other tenants' things are not shown."),
+        "method-not-allowed": ProblemEntry(
+            405, "The method does not fit the address", "Use one of the methods in `Allow`."
+        ),
+        "request-timeout": ProblemEntry(
             408, "The request came too slowly", "Send it without long pauses, on a new connection."
         ),
-        "conflict": Entry(409, "Its present state forbids the request", "Check its current state first."),
-        "outputs-collected": Entry(
+        "conflict": ProblemEntry(409, "Its present state forbids the request", "Check its current state first."),
+        "outputs-collected": ProblemEntry(
             410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
         ),
-        "unknown-cursor": Entry(
+        "unknown-cursor": ProblemEntry(
             410, "The position to continue from is unknown", "Start again without it, from the present state."
         ),
-        "precondition-failed": Entry(
-            412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed` tag."
+        "precondition-failed": ProblemEntry(
+            412, "It is not what `If-Match` names", "Ask without `If-Match`, or with the `allowed_methods` tag."
         ),
-        "payload-too-large": Entry(413, "The body is too large", "Send at most `limit` bytes."),
-        "range-not-satisfiable": Entry(
+        "payload-too-large": ProblemEntry(413, "The body is too large", "Send at most `limit` bytes."),
+        "range-not-satisfiable": ProblemEntry(
             416, "There are no such bytes", "Ask for a range within the `limit` bytes there are."
         ),
-        "unsupported-media-type": Entry(415, "The content type is not understood", "Send `application/json`."),
-        "image-refused": Entry(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
-        "package-refused": Entry(
+        "unsupported-media-type": ProblemEntry(415, "The content type is not understood", "Send `application/json`."),
+        "image-refused": ProblemEntry(
+            422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."
+        ),
+        "package-refused": ProblemEntry(
             422, "The application package was refused", "Sign it with a trusted key: `eddy app sign`."
         ),
-        "compilation-failed": Entry(422, "The kernel does not compile", "`diagnostics` has line and column."),
-        "quota-exceeded": Entry(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
-        "rate-limited": Entry(429, "Too many requests", "Wait as long as `Retry-After` says, then send it again."),
-        "internal-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
-        "eddy-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
-        "file-damaged": Entry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
-        "board-fault": Entry(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
-        "board-not-ready": Entry(502, "The board lacks something", "`cause` names it; ask `eddy doctor` on it."),
-        "foreign-design": Entry(502, "Another design is on the fabric", "boardd --take-fabric replaces it."),
-        "configuration-failed": Entry(502, "The configuration port reported an error", "Check the image, then retry."),
-        "module-fault": Entry(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
-        "memory-exhausted": Entry(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
-        "compiler-missing": Entry(503, "There is no kernel compiler here", f"There: {install_hint('kernels')}."),
-        "sandbox-unavailable": Entry(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
-        "too-many-uploads": Entry(503, "Too many uploads are in progress", "Send it again in a moment."),
-        "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),
-        "server-stopping": Entry(503, "The server is being stopped", "Ask again once it is back."),
-        "storage-full": Entry(507, "The disk of the data folder is full", "Free space; then repeat the request."),
-        "storage-quota-exceeded": Entry(
+        "compilation-failed": ProblemEntry(422, "The kernel does not compile", "`diagnostics` has line and column."),
+        "quota-exceeded": ProblemEntry(
+            429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."
+        ),
+        "rate-limited": ProblemEntry(
+            429, "Too many requests", "Wait as long as `Retry-After` says, then send it again."
+        ),
+        "internal-error": ProblemEntry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "eddy-error": ProblemEntry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "file-damaged": ProblemEntry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
+        "board-fault": ProblemEntry(
+            502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."
+        ),
+        "board-not-ready": ProblemEntry(502, "The board lacks something", "`cause` names it; ask `eddy doctor` on it."),
+        "foreign-design": ProblemEntry(502, "Another design is on the fabric", "boardd --take-fabric replaces it."),
+        "configuration-failed": ProblemEntry(
+            502, "The configuration port reported an error", "Check the image, then retry."
+        ),
+        "module-fault": ProblemEntry(
+            502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."
+        ),
+        "memory-exhausted": ProblemEntry(
+            503, "The board's memory arena is full", "Submit a smaller batch, or retry later."
+        ),
+        "compiler-missing": ProblemEntry(503, "There is no kernel compiler here", f"There: {install_hint('kernels')}."),
+        "sandbox-unavailable": ProblemEntry(
+            503, "The kernel compiler cannot be confined", "`detail` says what is missing."
+        ),
+        "too-many-uploads": ProblemEntry(503, "Too many uploads are in progress", "Send it again in a moment."),
+        "too-many-connections": ProblemEntry(503, "Too many connections are open", "Close some, or wait."),
+        "server-stopping": ProblemEntry(503, "The server is being stopped", "Ask again once it is back."),
+        "storage-full": ProblemEntry(
+            507, "The disk of the data folder is full", "Free space; then repeat the request."
+        ),
+        "storage-quota-exceeded": ProblemEntry(
             507, "You keep as many bytes as you may", "Delete blobs or outputs, or ask for a higher bound."
         ),
-        "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
-        "storage-damaged": Entry(503, "Stored data is damaged", "The log names the file; restore it from a backup."),
-        "record-damaged": Entry(
+        "storage-read-only": ProblemEntry(
+            503, "The data folder cannot be written", "Give the server the right to write it."
+        ),
+        "storage-damaged": ProblemEntry(
+            503, "Stored data is damaged", "The log names the file; restore it from a backup."
+        ),
+        "record-damaged": ProblemEntry(
             500, "A stored record is damaged", "Others can be read; `eddy doctor` names it, a backup may have it whole."
         ),
-        "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),
-        "storage-failed": Entry(503, "The data folder cannot be used", "The log says what the system reported."),
-        "pool-unreachable": Entry(
+        "storage-in-use": ProblemEntry(
+            503, "Another program uses the data base", "Stop it; the log says how to find it."
+        ),
+        "storage-failed": ProblemEntry(503, "The data folder cannot be used", "The log says what the system reported."),
+        "pool-unreachable": ProblemEntry(
             503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
         ),
-        "pool-refused": Entry(503, "The pool's servers refuse this", "`detail` says why; their operator can help."),
-        "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
+        "pool-refused": ProblemEntry(
+            503, "The pool's servers refuse this", "`detail` says why; their operator can help."
+        ),
+        "board-unreachable": ProblemEntry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )
 """Every code an answer of this API may carry."""
@@ -290,11 +318,11 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
         405: f"{request.method} does not fit {request.url.path}.",
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
-    own = (BodyTooLarge, UnfitValue, PreconditionFailed, RangeNotSatisfiable)
+    own = (BodyTooLarge, UnstorableValue, PreconditionFailed, RangeNotSatisfiable)
     extra = failure.extra if isinstance(failure, own) else {}
     headers = dict(failure.headers or {})
     if failure.status_code == 405:  # the router names the methods of the first route only that has the path
-        headers["Allow"] = ", ".join(allowed(request.app, request.url.path))
+        headers["Allow"] = ", ".join(allowed_methods(request.app, request.url.path))
     return respond(request, code, detail, headers=headers, **extra)
 
 

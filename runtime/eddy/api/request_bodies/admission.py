@@ -12,10 +12,10 @@ from typing import Protocol
 
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import KindView
-from eddy.core.asked import Predecessor
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
+from eddy.core.submission_options import Predecessor
 
 
 class Submitter(Protocol):

@@ -14,8 +14,8 @@ from eddy.api.request_bodies.kernels import Argument
 from eddy.api.request_bodies.kinds import KindView
 from eddy.api.request_bodies.names import Labels
 from eddy.api.request_bodies.numbers import Whole
-from eddy.core.asked import MAX_ARRAY
 from eddy.core.errors import InvalidRequest
+from eddy.core.submission_options import MAX_ARRAY
 
 
 class Difference(Request):
@@ -28,7 +28,7 @@ class Difference(Request):
         default_factory=dict, max_length=64, description="Arguments of a kernel by place, instead of those of `job`."
     )
 
-    def applied(self, job: JobSubmission) -> JobSubmission:
+    def apply_to(self, job: JobSubmission) -> JobSubmission:
         """A job with what is different put in.
 
         Raises:
@@ -111,7 +111,7 @@ def jobs_of(body: ArraySubmission, kinds: Mapping[str, KindView]) -> list[JobSub
     found = []
     for place, difference in enumerate(body.each):
         try:
-            found.append(difference.applied(body.job))
+            found.append(difference.apply_to(body.job))
         except InvalidRequest as error:
             field = f"each[{place}].{error.details['field']}"
             raise InvalidRequest(error.message, **{**error.details, "field": field}) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eddy.core.asked import ECHOED
+from eddy.core.submission_options import ECHOED
 
 _PICTURE = "4fe7b59af6de3b665b67788cc2f99892ab827efae3a467342b3bb4e3bc8e5bfe"
 """sha256 of 16,384 zeros."""

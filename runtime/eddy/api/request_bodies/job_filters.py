@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eddy.api.request_bodies.names import Label
 from eddy.api.request_bodies.numbers import Decimal
-from eddy.core.asked import MAX_LABELS
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL
+from eddy.core.submission_options import MAX_LABELS
 from eddy.store.db.numbers import Numbers
-from eddy.store.tables.listing import ListOrder, Place, Wanted, microseconds
+from eddy.store.tables.listing import JobFilter, ListOrder, Place, microseconds
 
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
 _MOST_UNIX_S = 1e10
@@ -48,26 +48,26 @@ class ListQuery(BaseModel):
         default=None, pattern=f"^{_CURSOR.pattern}$", description="`next` of the page before; the rest stays the same."
     )
 
-    def wanted(self, tenant: str | None, numbers: Numbers) -> Wanted:
+    def wanted(self, tenant: str | None, numbers: Numbers) -> JobFilter:
         """What that is to the store; `tenant` is whose, None for everyone's; `numbers` what jobs are told as."""
         kernel = None if self.kernel is None else f"{KERNEL}:{self.kernel}"
-        return Wanted(
+        return JobFilter(
             tenant=tenant,
             state=self.state,
             applications=tuple(name for name in (self.application, kernel) if name is not None),
             labels=tuple((name, value) for name, _, value in (label.partition("=") for label in self.label)),
             from_us=None if self.submitted_from is None else microseconds(self.submitted_from),
             before_us=None if self.submitted_before is None else microseconds(self.submitted_before),
-            array=None if self.array is None else numbers.job.meant(self.array),
+            array=None if self.array is None else numbers.job.resolve_id(self.array),
             order=self.sort,
         )
 
     def after(self, numbers: Numbers) -> Place | None:
         """Where the page begins; None for the first."""
         found = _CURSOR.fullmatch(self.cursor or "")
-        return None if found is None else (int(found[1]), numbers.job.meant(int(found[2])))
+        return None if found is None else (int(found[1]), numbers.job.resolve_id(int(found[2])))
 
 
 def cursor_of(place: Place, numbers: Numbers) -> str:
     """What names a place in the order."""
-    return f"{place[0]}.{numbers.job.told(place[1])}"
+    return f"{place[0]}.{numbers.job.public_id(place[1])}"

@@ -15,20 +15,20 @@ from eddy.api.request_bodies.kinds import KindView
 from eddy.api.request_bodies.names import Labels
 from eddy.api.request_bodies.numbers import Whole
 from eddy.api.request_bodies.options import with_options
-from eddy.core.asked import (
+from eddy.core.errors import InvalidRequest
+from eddy.core.records import OPTIONS, REQUESTED, JobRequest
+from eddy.core.submission_options import (
     ECHOED,
     ITS_OWN,
     MAX_AFTER,
     MAX_RETRIES,
     NO_RETRIES,
     NOT_ITS_FAULT,
-    Asked,
     Condition,
     Predecessor,
     Retries,
+    SubmissionOptions,
 )
-from eddy.core.errors import InvalidRequest
-from eddy.core.records import OPTIONS, REQUESTED, JobRequest
 
 Ids = Annotated[list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]], Field(max_length=MAX_AFTER)]
 
@@ -133,7 +133,7 @@ class _JobSubmission(Request):
             idempotency_key=idempotency_key,
             kind=view.name,
             body=named.model_dump() if isinstance(named, BaseModel) else None,
-            asked=Asked(
+            asked=SubmissionOptions(
                 labels=self.labels,
                 after=after,
                 max_running=max_running,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from eddy.api.request_bodies.base import SHA256, Request
-from eddy.api.request_bodies.numbers import Whole, whole
+from eddy.api.request_bodies.numbers import Whole, integral_number
 from eddy.gpu.compilation.includes import MAX_FILES
 
 _BASE64 = "^[A-Za-z0-9+/]*={0,2}$"
@@ -84,9 +84,9 @@ _ARGUMENT_SCHEMA: dict[str, Any] = {
 
 def _whole_argument(value: dict[str, Any]) -> dict[str, Any]:
     """An argument whose whole numbers are integers; that of `value` is the kernel's affair."""
-    found = {name: value[name] if name == "value" else whole(value[name]) for name in value}
+    found = {name: value[name] if name == "value" else integral_number(value[name]) for name in value}
     if isinstance(found.get("shape"), list):
-        found["shape"] = [whole(length) for length in found["shape"]]
+        found["shape"] = [integral_number(length) for length in found["shape"]]
     return found
 
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WithJs
 from pydantic_core import PydanticCustomError
 
 from eddy.core import names
-from eddy.core.asked import MAX_LABELS
+from eddy.core.submission_options import MAX_LABELS
 
 T = TypeVar("T")
 

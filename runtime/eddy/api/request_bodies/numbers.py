@@ -13,7 +13,7 @@ _MOST_DIGITS = 20
 """More than any number that is asked for has."""
 
 
-def whole(value: Any) -> Any:
+def integral_number(value: Any) -> Any:
     """A number without a fraction as an integer, as JSON Schema counts it; anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -32,7 +32,7 @@ def _decimal(value: Any) -> Any:
     return int(value)
 
 
-Whole = Annotated[int, BeforeValidator(whole)]
+Whole = Annotated[int, BeforeValidator(integral_number)]
 """An integer of a JSON body."""
 Decimal = Annotated[int, BeforeValidator(_decimal)]
 """An integer of an address, a query or a header."""

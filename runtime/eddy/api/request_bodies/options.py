@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from eddy.api.request_bodies.numbers import Whole
-from eddy.core.asked import Option
+from eddy.core.submission_options import Option
 
 
 def with_options(model: type[BaseModel], options: Mapping[str, Option], answer: bool = False) -> type[Any]:

@@ -25,7 +25,7 @@ LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
 """What a 64-bit register of either signedness holds."""
 
 
-class UnfitValue(HTTPException):
+class UnstorableValue(HTTPException):
     """A value that is JSON, and cannot be kept.
 
     It is an HTTP exception because FastAPI turns any other one raised while it reads a body into a 400.
@@ -121,16 +121,16 @@ def _check(value: Any, field: str, depth: int) -> None:
     if isinstance(value, str):
         _check_text(value, field, "the text")
     elif isinstance(value, float) and not math.isfinite(value):
-        raise UnfitValue(field or "body", "the number is not finite", "a finite number")
+        raise UnstorableValue(field or "body", "the number is not finite", "a finite number")
     elif isinstance(value, int) and not LEAST_INTEGER <= value <= MOST_INTEGER:
-        raise UnfitValue(field or "body", "the number has more than 64 bits", f"{LEAST_INTEGER} to {MOST_INTEGER}")
+        raise UnstorableValue(field or "body", "the number has more than 64 bits", f"{LEAST_INTEGER} to {MOST_INTEGER}")
     elif isinstance(value, list):
         for place, entry in enumerate(value):
             if not _plain(entry):
                 _check(entry, f"{field}[{place}]", depth + 1)
     elif isinstance(value, dict):
         if len(value) > MAX_NAMES:
-            raise UnfitValue(field or "body", f"the object has {len(value)} names", f"at most {MAX_NAMES} names")
+            raise UnstorableValue(field or "body", f"the object has {len(value)} names", f"at most {MAX_NAMES} names")
         for name, entry in value.items():
             inside = f"{field}.{printable(name):.80}".lstrip(".")
             _check_text(name, inside, "the name")
@@ -146,9 +146,9 @@ def _plain(value: Any) -> bool:
 
 def _check_text(text: str, field: str, what: str) -> None:
     if "\0" in text:
-        raise UnfitValue(field or "body", f"{what} has the character U+0000", "text without U+0000")
+        raise UnstorableValue(field or "body", f"{what} has the character U+0000", "text without U+0000")
     if printable(text) is not text:
-        raise UnfitValue(field or "body", f"{what} has half of a surrogate pair", "text that UTF-8 can write")
+        raise UnstorableValue(field or "body", f"{what} has half of a surrogate pair", "text that UTF-8 can write")
 
 
 def printable(text: str) -> str:

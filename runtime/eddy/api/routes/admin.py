@@ -10,10 +10,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from eddy.api.access.keys import new_key
-from eddy.api.access.operator import OPERATOR
+from eddy.api.access.operator_account import OPERATOR
 from eddy.api.answers.rendering import tenant_answer
 from eddy.api.answers.schemas import PurgeAnswer, Tenant, TenantLeaving, TenantList, TenantWithKey
-from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.audit import record_action
 from eddy.api.dependencies.callers import Ctx, Operator
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.progress import check_promise
@@ -56,8 +56,8 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
-        context.store.tenants.check_stays(body.id)
-        note(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
+        context.store.tenants.check_name_reusable(body.id)
+        record_action(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
         context.writer.tenants.put(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
@@ -89,7 +89,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
     """
     with _adding:
         known = context.store.tenants.get(tenant)
-        context.store.tenants.check_stays(tenant)
+        context.store.tenants.check_name_reusable(tenant)
         attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
         if body.weight is not None:
             attributes["weight"] = body.weight
@@ -99,7 +99,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
             check_promise(context.store, tenant, body.min_progress)
             attributes["min_progress"] = body.min_progress
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
-        note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
+        record_action(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
         context.writer.tenants.put(changed)
     return tenant_answer(changed)
 
@@ -122,7 +122,7 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
         raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=tenant)
     with _adding:
         context.store.tenants.get(tenant)
-        note(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
+        record_action(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
         jobs = context.writer.removal.begin(tenant, cancel)
     return TenantLeaving(id=tenant, jobs=len(jobs))
 
@@ -131,12 +131,12 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
 def purge_jobs(body: PurgeSubmission, context: Ctx, operator: Operator) -> PurgeAnswer:
     """They go with their events and outputs. What is held, and what a job waits for that has not ended, stays; an array
     goes whole, or stays. The answer comes after some seconds at most: ask again while there is `more`."""
-    purge, ended = context.store.purge, context.store.jobs.tally.ended()
-    note(context, operator, "purge-jobs", before=purge.ever(), **body.model_dump())
+    purge, ended = context.store.purge, context.store.jobs.tally.count_ended()
+    record_action(context, operator, "purge-jobs", before=purge.count_purged(), **body.model_dump())
     before_us, ends_s = round((time.time() - body.older_than_s) * 1e6), time.monotonic() + _WORK_S
     removed = 0
     for tenant in ended if body.tenant is None else [body.tenant]:
-        for gone in context.writer.purge.of(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
+        for gone in context.writer.purge.purge_tenant(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
             removed += gone
             if time.monotonic() > ends_s:
                 return PurgeAnswer(removed=removed, more=True)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 
 from eddy.api.answers.rendering import app_answer
 from eddy.api.answers.schemas import App, AppList
-from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.audit import record_action
 from eddy.api.dependencies.callers import Caller, Ctx, Operator
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import LOCATION, refusals
@@ -54,7 +54,7 @@ def add(body: AppSubmission, response: Response, context: Ctx, operator: Operato
 
     Where the server has a trust store, `signature` must be that of a key in it.
     """
-    note(context, operator, "add-app", application=body.application, signed=body.signature is not None)
+    record_action(context, operator, "add-app", application=body.application, signed=body.signature is not None)
     application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"

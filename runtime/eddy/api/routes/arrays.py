@@ -25,14 +25,14 @@ from eddy.core.tenants import TenantRecord
 router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
 
 
-async def array_meant(
+async def resolve_array_id(
     array: Annotated[Decimal, Path(ge=1, le=(1 << 63) - 1, description="Id of an array.")], context: Ctx
 ) -> int:
     """Which array an id names; none where it names none."""
-    return context.store.numbers.job.meant(array)
+    return context.store.numbers.job.resolve_id(array)
 
 
-ArrayId = Annotated[int, Depends(array_meant)]
+ArrayId = Annotated[int, Depends(resolve_array_id)]
 
 
 async def submit(
@@ -55,7 +55,7 @@ async def submit(
     records = await for_client(context, http, requests[0], work)
     place = records[0].asked.array
     assert place is not None
-    response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.told(place.id)}"
+    response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.public_id(place.id)}"
     return await _answer(context, tenant.id, place.id)
 
 
@@ -103,7 +103,7 @@ async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
 
 async def _answer(context: Context, owner: str, array: int) -> Array:
     states, most, damaged = await read(context, partial(_read, context, owner, array))
-    return array_answer(owner, context.store.numbers.job.told(array), states, most, damaged)
+    return array_answer(owner, context.store.numbers.job.public_id(array), states, most, damaged)
 
 
 def _read(context: Context, owner: str, array: int) -> tuple[dict[JobState, int], int | None, int]:

@@ -16,9 +16,9 @@ from eddy.api.answers.schemas import Blob, BlobPage
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import read
-from eddy.api.http.limits import drain
+from eddy.api.http.body_limit import drain
+from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, answers, respond_bytes
 from eddy.api.http.openapi import refusals
-from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.http.problems import BodyTooLarge
 from eddy.api.request_bodies.base import SHA256
 from eddy.api.request_bodies.numbers import Decimal
@@ -49,7 +49,7 @@ _Limit = Annotated[Decimal, Query(ge=1, le=1000, description="Blobs in a page.")
 async def put(sha256: Sha256, request: Request, response: Response, context: Ctx, tenant: Caller) -> Blob:
     """Store bytes under their sha256; refused before anything is kept where the hash differs. Safe to repeat."""
     limit, declared = context.settings.max_blob_bytes, declared_bytes(request)
-    body = Body(request, limit, context)
+    body = UploadBody(request, limit, context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with context.writer.blobs.upload(tenant.id, sha256, declared) as upload:
@@ -73,7 +73,7 @@ def declared_bytes(request: Request) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-class Body:
+class UploadBody:
     """A body as it comes, for as long as the key is good that it came with.
 
     Args:
@@ -138,9 +138,9 @@ async def fetch(
 ) -> Response:
     """The bytes you stored under this hash."""
     file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, sha256)
-    asked = PartAsked(if_match, if_none_match, range, if_range)
+    asked = RangeRequest(if_match, if_none_match, range, if_range)
     read = partial(context.uploads.on_disk, context.store.blobs.read, tenant.id, file)
-    return await respond(read, asked, f'"{sha256}"', file.size_bytes, {})
+    return await respond_bytes(read, asked, f'"{sha256}"', file.size_bytes, {})
 
 
 @router.head(
@@ -158,9 +158,9 @@ async def head(
     size = await stored_bytes(context, tenant.id, sha256)
     if size is None:
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-    asked, etag = PartAsked(if_match, if_none_match), f'"{sha256}"'
+    asked, etag = RangeRequest(if_match, if_none_match), f'"{sha256}"'
     asked.check(etag)
-    if asked.knows(etag):
+    if asked.has_bytes_already(etag):
         return Response(status_code=304, headers={"ETag": etag})
     headers = {"ETag": etag, "Accept-Ranges": "bytes", **({"Content-Length": str(size)} if size else {})}
     return Response(headers=headers)
@@ -185,6 +185,6 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
 )
 def delete(sha256: Sha256, context: Ctx, tenant: Caller, if_match: IfMatch = None) -> Response:
     """Forget a blob; refused while a job that has not ended needs it."""
-    PartAsked(if_match).check(f'"{sha256}"')
+    RangeRequest(if_match).check(f'"{sha256}"')
     context.writer.blobs.drop(tenant.id, sha256)
     return Response(status_code=204)

@@ -7,11 +7,11 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from eddy.api.access.rates import FEW
+from eddy.api.access.token_buckets import FEW
 from eddy.api.dependencies.callers import Caller, Ctx
-from eddy.api.dependencies.events import EventStream, Followed
-from eddy.api.dependencies.following import following
+from eddy.api.dependencies.events import EventStream, StreamSource
 from eddy.api.dependencies.job_access import read
+from eddy.api.dependencies.streamed_answers import open_event_stream
 from eddy.api.http.openapi import refusals, stream
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.event_protocol import GoOn, LastEventId, PastEvents
@@ -40,15 +40,15 @@ async def events(
     """
     whose = None if viewer.admin else viewer.id
     if last_event_id is not None:
-        after = context.store.numbers.event.meant(last_event_id)
+        after = context.store.numbers.event.resolve_id(last_event_id)
         await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))
         if not viewer.admin and after < await read(context, partial(context.store.events.before_last, whose, FEW)):
-            (context.looks.take_resumed if follow else context.looks.take_back)(viewer, FEW + 1)
+            (context.looks.admit_resumed_stream if follow else context.looks.admit_history)(viewer, FEW + 1)
     else:
-        context.looks.take_back(viewer, last)
+        context.looks.admit_history(viewer, last)
         after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store
-    followed = Followed(
-        whose, None, after, lambda seq, limit: store.events.of(whose, None, seq, limit), lambda: not follow
+    followed = StreamSource(
+        whose, None, after, lambda seq, limit: store.events.list_events(whose, None, seq, limit), lambda: not follow
     )
-    return following(context, followed)
+    return open_event_stream(context, followed)

@@ -8,7 +8,15 @@ from functools import partial
 import anyio
 from fastapi import APIRouter
 
-from eddy.api.answers.explained import LOOKED_THROUGH, MOST_TAKEN, TOLD, Explained, Taken, explained, taken_of
+from eddy.api.answers.job_explanation import (
+    LOOKED_THROUGH,
+    MOST_TAKEN,
+    TOLD,
+    Explained,
+    Taken,
+    build_explanation,
+    explain_preemption,
+)
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import JobId, owner_of, read
@@ -17,7 +25,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.forecast.why import JobAlone
+from eddy.hypervisor.forecast.job_standing import JobAlone
 
 PATIENCE_S = 2.0
 """Wall seconds an explanation waits for forecasts; where the board keeps the engine longer, it goes without."""
@@ -36,26 +44,26 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
 
     Of others it tells numbers alone, unless an operator asks.
     """
-    context.looks.take_forecast(viewer)
+    context.looks.admit_forecast(viewer)
     record, log, taken = await read(context, partial(_read, context, viewer, job))
     standing = ideal = None
-    if context.ready and not context.hypervisor.away:
+    if context.ready and not context.hypervisor.unreachable_reason:
         with anyio.move_on_after(PATIENCE_S):
-            standing = None if record.state.is_final else await context.hypervisor.stands(job)
+            standing = None if record.state.is_final else await context.hypervisor.job_standing(job)
             ideal = await _alone(context, record)
-    number = context.store.numbers.job.told(job)
-    return explained(record, number, log, context.hypervisor.now_s(), taken, standing, ideal, viewer.admin)
+    number = context.store.numbers.job.public_id(job)
+    return build_explanation(record, number, log, context.hypervisor.now_s(), taken, standing, ideal, viewer.admin)
 
 
 def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, Sequence[JobEvent], list[Taken]]:
     store = context.store
     owner = owner_of(context, viewer, job)
-    record, log = store.jobs.get(owner, job), [each for each in store.events.whole(owner, job) if each.what in TOLD]
+    record, log = store.jobs.get(owner, job), [each for each in store.events.read_all(owner, job) if each.what in TOLD]
     policy = context.hypervisor.policy
     taken = [
-        taken_of(
+        explain_preemption(
             event,
-            store.events.of(None, None, event.seq, LOOKED_THROUGH),
+            store.events.list_events(None, None, event.seq, LOOKED_THROUGH),
             store.numbers,
             viewer.id,
             viewer.admin,
@@ -71,4 +79,4 @@ async def _alone(context: Context, record: JobRecord) -> JobAlone | None:
     application = context.catalogue.applications.get(record.application)
     if record.state is not JobState.SUCCEEDED or record.kind != APPLICATION or application is None:
         return None
-    return await context.hypervisor.alone(record, application)
+    return await context.hypervisor.solo_times(record, application)

@@ -8,7 +8,7 @@ import anyio.to_thread
 from fastapi import APIRouter
 
 from eddy.api.answers.schemas import Job
-from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.audit import record_action
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import JobId, answer, owner_of
@@ -49,14 +49,14 @@ async def let_go(job: JobId, context: Ctx, viewer: Caller) -> Job:
 def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
-        note(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.told(job))
+        record_action(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.public_id(job))
     return context.writer.holds.hold(owner, job, by)
 
 
 def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
-        note(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.told(job))
+        record_action(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.public_id(job))
     return context.writer.holds.let_go(owner, job, by)
 
 

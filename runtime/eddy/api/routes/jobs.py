@@ -10,18 +10,18 @@ import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from eddy.api.answers import rendered
+from eddy.api.answers import job_pages
 from eddy.api.answers.estimates import DryRun, dry_run_answer
 from eddy.api.answers.schemas import Job, JobPage
 from eddy.api.dependencies.admission import admit, for_client
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
-from eddy.api.dependencies.events import EventStream, Followed
-from eddy.api.dependencies.following import following, waited_for
+from eddy.api.dependencies.events import EventStream, StreamSource
 from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
-from eddy.api.dependencies.progress import slowdown_of
+from eddy.api.dependencies.progress import measure_slowdown
+from eddy.api.dependencies.streamed_answers import open_event_stream, wait_for_job
+from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, answers, respond_bytes
 from eddy.api.http.openapi import LOCATION, content, refusals, stream
-from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
 from eddy.api.request_bodies.event_protocol import LastEventId
@@ -65,7 +65,7 @@ async def submit(
     """
     request = admit(context, tenant, body, idempotency_key)
     if dry_run:
-        context.looks.take_forecast(tenant)
+        context.looks.admit_forecast(tenant)
         found = await for_client(context, http, request, partial(context.hypervisor.try_out, request))
         application = context.catalogue.applications.get(request.application)
         return JSONResponse(
@@ -73,8 +73,8 @@ async def submit(
             headers={"Cache-Control": "no-store"},
         )
     record = await for_client(context, http, request, partial(context.hypervisor.submit, request))
-    headers = {"Location": f"/v1/jobs/{context.store.numbers.job.told(record.id)}", "Cache-Control": "no-store"}
-    text = rendered.text_of(answer(context, record))
+    headers = {"Location": f"/v1/jobs/{context.store.numbers.job.public_id(record.id)}", "Cache-Control": "no-store"}
+    text = job_pages.render_job(answer(context, record))
     return Response(text, 202, headers, media_type="application/json")
 
 
@@ -113,13 +113,13 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
-    context.looks.take_page(viewer, limit)
+    context.looks.admit_page(viewer, limit)
     numbers = context.store.numbers
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)
     if after is not None:
         await read(context, partial(context.store.jobs.check_place, wanted, after))
-    found = await read(context, partial(context.store.jobs.wanted, wanted, limit, after))
+    found = await read(context, partial(context.store.jobs.find_page, wanted, limit, after))
     following = None if found.following is None else cursor_of(found.following, numbers)
     offer = context.catalogue.now
     known = [context.rendered.find(record, offer) for record in found.records]
@@ -129,13 +129,13 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
         text or _text(context, record, estimates.get(record.id), viewer.admin)
         for record, text in zip(found.records, known, strict=True)
     ]
-    page = rendered.page(texts, following, [numbers.job.told(job) for job in found.damaged])
+    page = job_pages.page(texts, following, [numbers.job.public_id(job) for job in found.damaged])
     return Response(page, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def _text(context: Context, record: JobRecord, estimate: JobEstimate | None, everyone: bool) -> bytes:
     """A job of a page; that of one that has ended is remembered."""
-    text = rendered.text_of(answer(context, record, estimate, everyone))
+    text = job_pages.render_job(answer(context, record, estimate, everyone))
     if record.state.is_final:
         context.rendered.keep(record, context.catalogue.now, text)
     return text
@@ -154,10 +154,10 @@ async def show(
         def good(record: JobRecord) -> bool:
             return record.state.is_final or while_state not in (None, record.state)
 
-        record = await waited_for(context, http, owner, job, good, wait)
+        record = await wait_for_job(context, http, owner, job, good, wait)
     estimates = await estimates_of(context, [record], need=job)
     shown = answer(context, record, estimates.get(job), viewer.admin)
-    shown.slowdown = slowdown_of(context.store, context.hypervisor.price, record)
+    shown.slowdown = measure_slowdown(context.store, context.hypervisor.price, record)
     return shown
 
 
@@ -179,7 +179,7 @@ async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: 
     context.require_running()
     record = await context.hypervisor.cancel(owner, job)
     if wait:
-        record = await waited_for(context, http, owner, job, _has_ended, wait)
+        record = await wait_for_job(context, http, owner, job, _has_ended, wait)
     return answer(context, record)
 
 
@@ -210,19 +210,21 @@ async def events(
     A `Last-Event-ID` that names none of its events is refused (`unknown-cursor`); 0 begins with the first.
     """
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
-    after = context.store.numbers.event.meant(last_event_id or 0)
+    after = context.store.numbers.event.resolve_id(last_event_id or 0)
     record = await read(context, lambda: context.store.jobs.get(owner, job))
     await read(context, lambda: context.store.events.check_known(owner, job, after, last_event_id or 0))
-    if record.state.is_final and not await read(context, lambda: context.store.events.of(owner, job, after, 1)):
+    if record.state.is_final and not await read(
+        context, lambda: context.store.events.list_events(owner, job, after, 1)
+    ):
         return Response(status_code=204)
-    followed = Followed(
+    followed = StreamSource(
         owner,
         job,
         after,
-        lambda seq, limit: context.store.events.of(owner, job, seq, limit),
+        lambda seq, limit: context.store.events.list_events(owner, job, seq, limit),
         lambda: context.store.jobs.get(owner, job).state.is_final,
     )
-    return following(context, followed)
+    return open_event_stream(context, followed)
 
 
 @router.get(
@@ -244,10 +246,12 @@ async def output(
 ) -> Response:
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
     file = await context.uploads.on_disk(_output, context, viewer, job, name)
-    headers = {"Content-Disposition": f'attachment; filename="{context.store.numbers.job.told(job)}-{quote(name)}.bin"'}
-    asked = PartAsked(if_match, if_none_match, range, if_range)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{context.store.numbers.job.public_id(job)}-{quote(name)}.bin"'
+    }
+    asked = RangeRequest(if_match, if_none_match, range, if_range)
     read = partial(context.uploads.on_disk, file.read)
-    return await respond(read, asked, f'"{file.tag}"', file.size_bytes, headers)
+    return await respond_bytes(read, asked, f'"{file.tag}"', file.size_bytes, headers)
 
 
 def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> OutputFile:
@@ -255,7 +259,7 @@ def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> Outp
     owner = owner_of(context, viewer, job)
     record = context.store.jobs.get(owner, job)
     if record.state is not JobState.SUCCEEDED:
-        told = context.store.numbers.job.told(job)
+        told = context.store.numbers.job.public_id(job)
         message = f"Job {told} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
     return context.store.outputs.file(owner, job, name)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 from eddy.api.access.keys import new_key
 from eddy.api.answers.rendering import key_answer
 from eddy.api.answers.schemas import KeyList, KeyMade
-from eddy.api.dependencies.audit import note
+from eddy.api.dependencies.audit import record_action
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.http.current_request import key_in_use
@@ -21,7 +21,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoked
+from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -69,10 +69,10 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         expires = _expiry(context, owner, None if body.expires_in_s is None else now + body.expires_in_s)
         label = body.label or (old.label if old is not None else "")
         made = ApiKey(new_key_id(), owner.id, context.hasher.hash(secret), scope, label, now, expires)
-        ends = () if old is None else (revoked(old, now, body.grace_s),)
+        ends = () if old is None else (revoke_after(old, now, body.grace_s),)
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
-        note(context, viewer, "make-key", **facts, expires_unix_s=expires)
+        record_action(context, viewer, "make-key", **facts, expires_unix_s=expires)
         context.writer.keys.put(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
@@ -89,9 +89,9 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
 def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
     """It is no good from now on, nor are sessions that were opened with it."""
     with _changing:
-        ended = revoked(_mine(context, viewer, key), time.time())
+        ended = revoke_after(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
-        note(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
+        record_action(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
         context.writer.keys.put(ended)
     return Response(status_code=204)
 
@@ -119,7 +119,7 @@ def _owner(context: Context, viewer: TenantRecord, body: KeySubmission, old: Api
         raise InvalidRequest(f"Key {old.id} is of {old.tenant}.", field="tenant", allowed=[old.tenant])
     if not viewer.admin and name != viewer.id:
         raise Forbidden("You can make keys for yourself only.", field="tenant")
-    context.store.tenants.check_stays(name)
+    context.store.tenants.check_name_reusable(name)
     return context.store.tenants.get(name)
 
 

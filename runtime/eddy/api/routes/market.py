@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from eddy.api.answers.market import MarketAnswer, MarketExplanation, MarketHistory, PriceInForce, PriceSubmission
-from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.audit import record_action_async
 from eddy.api.dependencies.callers import Caller, Ctx, Operator
 from eddy.api.dependencies.context import Context
-from eddy.api.dependencies.policy import PRICE, in_force
+from eddy.api.dependencies.policy import PRICE, policy_record
 from eddy.api.dependencies.progress import UNCALIBRATED
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, NotFound
-from eddy.hypervisor.cores.market_explain import explanation_of
+from eddy.hypervisor.cores.market_explain import explain_market
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.cores.market_report import HISTORY, history_of, market_of
+from eddy.hypervisor.cores.market_report import HISTORY, history_answer, market_answer
 from eddy.policy.price import POLICIES
 
 router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))
@@ -35,7 +35,7 @@ def _loop(context: Context) -> PriceLoop:
 @router.get("", operation_id="show_market", response_model=MarketAnswer, summary="Prices, and your shares")
 async def show_market(context: Ctx, viewer: Caller) -> MarketAnswer:
     """Prices of all clusters; of bids, shares and speedups your own, and nobody else's."""
-    return MarketAnswer.model_validate(market_of(_loop(context), viewer.id))
+    return MarketAnswer.model_validate(market_answer(_loop(context), viewer.id))
 
 
 @router.get(
@@ -53,13 +53,13 @@ def show_history(
 ) -> MarketHistory:
     """The epochs in which you had work, oldest first."""
     # In a thread, as `explain`: thousands of epochs, or a market to be solved again, keep nobody else waiting.
-    return MarketHistory.model_validate(history_of(_loop(context), viewer.id, after, limit))
+    return MarketHistory.model_validate(history_answer(_loop(context), viewer.id, after, limit))
 
 
 @router.get("/explain", operation_id="explain_market", response_model=MarketExplanation, summary="Why, in words")
 def explain(context: Ctx, viewer: Caller) -> MarketExplanation:
     """Why you have the shares you have, what another PE of each cluster is worth to you, and a doubled weight."""
-    return MarketExplanation.model_validate(explanation_of(_loop(context), viewer.id))
+    return MarketExplanation.model_validate(explain_market(_loop(context), viewer.id))
 
 
 @admin.get("/price", operation_id="show_price_policy", response_model=PriceInForce, summary="The price policy")
@@ -83,8 +83,10 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)
     context.require_running()
-    await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
-    await context.hypervisor.operating.switch_price(policy, in_force(body.policy, PRICE))
+    await record_action_async(
+        context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy
+    )
+    await context.hypervisor.operating.switch_price(policy, policy_record(body.policy, PRICE))
     return _in_force(body.policy)
 
 

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.answers.rendering import slot_answer
 from eddy.api.answers.schemas import Slot
-from eddy.api.dependencies.audit import noted
+from eddy.api.dependencies.audit import record_action_async
 from eddy.api.dependencies.callers import Ctx, Operator
-from eddy.api.dependencies.policy import in_force
+from eddy.api.dependencies.policy import policy_record
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.base import LINE, Answer, Request
 from eddy.api.request_bodies.numbers import Decimal
@@ -58,7 +58,9 @@ async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator:
     """Durable, and safe to repeat. What runs in the slot ends; `phase` says when it has."""
     context.require_running()
     because = (body.because.strip() or "drained by the operator") if body.drained else ""
-    await noted(context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because)
+    await record_action_async(
+        context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because
+    )
     await context.hypervisor.operating.drain(slot, because)
     (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
     return slot_answer(status, context.store.numbers, operator)
@@ -75,8 +77,8 @@ async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -
     """What runs goes on; the new policy decides from now on, also after a restart with the same settings."""
     policy = POLICIES.make(body.policy)
     context.require_running()
-    await noted(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
-    await context.hypervisor.operating.switch(policy, kept=in_force(body.policy))
+    await record_action_async(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
+    await context.hypervisor.operating.switch(policy, kept=policy_record(body.policy))
     return _in_force(body.policy)
 
 

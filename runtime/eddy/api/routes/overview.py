@@ -52,13 +52,13 @@ def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | No
         return [
             job_answer(
                 *(
-                    hypervisor.up_to_now(record),
+                    hypervisor.add_current_wait(record),
                     store.numbers,
                     applications,
-                    hypervisor.doing(record.id),
+                    hypervisor.preparation_text(record.id),
                     context.kinds,
                 ),
-                None if outlook is None or record.state.is_final else outlook.of(record.id),
+                None if outlook is None or record.state.is_final else outlook.estimate_of(record.id),
                 viewer.admin,
             )
             for record in records
@@ -107,7 +107,7 @@ def _span(event: JobEvent, numbers: Numbers) -> Span | None:
         start_s=event.started_s,
         end_s=event.at_s,
         tenant=event.tenant,
-        job=numbers.job.told(event.job),
+        job=numbers.job.public_id(event.job),
         task=event.task,
         item=event.item,
         ok=event.what not in _FAILED,

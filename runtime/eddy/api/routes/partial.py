@@ -11,11 +11,11 @@ from fastapi import APIRouter, Header, Request, Response
 from eddy.api.access.uploads import TooManyUploads
 from eddy.api.answers.schemas import Blob
 from eddy.api.dependencies.callers import Caller, Ctx
-from eddy.api.http.limits import drain
+from eddy.api.http.body_limit import drain
 from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import BodyTooLarge
 from eddy.api.request_bodies.numbers import Decimal
-from eddy.api.routes.blobs import BYTES, Body, Sha256, declared_bytes, stored_bytes
+from eddy.api.routes.blobs import BYTES, Sha256, UploadBody, declared_bytes, stored_bytes
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
@@ -66,7 +66,7 @@ async def append(
     if upload_offset + (declared or 0) > limit:
         await drain(request.scope, request.receive)
         raise BodyTooLarge(limit)
-    body = Body(request, max(limit - upload_offset, 0), context)
+    body = UploadBody(request, max(limit - upload_offset, 0), context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with ExitStack() as stack:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
+from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, close_session, open_session
 from eddy.api.access.sessions import Session
 from eddy.api.dependencies.callers import Caller, Ctx, tenant_of_key
 from eddy.api.http.current_request import cookie_in_use
@@ -23,7 +23,7 @@ def log_in(body: Login, http: Request, response: Response, context: Ctx, old: Se
     The session the browser had before ends.
     """
     tenant = tenant_of_key(context, body.key)
-    session = opened(context.sessions, context.hasher.hash(body.key), tenant.id, old, http, response)
+    session = open_session(context.sessions, context.hasher.hash(body.key), tenant.id, old, http, response)
     return _answer(tenant, session)
 
 
@@ -37,7 +37,7 @@ def show(context: Ctx, viewer: Caller, response: Response) -> SessionAnswer:
 @router.delete("", operation_id="log_out", status_code=204, summary="Log out", response_class=Response, responses=_NONE)
 def log_out(context: Ctx, viewer: Caller, cookie: SessionCookie = "") -> Response:
     """End the session."""
-    return closed(context.sessions, cookie)
+    return close_session(context.sessions, cookie)
 
 
 def _answer(tenant: TenantRecord, session: Session | None) -> SessionAnswer:

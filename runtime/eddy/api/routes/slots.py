@@ -16,7 +16,7 @@ async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
     """Every slot, by index; what another tenant does in one does not show."""
     statuses = sorted(context.hypervisor.slots(), key=lambda status: status.slot)
     return SlotList(
-        computes=context.hypervisor.computes,
+        computes=context.hypervisor.computes_results,
         now_s=context.hypervisor.now_s(),
         slots=[slot_answer(status, context.store.numbers, viewer) for status in statuses],
     )

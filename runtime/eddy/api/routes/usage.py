@@ -135,7 +135,7 @@ def _quota(context: Context, tenant: str) -> QuotaAnswer:
         quota=tenant_answer(record).quota,
         weight=float(weight) if isinstance(weight, (int, float)) else 1.0,
         jobs=sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values()),
-        blob_bytes=store.blobs.ledger.of(tenant),
+        blob_bytes=store.blobs.ledger.tenant_bytes(tenant),
         slot_s=slot_s,
         core_s=core_s,
     )

@@ -21,12 +21,12 @@ from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.events import words
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http import openapi, problems
-from eddy.api.http.in_flight import InFlight
-from eddy.api.http.limits import BodyLimit
-from eddy.api.http.methods import Methods
+from eddy.api.http.body_limit import BodyLimitMiddleware
+from eddy.api.http.in_flight import InFlightRequests
+from eddy.api.http.method_middleware import MethodMiddleware
 from eddy.api.http.metrics import Metrics
-from eddy.api.http.queries import Queries
-from eddy.api.http.requests import Requests
+from eddy.api.http.query_middleware import QueryMiddleware
+from eddy.api.http.request_log import RequestLogMiddleware
 from eddy.api.request_bodies.event_protocol import HEARTBEAT
 from eddy.api.request_bodies.jobs import submission_model
 from eddy.api.request_bodies.kinds import VIEWS, KindView, views_with
@@ -50,14 +50,14 @@ from eddy.api.routes import (
     system,
     usage,
 )
-from eddy.api.service.clock_watch import JumpWatch, watch_clock
-from eddy.api.service.gauges import Figures
-from eddy.api.service.purging import Purging
+from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.api.service.gauges import GaugeCollector
+from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent
-from eddy.hypervisor.engine.fanout import Fanout
+from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.notify import READY, STOPPING, Notifier
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -119,9 +119,9 @@ def compose(
         settings,
         views_with(kinds),
         Uploads(settings.uploads),
-        InFlight(settings.connections),
+        InFlightRequests(settings.connections),
         OpenStreams(store.keys, sessions),
-        Fanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
+        EventFanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
         sessions,
     )
     return context
@@ -156,9 +156,9 @@ def create_app(
         async with anyio.create_task_group() as group:
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
-            group.start_soon(Purging(context).run)
+            group.start_soon(PurgeService(context).run)
             group.start_soon(context.standing.watch)
-            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
+            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), ClockJumpDetector())
             group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()
@@ -166,18 +166,20 @@ def create_app(
     app = FastAPIOffline(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
     app.router.redirect_slashes = False  # nobody is sent, with a key, to what the request says this host is called
     app.state.context = context
-    app.state.metrics = Metrics(Figures(context))
+    app.state.metrics = Metrics(GaugeCollector(context))
     problems.install(app)
     every = routers(context.kinds)
     for router in every:
         app.include_router(router)
     dashboard.install(app)
-    app.add_middleware(Queries, routers=every, caller=caller)
-    app.add_middleware(Methods)
+    app.add_middleware(QueryMiddleware, routers=every, caller=caller)
+    app.add_middleware(MethodMiddleware)
     app.add_middleware(
-        BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
+        BodyLimitMiddleware,
+        limit_bytes=context.settings.max_body_bytes,
+        blob_limit_bytes=context.settings.max_blob_bytes,
     )
-    app.add_middleware(Requests, metrics=app.state.metrics, ending=context.ending)
+    app.add_middleware(RequestLogMiddleware, metrics=app.state.metrics, ending=context.ending)
     openapi.describe(app)
     return app
 
@@ -187,7 +189,7 @@ async def tell_manager(notifier: Notifier) -> None:
     notifier.tell(READY)
     try:
         while True:
-            notifier.beat()
+            notifier.send_watchdog()
             await anyio.sleep(math.inf if notifier.interval_s is None else notifier.interval_s)
     finally:
         notifier.tell(STOPPING)

@@ -25,7 +25,7 @@ LEAST = 16
 _log = logging.getLogger(__name__)
 
 
-def fitting(limits: ConnectionLimits) -> ConnectionLimits:
+def fit_connection_limits(limits: ConnectionLimits) -> ConnectionLimits:
     """Bounds on connections that the bound on open files has room for: each may send or fill a file, too.
 
     Args:

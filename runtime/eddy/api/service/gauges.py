@@ -15,7 +15,7 @@ from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.cores.market_report import market_of
+from eddy.hypervisor.cores.market_report import market_answer
 from eddy.store import Store
 
 _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)
@@ -25,7 +25,7 @@ _SPENT = ("running", "reconfiguring", *(cause.value for cause in WaitCause))
 _VERSION = distribution.version()
 
 
-class Figures(Collector):
+class GaugeCollector(Collector):
     """Gauges and counters read from the hypervisor and the store at each scrape.
 
     Args:
@@ -93,10 +93,10 @@ def _kept(context: Context) -> Iterator[Metric]:
         store.blobs.ledger.total(),
     )
     yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
-    yield _one("eddy_jobs_kept", "Jobs that have ended and are kept.", sum(store.jobs.tally.ended().values()))
+    yield _one("eddy_jobs_kept", "Jobs that have ended and are kept.", sum(store.jobs.tally.count_ended().values()))
     text = "Jobs that were removed after their end, with their events and outputs, since the start."
     yield CounterMetricFamily("eddy_jobs_purged", text, value=store.purge.jobs_gone)
-    yield _one("eddy_tenants_leaving", "Tenants that are being removed.", len(store.tenants.leaving()))
+    yield _one("eddy_tenants_leaving", "Tenants that are being removed.", len(store.tenants.list_leaving()))
     jobs, freed = context.collected
     text = "Jobs whose outputs were removed to make room, since the start."
     yield CounterMetricFamily("eddy_outputs_collected_jobs", text, value=jobs)
@@ -105,7 +105,7 @@ def _kept(context: Context) -> Iterator[Metric]:
 
 
 def _market(loop: PriceLoop) -> Iterator[Metric]:
-    now = market_of(loop, "")
+    now = market_answer(loop, "")
     yield _labelled("eddy_price_policy", "1 for the price policy in force.", "policy", {loop.policy_name: 1})
     yield _one("eddy_market_epoch", "Number of the epoch.", now["epoch"])
     prices = {str(cluster["slot"]): cluster["price"] for cluster in now["clusters"]}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from eddy.api.dependencies.policy import PRICE, policy_in_force
-from eddy.api.dependencies.progress import least_of, watch_for
+from eddy.api.dependencies.progress import promised_progress, watch_for
 from eddy.board.port.port import BoardPort
 from eddy.board.port.profile import load_profile, profile_names
 from eddy.hypervisor.cores import calibration
 from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
-from eddy.hypervisor.intake.spread import cluster_kinds
+from eddy.hypervisor.intake.core_partition import cluster_kinds
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.price import POLICIES as PRICE_POLICIES
@@ -68,5 +68,5 @@ def price_loop(
     path, needed = calibration_file or data / calibration.FILE, calibration_file is not None
     watch = watch_for(board, kinds, path, needed=needed or policy.traits.by_progress)
     named = load_profile(profile).configurations if profile in profile_names() else {}
-    least = partial(least_of, store)
+    least = partial(promised_progress, store)
     return PriceLoop(policy, kinds, store.tenants.weight, settings, named, watch, least)

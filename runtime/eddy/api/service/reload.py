@@ -62,7 +62,7 @@ class Reloader:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked = asyncio.Event()
 
-    def ask(self) -> None:
+    def request_reload(self) -> None:
         """Have them read again; safe in a signal handler. A server that is still starting reads them anyway."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._asked.set)

@@ -33,10 +33,10 @@ def collect(context: Context) -> bool:
         StorageFailed: The disk refused.
     """
     store, quota = context.store, context.settings.max_output_bytes
-    while leaving := store.retention.leaving(quota):
+    while leaving := store.retention.select_outputs(quota):
         jobs = [each.job for each in leaving]
         size = sum(each.size_bytes for each in leaving)
-        first, last = store.numbers.job.told(jobs[0]), store.numbers.job.told(jobs[-1])
+        first, last = store.numbers.job.public_id(jobs[0]), store.numbers.job.public_id(jobs[-1])
         facts = {"jobs": len(jobs), "first": first, "last": last, "bytes": size, "quota": quota}
         context.writer.audit.note(context.hasher.hash, "", "", "collect-outputs", facts)
         freed = context.writer.retention.collect(leaving)

@@ -16,14 +16,14 @@ import uvicorn
 
 from eddy import logs, presence, signals
 from eddy.api.access.keys import KeyHasher, load_secret
-from eddy.api.access.operator import see_to_operator
+from eddy.api.access.operator_account import ensure_operator
 from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.policy import policy_in_force
-from eddy.api.http.connections import guarded
+from eddy.api.http.connections import guard_connections
 from eddy.api.request_bodies.kinds import ServedKind
 from eddy.api.service import descriptors, log_lines
 from eddy.api.service.app import create_app
-from eddy.api.service.listening import listen
+from eddy.api.service.listen_socket import listen
 from eddy.api.service.policy_choice import check_policies, price_loop
 from eddy.api.service.reload import Reloader
 from eddy.api.service.serving_loop import ServingLoop
@@ -115,7 +115,7 @@ class Server:
     ) -> None:
         names = {name: getattr(settings, name) for name in ("policy", "gpu_policy", "price")}
         check_policies(names)  # before anything is made: building a board may take minutes
-        limits = descriptors.fitting(settings.api.connections)
+        limits = descriptors.fit_connection_limits(settings.api.connections)
         self.settings = settings = replace(settings, api=replace(settings.api, connections=limits))
         self._kinds, self._reloader, self._beside = kinds, reloader, beside
         self._socket = listen(settings.host, settings.port)
@@ -139,14 +139,14 @@ class Server:
             if settings.boardd is not None:
                 self.store.audit.announce = NotaryClient(settings.boardd).announce
             self.key_file = data.key
-            self.key_is_new = see_to_operator(self.store, self._hasher, data)
+            self.key_is_new = ensure_operator(self.store, self._hasher, data)
             data.settle(self.url)
-            if undo.enter_context(presence.announced(settings.data, self.url)):  # before what may take minutes
+            if undo.enter_context(presence.announce_server(settings.data, self.url)):  # before what may take minutes
                 self.store.happened.fault(Fault.SERVER_DEATH)
             self.first_start = data.first_start
             shipped = load_catalogue(settings.bitstreams, data.applications, settings.packages)
             self.catalogue = CatalogueInForce(shipped, data.applications, settings.packages)
-            with signals.interruptible():
+            with signals.raise_on_signal():
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(self.board.release)
             if settings.boardd is not None:
@@ -186,7 +186,7 @@ class Server:
         Args:
             ready: Called once jobs are taken. What it raises ends the server, and is raised again.
         """
-        with signals.caught(), contextlib.closing(self), signals.calling(self._uvicorn.stop):
+        with signals.catch_signals(), contextlib.closing(self), signals.call_on_signal(self._uvicorn.stop):
             self._uvicorn.serve_until_asked(self._socket, ready)
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class Server:
             timeout_graceful_shutdown=5,
             server_header=False,
             backlog=descriptors.AT_ONCE,
-            http=guarded(  # type: ignore[arg-type]
+            http=guard_connections(  # type: ignore[arg-type]
                 self.settings.api.connections, lambda: self.store.happened.fault(Fault.SLOW_CLIENT)
             ),
             ssl_certfile=None if tls is None else tls.certificate,

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from eddy.api.service.listening import QUEUE
+from eddy.api.service.listen_socket import QUEUE
 
 
 class ServingLoop(uvicorn.Server):

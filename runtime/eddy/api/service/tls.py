@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import loose
+from eddy.files import is_exposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class TlsFiles:
     @property
     def key_is_loose(self) -> bool:
         """Whether others than its owner can read the key."""
-        return loose(self.key)
+        return is_exposed(self.key)
 
 
-def in_the_clear(host: str, tls: TlsFiles | None) -> bool:
+def is_plaintext(host: str, tls: TlsFiles | None) -> bool:
     """Whether what is sent to an address can be read on a network."""
     if tls is not None or host == "localhost":
         return False

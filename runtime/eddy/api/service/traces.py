@@ -34,7 +34,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TraceSegment:
     """A part of a job's life, in board seconds."""
 
     name: str
@@ -44,29 +44,31 @@ class Piece:
     ok: bool = True
 
 
-def pieces_of(record: JobRecord, events: Sequence[JobEvent]) -> tuple[Piece, ...]:
+def pieces_of(record: JobRecord, events: Sequence[JobEvent]) -> tuple[TraceSegment, ...]:
     """The life of a job that has ended: `submit`, `queue`, each `load` and `run`, `collect`."""
     ended_s = record.arrival_s if record.ended_s is None else record.ended_s
     first_s = ended_s if record.started_s is None else record.started_s
     waits = {f"eddy.waiting_s.{cause}": spent for cause, spent in record.waiting_s.items()}
     worked = tuple(_worked(events))
     last_s = max((piece.end_s for piece in worked if piece.name == "run"), default=ended_s)
-    submitted = Piece("submit", record.arrival_s, record.arrival_s, {"eddy.submitted_unix_s": record.submitted_unix_s})
+    submitted = TraceSegment(
+        "submit", record.arrival_s, record.arrival_s, {"eddy.submitted_unix_s": record.submitted_unix_s}
+    )
     return (
         submitted,
-        Piece("queue", record.arrival_s, first_s, waits),
+        TraceSegment("queue", record.arrival_s, first_s, waits),
         *worked,
-        Piece("collect", min(last_s, ended_s), ended_s, {"eddy.items_done": record.items_done}),
+        TraceSegment("collect", min(last_s, ended_s), ended_s, {"eddy.items_done": record.items_done}),
     )
 
 
-def _worked(events: Sequence[JobEvent]) -> Iterator[Piece]:
+def _worked(events: Sequence[JobEvent]) -> Iterator[TraceSegment]:
     for event in events:
         if event.what in _ENDS and event.started_s is not None:
             name, ok = _ENDS[event.what]
             known = {"slot": event.slot, "task": event.task, "item": event.item, "detail": event.detail or None}
             attributes = {f"eddy.{each}": value for each, value in known.items() if value is not None}
-            yield Piece(name, event.started_s, event.at_s, attributes, ok)
+            yield TraceSegment(name, event.started_s, event.at_s, attributes, ok)
 
 
 def export(tracer: Tracer, record: JobRecord, number: int, events: Sequence[JobEvent]) -> None:
@@ -128,7 +130,9 @@ async def trace_jobs(context: Context, tracer: Tracer) -> None:
                 await anyio.to_thread.run_sync(_export, context, tracer, event)
             except EddyError as error:
                 _log.warning(
-                    "a job's trace was not exported", job=context.store.numbers.job.told(event.job), cause=error.message
+                    "a job's trace was not exported",
+                    job=context.store.numbers.job.public_id(event.job),
+                    cause=error.message,
                 )
 
 
@@ -137,6 +141,6 @@ def _export(context: Context, tracer: Tracer, event: JobEvent) -> None:
     export(
         tracer,
         record,
-        context.store.numbers.job.told(record.id),
-        context.store.events.of(event.tenant, event.job, limit=_EVENTS),
+        context.store.numbers.job.public_id(record.id),
+        context.store.events.list_events(event.tenant, event.job, limit=_EVENTS),
     )

@@ -63,7 +63,7 @@ class ImageMemory(Generic[K]):
         changed, self._changed = frozenset(self._changed | came), set()
         return changed
 
-    def need(self, image: K, now_s: float) -> float:
+    def request_image(self, image: K, now_s: float) -> float:
         """An image is needed; answers when it is in memory, its read beginning now if it must."""
         self._pass(now_s)
         if image in self._held:
@@ -85,7 +85,7 @@ class ImageMemory(Generic[K]):
     def fetch(self, image: K, now_s: float) -> None:
         """The same ahead of the need, where there is memory to keep it."""
         if self._size_bytes(image) <= self._capacity_bytes:
-            self.need(image, now_s)
+            self.request_image(image, now_s)
 
     def read_ahead(self, images: Iterable[K], now_s: float) -> tuple[K, ...]:
         """Read images while the storage has nothing else to do, before those asked for earlier.

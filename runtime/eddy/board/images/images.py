@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.board.images.image_files import image_of, payload_bytes, read_manifest, refuse_boot_image
-from eddy.board.images.read_ahead import AheadReader
+from eddy.board.images.image_prefetcher import ImagePrefetcher
 from eddy.board.images.signing import Trust
 from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
 from eddy.core.slots import Image, SlotDescription
@@ -52,7 +52,7 @@ class ImageStore:
         """Over what is known of files and copies; not over reading one."""
         self._pinned = ""
         """The image handed out last: the port may be reading its copy."""
-        self._ahead = AheadReader(self._read_ahead)
+        self._ahead = ImagePrefetcher(self._read_ahead)
 
     def images(self) -> tuple[Image, ...]:
         """Every image, by module and slot."""
@@ -88,11 +88,11 @@ class ImageStore:
 
     def read_ahead(self, images: tuple[str, ...]) -> None:
         """Copy images in this order while nothing else is to be read, as far as there is room."""
-        self._ahead.later(images)
+        self._ahead.prefetch(images)
 
-    def settle(self) -> bool:
+    def wait_until_read(self) -> bool:
         """Wait until everything was read ahead that was asked for; answers whether that came to be."""
-        return self._ahead.settle()
+        return self._ahead.wait_until_read()
 
     def _read_ahead(self, sha256: str, modestly: bool) -> bool:
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eddy.core.errors import ImageRefused, InvalidRequest
-from eddy.trust import vouched
+from eddy.trust import verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -65,7 +65,7 @@ def checked(folder: Path, profile: str, keys: Sequence[Ed25519PublicKey], requir
         message = f"{folder} is for profile {said['profile']}, not {profile}; install the package of this board"
         raise InvalidRequest(message, field="bitstreams", asked=profile, achievable=said["profile"])
     signature = str(said.get("signature", ""))
-    if (required or (keys and signature)) and not vouched(keys, signature, canonical(said)):
+    if (required or (keys and signature)) and not verify_signature(keys, signature, canonical(said)):
         raise ImageRefused(
             f"no trusted key signed {folder / LIST} as it is; sign the package when it is made (--key), and put the"
             " signer's public key into /etc/eddy/trusted-keys",

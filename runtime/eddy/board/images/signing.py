@@ -28,7 +28,7 @@ from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 from eddy.trust import generate as generate
 from eddy.trust import load_key as load_key
-from eddy.trust import trusted, vouched
+from eddy.trust import load_trusted_keys, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -72,7 +72,7 @@ class Trust:
         Raises:
             InvalidRequest: A file there holds no Ed25519 public key, or signatures are required and nobody is trusted.
         """
-        keys = trusted(folder)
+        keys = load_trusted_keys(folder)
         if required and not keys:
             raise InvalidRequest(
                 f"this board loads signed images only, but {folder or 'no folder'} holds no trusted key;"
@@ -81,7 +81,7 @@ class Trust:
             )
         return cls(required, keys)
 
-    def vetted(self, image: Image) -> Image:
+    def strip_unproven_claims(self, image: Image) -> Image:
         """The image, without its claims to be scrubbed by a reset and checked unless somebody trusted signed them.
 
         Where nobody is trusted, the folder of images is the operator's word.
@@ -92,7 +92,7 @@ class Trust:
         return dataclasses.replace(image, scrub_build="", checked_build="")
 
     def _vouched(self, image: Image) -> bool:
-        return vouched(self.keys, image.signature, canonical(image))
+        return verify_signature(self.keys, image.signature, canonical(image))
 
     def check(self, image: Image) -> None:
         """Refuse an image whose signature is required and not trusted.

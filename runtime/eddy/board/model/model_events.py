@@ -51,7 +51,7 @@ class ModelEvents:
 
     def advance(self, until_s: float) -> None:
         """Let everything happen that is due, and time pass."""
-        for at_s, number, slot in self._agenda.due(until_s):
+        for at_s, number, slot in self._agenda.take_due(until_s):
             state = self._slots[slot]
             if number != state.load and number not in state.items:
                 continue

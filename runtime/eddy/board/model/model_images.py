@@ -44,7 +44,7 @@ class ImageReads:
 
     def in_memory_s(self, image: Image, now_s: float) -> float:
         """When an image is in memory, its read being started now if it must be."""
-        return self._memory.need(image, now_s)
+        return self._memory.request_image(image, now_s)
 
     def prefetch(self, image: Image, now_s: float) -> None:
         """Start the read of an image, where there is memory to keep it."""

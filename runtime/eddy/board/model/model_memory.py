@@ -42,7 +42,7 @@ class ModelMemory:
         Raises:
             InvalidRequest: They do not lie within it.
         """
-        self._book.checked(number, offset, len(data))
+        self._book.check_range(number, offset, len(data))
         if self._real:
             if number not in self._bytes:
                 self._bytes[number] = bytearray(self.buffer(number).bytes)
@@ -54,7 +54,7 @@ class ModelMemory:
         Raises:
             InvalidRequest: They do not lie within it.
         """
-        self._book.checked(number, offset, size)
+        self._book.check_range(number, offset, size)
         held = self._bytes.get(number)
         return bytes(size) if held is None else bytes(held[offset : offset + size])
 

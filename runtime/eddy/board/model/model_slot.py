@@ -75,4 +75,4 @@ class ModelSlot:
 def charge(accounts: dict[str, ContextCounters], account: str, more: ContextCounters) -> None:
     """Count something on an account; nothing on nobody's."""
     if account:
-        accounts[account] = accounts.get(account, ContextCounters()).plus(more)
+        accounts[account] = accounts.get(account, ContextCounters()).add_counters(more)

@@ -23,7 +23,7 @@ class AwaitedInterrupt:
         if not task.cancelled():
             self._bell.set()
 
-    def take(self) -> bool:
+    def take_interrupt(self) -> bool:
         """Whether there was one since the line was armed."""
         if self._task is None or not self._task.done():
             return False

@@ -20,7 +20,7 @@ def _driver(overlay: Any, name: str) -> Any:
     return target
 
 
-def all_of(overlay: Any, kind: type) -> list[Any]:
+def blocks_of_type(overlay: Any, kind: type) -> list[Any]:
     """Every block of a type, by address."""
     types = {re.sub(r":[^:]*$", "", vlnv) for vlnv in kind.bindto}  # type: ignore[attr-defined]
     names = [
@@ -31,13 +31,13 @@ def all_of(overlay: Any, kind: type) -> list[Any]:
     return [_driver(overlay, name) for _, name in sorted(names)]
 
 
-def only_one(overlay: Any, kind: type) -> Any:
+def single_block(overlay: Any, kind: type) -> Any:
     """The one block of a type.
 
     Raises:
         BoardFault: There is none, or more than one.
     """
-    found = all_of(overlay, kind)
+    found = blocks_of_type(overlay, kind)
     if len(found) != 1:
         raise BoardFault(
             f"the overlay has {len(found)} blocks of type {kind.bindto[0]}, expected one;"  # type: ignore[attr-defined]

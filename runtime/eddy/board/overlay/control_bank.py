@@ -88,8 +88,8 @@ class ControlBank:
             # The first takes every context's counters, the others show more of the same cycle.
             counted = {each: self._bank.counters(each, keep=number > 0) for number, each in enumerate(contexts)}
             return {context: _use(MonitorCounters(**found)) for context, found in counted.items()}
-        self._controller.take()
-        kept = self._controller.kept(self._index, contexts)
+        self._controller.capture()
+        kept = self._controller.read_captured(self._index, contexts)
         return {context: _served(counted) for context, counted in kept.items()}
 
 

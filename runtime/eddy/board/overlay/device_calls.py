@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pynq
 
-from eddy.board.pynq.engine_port import Await
+from eddy.board.pynq.engine_port import ConditionWaiter
 from eddy.board.pynq.fabric_record import FabricRecord
 from eddy.board.pynq.fpga_manager import FpgaManager
 
@@ -34,7 +34,7 @@ class DeviceCalls(Protocol):
             OSError, ConfigurationFailed: Refused.
         """
 
-    def engine_turn(self, overlay: Any) -> AbstractContextManager[Await]:
+    def engine_turn(self, overlay: Any) -> AbstractContextManager[ConditionWaiter]:
         """Give the device's configuration logic to the shell's engine; what it yields waits for the engine."""
 
     def flush(self, buffer: Any, start: int, end: int) -> None:
@@ -55,7 +55,7 @@ class StockCalls:
         overlay.pr_download(region, str(file))
 
     @contextmanager
-    def engine_turn(self, overlay: Any) -> Iterator[Await]:
+    def engine_turn(self, overlay: Any) -> Iterator[ConditionWaiter]:
         """The simulated engine has its port, and whoever waits for it lets time pass until it has ended."""
 
         def wait(ended: Callable[[], bool], bound_s: float) -> None:
@@ -99,7 +99,7 @@ class KernelCalls:
             self._manager.load_partial(file)
 
     @contextmanager
-    def engine_turn(self, overlay: Any) -> Iterator[Await]:
+    def engine_turn(self, overlay: Any) -> Iterator[ConditionWaiter]:
         """The processor's port lets go of the device for the engine's load, and has it again afterwards (UG1087)."""
         control = pynq.MMIO(PCAP_CTRL, 4, device=overlay.device)
         with self._recorded():

@@ -20,7 +20,7 @@ from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import SlotCtrl
 
 from eddy.board.overlay.awaited_interrupt import AwaitedInterrupt
-from eddy.board.overlay.blocks import all_of, only_one, window_at
+from eddy.board.overlay.blocks import blocks_of_type, single_block, window_at
 from eddy.board.overlay.control_bank import ControlBank, SlotClock
 from eddy.board.overlay.device_calls import DeviceCalls, StockCalls
 from eddy.board.overlay.memory import FabricMemory, contiguous, reserve_arena
@@ -60,8 +60,8 @@ class OverlayFabric:
         self._overlay, self._calls = overlay, calls or StockCalls()
         self.loop = loop
         self.bell = asyncio.Event()
-        self.shell: Shell = only_one(overlay, Shell)
-        banks, wizards = all_of(overlay, SlotCtrl), all_of(overlay, ClockingWizard)
+        self.shell: Shell = single_block(overlay, Shell)
+        banks, wizards = blocks_of_type(overlay, SlotCtrl), blocks_of_type(overlay, ClockingWizard)
         if not len(banks) == len(wizards) == self.shell.slots:
             raise BoardFault(
                 f"the shell has {self.shell.slots} slots, the overlay's metadata {len(banks)} control banks and"
@@ -71,7 +71,7 @@ class OverlayFabric:
         pins = {details["index"]: name for name, details in overlay.interrupt_pins.items() if details["controller"]}
         modules = [window_at(overlay, self.shell.module_address(index)) for index in range(len(banks))]
         # Where the controller shows nothing, rows are those the shell's monitors derive from addresses.
-        controller = next(iter(all_of(overlay, MemoryCounters)), None)
+        controller = next(iter(blocks_of_type(overlay, MemoryCounters)), None)
         self.slots = tuple(
             SlotFabric(
                 control=ControlBank(bank, profile, index, controller),
@@ -87,7 +87,7 @@ class OverlayFabric:
         self._engine = self._engine_port(profile) if profile.configuration.by_engine else None
 
     def _engine_port(self, profile: Profile) -> EnginePort:
-        engine: IcapEngine = only_one(self._overlay, IcapEngine)
+        engine: IcapEngine = single_block(self._overlay, IcapEngine)
         # What a boardd before this one began ends here; its slot is closed, like all.
         engine.abort()
         _await_end(engine)

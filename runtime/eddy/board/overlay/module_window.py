@@ -46,7 +46,7 @@ class ModuleWindow:
         self.cluster = ClusterControl(gpu_cluster.GpuCluster(self._description), self._check) if is_cluster else None
         return Identity(found.magic, found.kind, found.major, found.minor, found.build)
 
-    def understands(self, identity: Identity) -> bool:
+    def has_driver(self, identity: Identity) -> bool:
         """Whether there is a driver for it."""
         known = ((HLS_KIND, HLS_MAP_MAJOR), (gpu_cluster.KIND, gpu_cluster.MAP_MAJOR))
         return (identity.kind, identity.map_major) in known
@@ -68,15 +68,15 @@ class ModuleWindow:
         self._check()
         self._driver.put(offset, value)
 
-    def unready(self) -> str:
+    def unready_reason(self) -> str:
         """Why it takes no start; "" where it does."""
         self._check()
-        return self._driver.unready()
+        return self._driver.unready_reason()
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Whether nothing was started that has not ended."""
         self._check()
-        return self._driver.rests()
+        return self._driver.is_at_rest()
 
     def start(self) -> None:
         """Start the module."""
@@ -86,7 +86,7 @@ class ModuleWindow:
     def finished(self, control: Control) -> bool:
         """Whether it has ended since it was last asked."""
         self._check()
-        return self._driver.take_done(chain=control is Control.CHAIN)
+        return self._driver.acknowledge_done(chain=control is Control.CHAIN)
 
     def _check(self) -> None:
         if self.fenced:

@@ -27,7 +27,7 @@ class Agenda:
         """When the next one is; None where none is planned."""
         return self._heap[0][0] if self._heap else None
 
-    def due(self, until_s: float) -> Iterator[tuple[float, int, int]]:
+    def take_due(self, until_s: float) -> Iterator[tuple[float, int, int]]:
         """Take out what is due, those planned meanwhile included: time, number and slot of each."""
         while self._heap and self._heap[0][0] <= until_s:
             yield heapq.heappop(self._heap)

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import os_errors, write_private
+from eddy.files import translate_os_errors, write_private
 
 WORD_BYTES = 4
 """Of the configuration port of UltraScale+ (UG570)."""
@@ -28,7 +28,7 @@ MEASURABLE: Mapping[str, tuple[str, ...]] = {
 channels together, which is what shows from outside."""
 
 
-def of_report(report: Mapping[str, Any], day: str) -> dict[str, Any]:
+def read_measurements(report: Mapping[str, Any], day: str) -> dict[str, Any]:
     """What a report of `eddy board-test` measured of a profile's fields.
 
     Args:
@@ -64,13 +64,13 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     Raises:
         StorageFailed: It cannot be written.
     """
-    with os_errors(path):
+    with translate_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_private(path, yaml.safe_dump(dict(found), sort_keys=True).encode())
         path.chmod(0o644)
 
 
-def with_measured(data: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+def apply_measurements(data: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
     """A profile's fields, with what was measured of them.
 
     Args:

@@ -78,7 +78,7 @@ class PageBook:
         del self._buffers[buffer]
         return found
 
-    def checked(self, buffer: int, offset: int, size: int) -> Buffer:
+    def check_range(self, buffer: int, offset: int, size: int) -> Buffer:
         """The buffer, if bytes lie within it.
 
         Raises:

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from eddy.board.port.measured import WORD_BYTES, with_measured
+from eddy.board.port.measured import WORD_BYTES, apply_measurements
 from eddy.board.port.port import BoardDescription
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.slots import Pool, SlotDescription
@@ -194,7 +194,7 @@ def load_profile(name: str, measured: Path | None = None) -> Profile:
             field="profile",
             allowed=profile_names(),
         )
-    return parse_profile(name, with_measured(_read(name), name, measured))
+    return parse_profile(name, apply_measurements(_read(name), name, measured))
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ writes must be flushed before a module reads it, and cached lines must be droppe
 wrote. Buffers never share a cache line, because they are whole pages.
 
 A module gets at a buffer by a loan (`lend`), and only a loan says where the buffer's pages are. Pages on loan are
-handed to nobody else, freed or not, until the loan has ended, and it ends by proof alone (`eddy.board.pynq.handover`).
+handed to nobody else, freed or not, until the loan has ended, and it ends by proof alone (`eddy.board.pynq.memory_gate`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from eddy.board.port.pages import PAGE, PageBook, whole_pages
 from eddy.board.port.port import Buffer
 from eddy.board.pynq.fabric import ArenaMemory
-from eddy.board.pynq.handover import Loan, Pages, Quiescent
+from eddy.board.pynq.memory_gate import Loan, Pages, QuiescenceProof
 
 LINE = 64
 """Bytes of a cache line of the Cortex-A53 (and of x86)."""
@@ -69,7 +69,7 @@ class Arena:
         self._loans.append(loan)
         return loan
 
-    def end(self, proof: Quiescent) -> None:
+    def end(self, proof: QuiescenceProof) -> None:
         """End a loan: nothing it let through is outstanding, and nothing more can come."""
         self._loans.remove(proof.loan)
         self._withheld = {number: found for number, found in self._withheld.items() if self._on_loan(number)}
@@ -93,7 +93,7 @@ class Arena:
         return self._memory.bytes[start:end].tobytes()
 
     def _range(self, buffer: int, offset: int, size: int) -> tuple[int, int]:
-        found = self._book.checked(buffer, offset, size)
+        found = self._book.check_range(buffer, offset, size)
         start = found.address - self._memory.address + offset
         return start, start + size
 

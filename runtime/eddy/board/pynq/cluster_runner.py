@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from eddy.board.port.kernels import check_apart, check_kernel, kernel_of
 from eddy.board.port.port import Cause, CoreReport, KernelLaunch, Launch
 from eddy.board.pynq.fabric import ClusterDriver, Fault, KernelEnd, KernelStart
-from eddy.board.pynq.handover import NotDrained
-from eddy.board.pynq.runner import Ended, RunnerParts, SlotFailed, StartFailed
+from eddy.board.pynq.memory_gate import NotDrained
+from eddy.board.pynq.runner import EndedItem, RunnerParts, SlotFailed, StartFailed
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault
 
@@ -58,7 +58,7 @@ class ClusterRunner:
         cluster: The cluster in the slot.
     """
 
-    shares = True
+    can_share = True
 
     def __init__(self, parts: RunnerParts, cluster: ClusterDriver) -> None:
         self._parts, self._cluster = parts, cluster
@@ -67,7 +67,7 @@ class ClusterRunner:
         self._cores = cluster.shape.cores
         parts.accounts.caches = cluster.shares_cache or parts.hardware.control.shares_cache
         self._ends: dict[int, KernelEnd] = {}
-        self._ended: list[Ended] = []
+        self._ended: list[EndedItem] = []
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -117,12 +117,14 @@ class ClusterRunner:
             if item in ("", name):
                 self._stop(running, Cause.STOPPED, "stopped on request")
 
-    def give_up(self, cause: Cause, detail: str) -> None:
+    def abandon_all(self, cause: Cause, detail: str) -> None:
         """End everything without asking the cluster, which may not answer; the slot is about to be closed."""
-        self._ended += [Ended(running.launch, running.started_s, cause, detail) for running in self._running.values()]
+        self._ended += [
+            EndedItem(running.launch, running.started_s, cause, detail) for running in self._running.values()
+        ]
         self._running.clear()
 
-    def take_ended(self) -> tuple[Ended, ...]:
+    def take_ended(self) -> tuple[EndedItem, ...]:
         """What has ended since this was last asked, in order."""
         ended, self._ended = tuple(self._ended), []
         return ended
@@ -176,7 +178,7 @@ class ClusterRunner:
                 if running.ticket in self._ends:
                     self._end(running)
         if self._running:
-            self._parts.done.told(something=len(self._ended) > before)
+            self._parts.done.rearm(something=len(self._ended) > before)
 
     def _end_late(self) -> None:
         """Halt what has run longer than it may.
@@ -210,7 +212,7 @@ class ClusterRunner:
         while running.ticket not in self._ends:
             if self._clock.now_s() >= deadline_s:
                 del self._running[running.launch.item]
-                self._ended.append(Ended(running.launch, running.started_s, cause, f"{detail}; {DEAF}"))
+                self._ended.append(EndedItem(running.launch, running.started_s, cause, f"{detail}; {DEAF}"))
                 raise SlotFailed(Cause.MODULE_ERROR, f"{DEAF}, and the slot was closed")
             self._poll()
         fault = self._parts.hardware.control.fault()
@@ -235,7 +237,7 @@ class ClusterRunner:
         if faults and cause is Cause.NONE:
             cause = _CAUSES.get(faults[0].fault, Cause.KERNEL_TRAP)
         detail = "; ".join(filter(None, [detail, *map(_describe, faults)]))
-        self._ended.append(Ended(running.launch, running.started_s, cause, detail, reports))
+        self._ended.append(EndedItem(running.launch, running.started_s, cause, detail, reports))
 
 
 def _describe(report: CoreReport) -> str:

@@ -76,7 +76,7 @@ def rank(rows: Iterable[int]) -> int:
     return len(pivots)
 
 
-def planned_map(dram: Dram, bits: int) -> FoundMap:
+def profile_map(dram: Dram, bits: int) -> FoundMap:
     """What a profile says of the address bits that were looked at."""
     count = (units(dram) - 1).bit_length()
     masks = [(dram.row_bytes << bit | mask) & bits for bit, mask in zip(range(count), hash_masks(dram), strict=False)]

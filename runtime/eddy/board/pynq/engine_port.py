@@ -42,7 +42,7 @@ class ConfigurationEngine(Protocol):
         """`cause` (an enum, 0: none), `left` and `said`."""
 
 
-class Await(Protocol):
+class ConditionWaiter(Protocol):
     """Waits until a condition holds, for so many seconds at most."""
 
     def __call__(self, ended: Callable[[], bool], bound_s: float) -> None:
@@ -65,7 +65,7 @@ class EnginePort:
         engine: ConfigurationEngine,
         memory: Any,
         flush: Callable[[int, int], None],
-        turn: Callable[[], AbstractContextManager[Await]],
+        turn: Callable[[], AbstractContextManager[ConditionWaiter]],
         bytes_per_s: float,
     ) -> None:
         self._engine, self._memory, self._flush, self._turn = engine, memory, flush, turn
@@ -96,7 +96,7 @@ class EnginePort:
             finally:
                 self._engine.close_window()
 
-    def _check(self, region: str, wait: Await, bound_s: float) -> None:
+    def _check(self, region: str, wait: ConditionWaiter, bound_s: float) -> None:
         if not self._engine.ended():
             self._engine.abort()
             wait(self._engine.ended, LEAST_PATIENCE_S)

@@ -231,7 +231,7 @@ class Module(Protocol):
     def identity(self) -> Identity:
         """Read the identity block; allowed while fenced, because it decides whether the fence goes."""
 
-    def understands(self, identity: Identity) -> bool:
+    def has_driver(self, identity: Identity) -> bool:
         """Whether there is a driver for this kind and register-map version."""
 
     @property
@@ -247,10 +247,10 @@ class Module(Protocol):
     def write(self, offset: int, value: int) -> None:
         """Write one register."""
 
-    def unready(self) -> str:
+    def unready_reason(self) -> str:
         """Why an item cannot be started: the module has an end to tell, or runs; "" where it can."""
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Whether nothing was started that has not ended."""
 
     def start(self) -> None:
@@ -266,7 +266,7 @@ class InterruptSource(Protocol):
     def arm(self) -> None:
         """Ask to be woken once; nothing if already asked."""
 
-    def take(self) -> bool:
+    def take_interrupt(self) -> bool:
         """Whether it fired since it was armed; it must be armed again afterwards."""
 
     def forget(self) -> None:

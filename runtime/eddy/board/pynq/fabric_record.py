@@ -82,7 +82,7 @@ class Evidence:
     overlays: tuple[str, ...] = ()
 
 
-def standing(record: Record | None, evidence: Evidence, overlay_sha256: str) -> tuple[DesignStanding, str]:
+def judge_design(record: Record | None, evidence: Evidence, overlay_sha256: str) -> tuple[DesignStanding, str]:
     """What is on the fabric, and why that is thought. In doubt it is somebody else's.
 
     Args:
@@ -173,7 +173,7 @@ def _parsed(data: Any) -> Record:
 _EXAMPLE = Record("", "")
 
 
-def evidence(state: str) -> Evidence:
+def read_evidence(state: str) -> Evidence:
     """Ask the kernel."""
     return Evidence(state, boot_id(), last_loaded(), overlays())
 

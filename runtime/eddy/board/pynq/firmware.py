@@ -30,7 +30,7 @@ from eddy.board.images.image_files import image_of, read_manifest, refuse_boot_i
 from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
-from eddy.files import os_errors, write_private
+from eddy.files import translate_os_errors, write_private
 
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
 _FOLDER = re.compile(r"(.+)_slot([0-9]{1,9})")
@@ -46,7 +46,7 @@ _HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ImportOutcome:
     """What became of one accelerator for one slot.
 
     Attributes:
@@ -64,7 +64,7 @@ class Brought:
     slot: int = -1
 
 
-def import_package(base: Path, images: Path) -> tuple[Brought, ...]:
+def import_package(base: Path, images: Path) -> tuple[ImportOutcome, ...]:
     """Bring what fits of a package into a board's folder of images.
 
     Args:
@@ -84,7 +84,7 @@ def import_package(base: Path, images: Path) -> tuple[Brought, ...]:
     return found
 
 
-def export_package(images: Path, base: Path) -> tuple[Brought, ...]:
+def export_package(images: Path, base: Path) -> tuple[ImportOutcome, ...]:
     """Write a board's folder of images as a package, which other loaders and `import_package` read.
 
     The order of bytes is the kernel's. Nothing in it is for a kernel's driver: there is one overlay, the shell's.
@@ -101,7 +101,7 @@ def export_package(images: Path, base: Path) -> tuple[Brought, ...]:
     shell = _shell_of(images)
     if base.exists():
         raise InvalidRequest(f"{base} exists; export to a folder that is not there yet", field="package")
-    with os_errors(base):
+    with translate_os_errors(base):
         base.mkdir(parents=True)
         said = {"shell_type": "PL_DFX", "num_pl_slots": str(len(shell["slots"])), OURS: {"shell": shell["shell"]}}
         _put(base / SHELL, said)
@@ -133,7 +133,7 @@ def _shell_of(images: Path) -> dict[str, Any]:
     return said
 
 
-def _exported(path: Path, base: Path) -> Brought:
+def _exported(path: Path, base: Path) -> ImportOutcome:
     image = image_of(read_manifest(path), path)
     name = f"{image.module}_slot{image.slot}"
     folder = base / image.module / name
@@ -142,7 +142,7 @@ def _exported(path: Path, base: Path) -> Brought:
     # Neither signature nor SHA-256: both are of the .bit file, which an import makes again.
     ours = {"module": image.module, "build": image.build, "clk_hz": image.clk_hz}
     _put(folder / ACCELERATOR, {"accel_type": "SIHA_PL_DFX", "accel_devices": [], OURS: ours})
-    return Brought(str(folder), str(folder / f"{name}.bit.bin"), "", image.module, image.slot)
+    return ImportOutcome(str(folder), str(folder / f"{name}.bit.bin"), "", image.module, image.slot)
 
 
 def _put(path: Path, value: Mapping[str, Any]) -> None:
@@ -199,7 +199,7 @@ def _accelerators(base: Path) -> Iterator[Path]:
         yield path.parent
 
 
-def _outcome(folder: Path, shell: Mapping[str, Any], images: Path, taken: dict[tuple[str, int], Path]) -> Brought:
+def _outcome(folder: Path, shell: Mapping[str, Any], images: Path, taken: dict[tuple[str, int], Path]) -> ImportOutcome:
     try:
         image, data, part = _image(folder, shell)
         before = taken.setdefault((image.module, image.slot), folder)
@@ -210,11 +210,11 @@ def _outcome(folder: Path, shell: Mapping[str, Any], images: Path, taken: dict[t
         manifest = {**dataclasses.asdict(image), "part": part, "region": _slot(shell, image.slot)["region"]}
         # Last: the manifest is what makes it an image.
         write_private(file.with_suffix(".json"), (json.dumps(manifest, indent=2, sort_keys=True) + "\n").encode())
-        return Brought(str(folder), str(file), "", image.module, image.slot)
+        return ImportOutcome(str(folder), str(file), "", image.module, image.slot)
     except (InvalidRequest, ImageRefused) as error:
-        return Brought(str(folder), refused=error.message)
+        return ImportOutcome(str(folder), refused=error.message)
     except OSError as error:
-        return Brought(str(folder), refused=f"it cannot be read ({error.strerror})")
+        return ImportOutcome(str(folder), refused=f"it cannot be read ({error.strerror})")
 
 
 def _slot(shell: Mapping[str, Any], index: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ PROCESSING_SYSTEMS = ("zynq_ultra_ps_e", "processing_system7")
 
 
 @contextmanager
-def handoff_of(path: Path, partial: bool = False) -> Iterator[None]:
+def parse_handoff(path: Path, partial: bool = False) -> Iterator[None]:
     """Read a handoff with PYNQ within this: what is wrong with it is an error that says so.
 
     Args:

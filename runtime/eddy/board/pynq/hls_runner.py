@@ -9,8 +9,8 @@ from eddy.board.port.kernels import check_no_kernel
 from eddy.board.port.port import Access, Cause, Launch
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.fabric import Fault
-from eddy.board.pynq.handover import NotDrained
-from eddy.board.pynq.runner import Ended, RunnerParts, StartFailed
+from eddy.board.pynq.memory_gate import NotDrained
+from eddy.board.pynq.runner import EndedItem, RunnerParts, StartFailed
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Control
@@ -24,13 +24,13 @@ class HlsRunner:
         control: How the module is started and says that it is done.
     """
 
-    shares = False
+    can_share = False
 
     def __init__(self, parts: RunnerParts, control: Control) -> None:
         self._parts, self._control = parts, control
         self._launch: Launch | None = None
         self._started_s = 0.0
-        self._ended: list[Ended] = []
+        self._ended: list[EndedItem] = []
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -57,7 +57,7 @@ class HlsRunner:
             message = f"the module in slot {self._parts.index} has no control protocol: no item can be started on it"
             raise InvalidRequest(message, field="slot")
         with self._starting():
-            why = self._parts.hardware.module.unready()
+            why = self._parts.hardware.module.unready_reason()
             if why:
                 self._refuse(launch, why)
                 return
@@ -71,7 +71,7 @@ class HlsRunner:
         if fault:
             self._blame(self._parts.hardware.control.fault())
         if done and self._launch is not None and not self._settle(self._launch):
-            self._parts.done.told(something=False)
+            self._parts.done.rearm(something=False)
         if self._launch is not None and self._parts.clock.now_s() >= self.next_limit_s():
             self._end_late(self._launch)
 
@@ -80,11 +80,11 @@ class HlsRunner:
         if self._launch is not None and item in ("", self._launch.item):
             self._end(Cause.STOPPED, "stopped on request")
 
-    def give_up(self, cause: Cause, detail: str) -> None:
+    def abandon_all(self, cause: Cause, detail: str) -> None:
         """End the item without asking the module."""
         self._end(cause, detail)
 
-    def take_ended(self) -> tuple[Ended, ...]:
+    def take_ended(self) -> tuple[EndedItem, ...]:
         """What has ended since this was last asked."""
         ended, self._ended = tuple(self._ended), []
         return ended
@@ -130,7 +130,7 @@ class HlsRunner:
     def _end_late(self, launch: Launch) -> None:
         if not self._settle(launch):
             detail = f"not done after {launch.time_limit_s:g} s of board time"
-            at_rest = self._parts.hardware.module.rests()
+            at_rest = self._parts.hardware.module.is_at_rest()
             self._end(Cause.TIME_LIMIT, detail + "; the module is idle, as if it had not been started" * at_rest)
 
     def _settle(self, launch: Launch) -> bool:
@@ -163,18 +163,18 @@ class HlsRunner:
 
     def _explain(self, launch: Launch, fault: Fault, finished: bool) -> tuple[Cause, str]:
         """Why the item failed. A module that is done and asks for what it was granted is not outside its windows."""
-        if finished and asked_late(fault, launch, self._parts.arena):
+        if finished and is_late_access(fault, launch, self._parts.arena):
             detail = f"the module reported done, and made memory requests after that ({fault.detail})"
             return Cause.MODULE_ERROR, detail
         return fault.cause, fault.detail
 
     def _end(self, cause: Cause, detail: str) -> None:
         if self._launch is not None:
-            self._ended.append(Ended(self._launch, self._started_s, cause, detail))
+            self._ended.append(EndedItem(self._launch, self._started_s, cause, detail))
         self._launch = None
 
 
-def asked_late(fault: Fault, launch: Launch, arena: Arena) -> bool:
+def is_late_access(fault: Fault, launch: Launch, arena: Arena) -> bool:
     """Whether a fault is an access the launch allowed: the module asked for it after it had said that it was done."""
     forbidden = {Cause.READ_OUTSIDE_WINDOW: Access.WRITE, Cause.WRITE_OUTSIDE_WINDOW: Access.READ}.get(fault.cause)
     if forbidden is None or fault.context != 0:

@@ -30,17 +30,17 @@ from eddy.board.port.port import (
 )
 from eddy.board.port.profile import Profile
 from eddy.board.pynq.arena import Arena
+from eddy.board.pynq.check_bypass import CheckBypass
 from eddy.board.pynq.fabric import Fabric
-from eddy.board.pynq.loads import Loads
-from eddy.board.pynq.past_checks import PastChecks
 from eddy.board.pynq.slot import (
     BoardSlot,
+    buffer_in_use_error,
     check_launch,
-    not_idle,
-    scrubbed,
-    state_of,
-    still_granted,
+    resettable_image,
+    slot_busy_error,
+    slot_state,
 )
+from eddy.board.pynq.slot_loader import SlotLoader
 from eddy.board.pynq.slot_service import SlotService
 from eddy.board.pynq.slot_steps import SlotSteps, closed_slots
 from eddy.core.counters import SharingCounters
@@ -83,7 +83,7 @@ class PynqBoard:
         self._steps = SlotSteps(fabric, clock)
         self._slots = closed_slots(fabric, clock, self._arena, self._steps)
         self._log = EventLog(first_seq)
-        self._loads = Loads(fabric, self._slots, self._steps, self._arena, self._log)
+        self._loads = SlotLoader(fabric, self._slots, self._steps, self._arena, self._log)
         self._service = SlotService(fabric, clock, self._slots, self._steps, self._loads, self._log)
         self._shell = fabric.shell.build()
         self._released = False
@@ -104,7 +104,7 @@ class PynqBoard:
         return BoardState(
             now_s=self._clock.now_s(),
             next_seq=self._log.next_seq,
-            slots=tuple(state_of(index, slot) for index, slot in enumerate(self._slots)),
+            slots=tuple(slot_state(index, slot) for index, slot in enumerate(self._slots)),
             buffers=self._arena.buffers(),
         )
 
@@ -130,7 +130,9 @@ class PynqBoard:
 
     def images(self) -> tuple[Image, ...]:
         """The images the board can load."""
-        return tuple(self._trust.vetted(image) for image in self._store.images() if image.shell == self._shell)
+        return tuple(
+            self._trust.strip_unproven_claims(image) for image in self._store.images() if image.shell == self._shell
+        )
 
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
@@ -147,24 +149,24 @@ class PynqBoard:
     def load(self, slot: int, image: str) -> None:
         """Check an image, close the slot, and start the download; the rest happens in `wait`."""
         found, file = self._admit(slot, image)
-        self._loads.begin(slot, found, self._trust.vetted(found), file, self._profile.slots[slot].region)
+        self._loads.begin(slot, found, self._trust.strip_unproven_claims(found), file, self._profile.slots[slot].region)
 
-    def past_checks(self) -> PastChecks:
+    def past_checks(self) -> CheckBypass:
         """What `eddy board-test` does past the checks, for whoever has the board in its own process."""
         regions = [slot.region for slot in self._profile.slots]
-        return PastChecks(self._fabric, self._slots, self._loads, regions, self._admit)
+        return CheckBypass(self._fabric, self._slots, self._loads, regions, self._admit)
 
     def scrub(self, slot: int) -> None:
         """Close an idle slot, reset what it holds, and open it again, for another tenant."""
-        self._loads.scrub(slot, scrubbed(slot, self._slot(slot)))
+        self._loads.scrub(slot, resettable_image(slot, self._slot(slot)))
 
     # Items
 
     def launch(self, slot: int, launch: Launch) -> None:
         """Open what is granted and start the item, beside those that run where the module takes several."""
         target = self._slot(slot)
-        if target.runner is None or not target.takes_another:
-            raise not_idle(slot, target)
+        if target.runner is None or not target.can_start_item:
+            raise slot_busy_error(slot, target)
         check_launch(launch, (running.item for each in self._slots for running in each.launches))
         self._service.start(slot, launch)
 
@@ -179,21 +181,21 @@ class PynqBoard:
         if self._loads.slot == slot:
             raise Conflict(f"slot {slot} is being loaded; wait for the load to end", field="slot")
         self.stop(slot)
-        self._steps.shut(target, SlotPhase.EMPTY)
+        self._steps.force_close(target, SlotPhase.EMPTY)
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
         """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
         self._log.acknowledge(acknowledge)
-        self._service.let_pass(min(until_s, self._clock.now_s()))
+        self._service.wait_and_service(min(until_s, self._clock.now_s()))
         while not self._log.kept() and self._clock.now_s() < until_s:
             if until_s == float("inf") and not self.busy:
                 break  # nothing is under way: nothing would ever come
-            self._service.let_pass(until_s)
+            self._service.wait_and_service(until_s)
         return self._log.kept()
 
     def advance(self, until_s: float) -> None:
         """Let board time pass for a caller that is not there: items finish, limits hold, events are kept."""
-        self._service.let_pass(until_s)
+        self._service.wait_and_service(until_s)
 
     @property
     def busy(self) -> bool:
@@ -220,7 +222,7 @@ class PynqBoard:
         for index, slot in enumerate(self._slots):
             for launch in slot.launches:
                 if any(grant.buffer == buffer for grant in launch.grants):
-                    raise still_granted(buffer, index, launch)
+                    raise buffer_in_use_error(buffer, index, launch)
             slot.gate.settle()
         # Loans end with the items; the pages of one that could not be ended stay nobody's until it has.
         self._arena.free(buffer)
@@ -244,7 +246,7 @@ class PynqBoard:
             ending.callback(self._fabric.close)
             for index, slot in enumerate(self._slots):
                 if self._loads.slot != index:
-                    ending.callback(self._steps.shut, slot, SlotPhase.EMPTY)
+                    ending.callback(self._steps.force_close, slot, SlotPhase.EMPTY)
             ending.callback(self._loads.abandon)
 
     # Behind the calls

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from eddy.board.images.image_files import refuse_boot_image
 from eddy.board.port.clock import Clock, WallClock
 from eddy.board.port.profile import Profile
-from eddy.board.pynq import neighbours
-from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, FabricRecord, evidence, sha256_of, standing
+from eddy.board.pynq import competing_loaders
+from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, FabricRecord, judge_design, read_evidence, sha256_of
 from eddy.board.pynq.fpga_manager import FpgaManager
-from eddy.board.pynq.handoff import handoff_of
+from eddy.board.pynq.handoff import parse_handoff
 from eddy.core.errors import BoardNotReady, ConfigurationFailed, ForeignDesign
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check_surroundings() -> None:
         )
 
 
-def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: bool) -> OpenedFabric:
+def open_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: bool) -> OpenedFabric:
     """Configure the fabric, or find it as a boardd before this one left it.
 
     Slots of a fabric that is found may be in the middle of a burst; whoever opens the board closes them.
@@ -105,7 +105,7 @@ def _opened(
 ) -> OpenedFabric:
     """The fabric of a board that nobody else has."""
     wanted = sha256_of(file)
-    found, why = standing(record.kept, evidence(manager.state()), wanted)
+    found, why = judge_design(record.kept, read_evidence(manager.state()), wanted)
     if found is DesignStanding.FOREIGN:
         check_take_over(why, take_fabric)
     if found is not DesignStanding.OURS:
@@ -135,9 +135,9 @@ def check_take_over(why: str, take_fabric: bool) -> None:
     Raises:
         ForeignDesign: It may not; `cause` is ``foreign-design`` or ``foreign-overlay``.
     """
-    overlays = neighbours.designs_with_drivers()
+    overlays = competing_loaders.designs_with_drivers()
     by_hand = f"sudo rmdir {OVERLAYS}/NAME"
-    unload = next((loader.unload for loader in neighbours.running_loaders() if loader.unload), by_hand)
+    unload = next((loader.unload for loader in competing_loaders.find_running_loaders() if loader.unload), by_hand)
     if overlays and take_fabric:
         raise ForeignDesign(
             f"the design on the fabric has kernel drivers at its registers, by the device-tree overlays"
@@ -160,7 +160,7 @@ def check_alone() -> None:
     Raises:
         BoardNotReady: A daemon that does runs; `cause` is its name.
     """
-    if running := neighbours.running_loaders():
+    if running := competing_loaders.find_running_loaders():
         loader = running[0]
         raise BoardNotReady(
             f"{loader.process} runs and may load a design of its own at any time, under tenants' work; stop it:"
@@ -188,7 +188,7 @@ def _overlay(file: Path, device: Any, download: bool = False) -> Any:
     # Named here, so that overlays bind the drivers.
     import eddy.board.overlay  # noqa: F401
 
-    with handoff_of(file.with_suffix(".hwh")):
+    with parse_handoff(file.with_suffix(".hwh")):
         return pynq.Overlay(str(file), download=download, device=device)
 
 
@@ -217,7 +217,7 @@ def _configured(file: Path, device: Any, manager: FpgaManager, record: FabricRec
             errno=error.errno,
         ) from error
     except RuntimeError as error:
-        if not has_overlay or neighbours.applied():
+        if not has_overlay or competing_loaders.is_overlay_applied():
             raise
         raise BoardNotReady(
             f"the kernel does not take the device-tree overlay {file.with_suffix('.dtbo')}: {error}; dmesg says which"

@@ -2,7 +2,7 @@
 
 The board opens and closes slots, keeps time and records events; a runner starts items on the module that a slot holds,
 sees which have ended, and halts them. The board asks runners only through this protocol, never which kind of module it
-has before it: another kind of module is another runner, chosen in `slot.runner_for`.
+has before it: another kind of module is another runner, chosen in `slot.make_runner`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Protocol
 
 from eddy.board.port.clock import Clock
 from eddy.board.port.port import Cause, CoreReport, Launch
-from eddy.board.pynq.accounts import SlotAccounts
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.fabric import SlotFabric
-from eddy.board.pynq.handover import MemoryGate
-from eddy.board.pynq.lines import RestingLine
+from eddy.board.pynq.interrupt_lines import ThrottledLine
+from eddy.board.pynq.memory_gate import MemoryGate
+from eddy.board.pynq.slot_accounts import SlotAccounts
 from eddy.core.counters import CoreCounters
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedItem:
     """An item that has ended, and how: `Cause.NONE` is a success."""
 
     launch: Launch
@@ -68,7 +68,7 @@ class RunnerParts:
 
     index: int
     hardware: SlotFabric
-    done: RestingLine
+    done: ThrottledLine
     gate: MemoryGate
     clock: Clock
     arena: Arena
@@ -79,7 +79,7 @@ class Runner(Protocol):
     """Runs items on the module of one slot, from its load until the slot is closed."""
 
     @property
-    def shares(self) -> bool:
+    def can_share(self) -> bool:
         """Whether an item may start beside others that run."""
 
     @property
@@ -115,10 +115,10 @@ class Runner(Protocol):
             SlotFailed: It does not stop.
         """
 
-    def give_up(self, cause: Cause, detail: str) -> None:
+    def abandon_all(self, cause: Cause, detail: str) -> None:
         """End everything without asking the module, which may not answer; the slot is about to be closed."""
 
-    def take_ended(self) -> tuple[Ended, ...]:
+    def take_ended(self) -> tuple[EndedItem, ...]:
         """What has ended since this was last asked, in order."""
 
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from eddy.board.port.clock import Clock
 from eddy.board.port.port import Cause, Launch, SlotPhase, SlotState
-from eddy.board.pynq.accounts import SlotAccounts
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.cluster_runner import ClusterRunner
 from eddy.board.pynq.fabric import Fault, SlotFabric
-from eddy.board.pynq.handover import MemoryGate
 from eddy.board.pynq.hls_runner import HlsRunner
-from eddy.board.pynq.lines import RestingLine
+from eddy.board.pynq.interrupt_lines import ThrottledLine
+from eddy.board.pynq.memory_gate import MemoryGate
 from eddy.board.pynq.runner import Runner, RunnerParts
+from eddy.board.pynq.slot_accounts import SlotAccounts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Control, Image
 from eddy.packages.modules import FIRST_ARGUMENT, IDENTITY_OFFSET
@@ -40,7 +40,7 @@ class BoardSlot:
     """
 
     hardware: SlotFabric
-    done: RestingLine
+    done: ThrottledLine
     gate: MemoryGate
     accounts: SlotAccounts
     phase: SlotPhase = SlotPhase.EMPTY
@@ -61,17 +61,17 @@ class BoardSlot:
         return float("inf") if self.runner is None else self.runner.next_limit_s()
 
     @property
-    def takes_another(self) -> bool:
+    def can_start_item(self) -> bool:
         """Whether an item may start: nothing runs, or what runs shares the module."""
-        return self.phase is SlotPhase.IDLE or (self.runner is not None and self.runner.shares)
+        return self.phase is SlotPhase.IDLE or (self.runner is not None and self.runner.can_share)
 
     @property
-    def look_s(self) -> float:
+    def next_check_s(self) -> float:
         """Board time at which it must be seen to, whether it rings or not."""
         return min(self.limit_s, self.done.rests_until_s)
 
 
-def runner_for(index: int, slot: BoardSlot, clock: Clock, arena: Arena, control: Control) -> Runner:
+def make_runner(index: int, slot: BoardSlot, clock: Clock, arena: Arena, control: Control) -> Runner:
     """The runner for the module that a slot was just loaded with, by what the module says it is.
 
     Args:
@@ -109,7 +109,7 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
         raise Conflict("an item of that name runs already", field="item", item=launch.item)
 
 
-def not_idle(index: int, slot: BoardSlot) -> Conflict:
+def slot_busy_error(index: int, slot: BoardSlot) -> Conflict:
     """Why nothing can be launched on a slot; `details["cause"]` where the module in it misbehaved on its own."""
     phase, fault = slot.phase.value, slot.idle_fault
     if fault.cause is Cause.NONE:
@@ -122,7 +122,7 @@ def not_idle(index: int, slot: BoardSlot) -> Conflict:
     )
 
 
-def scrubbed(index: int, slot: BoardSlot) -> Image:
+def resettable_image(index: int, slot: BoardSlot) -> Image:
     """What an idle slot holds, if a reset scrubs it.
 
     Raises:
@@ -130,7 +130,7 @@ def scrubbed(index: int, slot: BoardSlot) -> Image:
         ImageRefused: Nobody verified that a reset scrubs what it holds.
     """
     if slot.phase is not SlotPhase.IDLE or slot.held is None:
-        raise not_idle(index, slot)
+        raise slot_busy_error(index, slot)
     if not slot.held.scrubs:
         raise ImageRefused(
             f"no trusted record says that a reset scrubs {slot.held.module}, build {slot.held.build}; load slot {index}"
@@ -140,7 +140,7 @@ def scrubbed(index: int, slot: BoardSlot) -> Image:
     return slot.held
 
 
-def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
+def buffer_in_use_error(buffer: int, index: int, launch: Launch) -> Conflict:
     """A buffer that an item may touch is not to be given back."""
     message = f"buffer {buffer} is granted to an item on slot {index}, which still runs; stop it or wait for it"
     return Conflict(message, field="buffer", item=launch.item)
@@ -155,7 +155,7 @@ def _check_offset(offset: int, field: str) -> None:
         )
 
 
-def state_of(index: int, slot: BoardSlot) -> SlotState:
+def slot_state(index: int, slot: BoardSlot) -> SlotState:
     """What `state` says of a slot."""
     items = tuple(launch.item for launch in slot.launches)
     return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)

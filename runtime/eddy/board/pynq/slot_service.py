@@ -11,9 +11,9 @@ from eddy.board.port.clock import Clock
 from eddy.board.port.events import EventLog
 from eddy.board.port.port import Cause, EventKind, Launch, SlotPhase
 from eddy.board.pynq.fabric import Fabric
-from eddy.board.pynq.loads import Loads
-from eddy.board.pynq.runner import Ended, SlotFailed, StartFailed
+from eddy.board.pynq.runner import EndedItem, SlotFailed, StartFailed
 from eddy.board.pynq.slot import BoardSlot
+from eddy.board.pynq.slot_loader import SlotLoader
 from eddy.board.pynq.slot_steps import SlotSteps
 
 _log = logging.getLogger(__name__)
@@ -37,15 +37,15 @@ class SlotService:
         clock: Clock,
         slots: Sequence[BoardSlot],
         steps: SlotSteps,
-        loads: Loads,
+        loads: SlotLoader,
         events: EventLog,
     ) -> None:
         self._fabric, self._clock, self._slots = fabric, clock, slots
         self._steps, self._loads, self._events = steps, loads, events
 
-    def let_pass(self, until_s: float) -> None:
+    def wait_and_service(self, until_s: float) -> None:
         """Let time pass until something happens or `until_s`, then deal with what happened."""
-        look_s = min((slot.look_s for slot in self._slots), default=float("inf"))
+        look_s = min((slot.next_check_s for slot in self._slots), default=float("inf"))
         self._clock.wait(min(until_s, look_s), self._fabric.loop, self._fabric.bell)
         self._fabric.bell.clear()
         self._loads.service()
@@ -78,7 +78,7 @@ class SlotService:
             self._safely(index, slot, functools.partial(slot.runner.stop, item), SlotPhase.EMPTY)
 
     def _service(self, index: int, slot: BoardSlot) -> None:
-        fault, done, runner = slot.hardware.fault.take(), slot.done.take(), slot.runner
+        fault, done, runner = slot.hardware.fault.take_interrupt(), slot.done.take_interrupt(), slot.runner
         if runner is not None and runner.launches:
             self._safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
         elif runner is not None and fault:
@@ -96,7 +96,7 @@ class SlotService:
         try:
             what()
         except SlotFailed as failed:
-            runner.give_up(failed.cause, failed.detail)
+            runner.abandon_all(failed.cause, failed.detail)
             phase = SlotPhase.FAULTED
         # The end is when it was noticed; closing the slot may take until the drain's bound.
         at_s, ended = self._clock.now_s(), runner.take_ended()
@@ -104,14 +104,14 @@ class SlotService:
             return
         try:
             if not runner.launches and ended[-1].cause is not Cause.NONE:
-                self._steps.shut(slot, phase)
+                self._steps.force_close(slot, phase)
             elif not runner.launches:
                 self._steps.move(slot, SlotPhase.IDLE, image=slot.image)
         finally:
             for end in ended:
                 self._record_end(index, end, at_s)
 
-    def _record_end(self, index: int, end: Ended, at_s: float) -> None:
+    def _record_end(self, index: int, end: EndedItem, at_s: float) -> None:
         kind = EventKind.ITEM_DONE if end.cause is Cause.NONE else EventKind.ITEM_FAILED
         self._events.add(
             kind,
@@ -128,14 +128,14 @@ class SlotService:
         """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
         with contextlib.suppress(Exception):
             if slot.runner is not None and slot.launches:
-                give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
+                give_up = functools.partial(slot.runner.abandon_all, Cause.INTERNAL_ERROR, detail)
                 self._safely(index, slot, give_up, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
-                self._steps.shut(slot, SlotPhase.FAULTED)
+                self._steps.force_close(slot, SlotPhase.FAULTED)
 
     def _on_idle_fault(self, slot: BoardSlot) -> None:
         """Close a slot whose module misbehaved while it ran nothing."""
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
-            self._steps.shut(slot, SlotPhase.FAULTED)
+            self._steps.force_close(slot, SlotPhase.FAULTED)
             slot.idle_fault = fault

@@ -5,12 +5,12 @@ from __future__ import annotations
 from eddy.board.port.clock import Clock
 from eddy.board.port.port import SlotPhase
 from eddy.board.pynq import swap
-from eddy.board.pynq.accounts import SlotAccounts
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.fabric import Fabric
-from eddy.board.pynq.handover import Loan, MemoryGate, NotDrained, Quiescent
-from eddy.board.pynq.lines import RestingLine
+from eddy.board.pynq.interrupt_lines import ThrottledLine
+from eddy.board.pynq.memory_gate import Loan, MemoryGate, NotDrained, QuiescenceProof
 from eddy.board.pynq.slot import NO_FAULT, BoardSlot
+from eddy.board.pynq.slot_accounts import SlotAccounts
 from eddy.core.errors import BoardFault
 from eddy.core.slots import Image
 
@@ -31,12 +31,12 @@ class SlotSteps:
         was_open = slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING)
         return swap.SwapContext(slot.hardware, self.fabric, self.clock, image, was_open)
 
-    def shut(self, slot: BoardSlot, phase: SlotPhase) -> None:
+    def force_close(self, slot: BoardSlot, phase: SlotPhase) -> None:
         """Close a slot whatever its module does; it is in `phase` then."""
         try:
             self.close_hardware(slot)
         except BaseException:
-            swap.shut(slot.hardware)
+            swap.force_close(slot.hardware)
             raise
         finally:
             self.move(slot, phase)
@@ -44,7 +44,7 @@ class SlotSteps:
     def close_hardware(self, slot: BoardSlot) -> None:
         """Close a slot, and end the loans of what it could reach as far as it has drained."""
         swap.close(self.context(slot))
-        slot.gate.shut(swap.SLOT_DRAIN_BOUND_S)
+        slot.gate.close_all(swap.SLOT_DRAIN_BOUND_S)
 
     def move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         """Note that a slot is in another phase now."""
@@ -53,7 +53,7 @@ class SlotSteps:
             # A load starts the monitor from zero.
             slot.accounts.settle()
         if phase is not SlotPhase.RUNNING:
-            slot.done.ignore()
+            slot.done.disarm()
         slot.phase, slot.image, slot.since_s = phase, image, self.clock.now_s()
         slot.idle_fault = NO_FAULT
 
@@ -70,7 +70,7 @@ def closed_slots(fabric: Fabric, clock: Clock, arena: Arena, steps: SlotSteps) -
     slots = [
         BoardSlot(
             hardware,
-            RestingLine(hardware.done, clock.now_s),
+            ThrottledLine(hardware.done, clock.now_s),
             MemoryGate(hardware.control, clock, arena),
             SlotAccounts(hardware.control),
         )
@@ -79,7 +79,7 @@ def closed_slots(fabric: Fabric, clock: Clock, arena: Arena, steps: SlotSteps) -
     for index, slot in enumerate(slots):
         steps.close_hardware(slot)
         try:
-            Quiescent(Loan({}), slot.hardware.control, clock, swap.SLOT_DRAIN_BOUND_S)
+            QuiescenceProof(Loan({}), slot.hardware.control, clock, swap.SLOT_DRAIN_BOUND_S)
         except NotDrained as late:
             message = f"slot {index} was closed, but its {late}; reset the board"
             raise BoardFault(message, cause="memory") from late

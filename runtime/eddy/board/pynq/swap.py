@@ -175,7 +175,7 @@ def _identify(swap: SwapContext) -> None:
         raise StepFailed(Cause.IDENTITY_MISMATCH, f"identity magic reads {found.magic:#010x}, expected {MAGIC:#010x}")
     if found.build != image.build:
         raise StepFailed(Cause.IDENTITY_MISMATCH, f"build hash reads {found.build}, expected {image.build}")
-    if not swap.slot.module.understands(found):
+    if not swap.slot.module.has_driver(found):
         raise StepFailed(
             Cause.IDENTITY_MISMATCH,
             f"no driver for kind {found.kind} with register map {found.map_major}.{found.map_minor}",
@@ -279,11 +279,11 @@ def _open(swap: SwapContext, steps: tuple[SwapStep, ...]) -> None:
         for step in steps:
             step.run(swap)
     except BaseException:
-        shut(swap.slot)
+        force_close(swap.slot)
         raise
 
 
-def shut(slot: SlotFabric) -> None:
+def force_close(slot: SlotFabric) -> None:
     """Close a slot at once, with nothing to wait for: the last resort of every failure path."""
     slot.module.fence()
     slot.control.decouple()

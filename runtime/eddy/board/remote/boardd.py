@@ -20,9 +20,9 @@ from eddy.board.remote.boardd_server import Boardd as Boardd
 from eddy.board.remote.boardd_server import listen as listen
 from eddy.board.remote.factory import open_board
 from eddy.board.remote.journal import Journal
-from eddy.board.remote.notary import SUFFIX, serving
+from eddy.board.remote.notary import SUFFIX, serve_notary
 from eddy.core.errors import InvalidRequest
-from eddy.files import PRIVATE_FOLDER, Hold, os_errors
+from eddy.files import PRIVATE_FOLDER, FolderLock, translate_os_errors
 
 
 def serve(
@@ -57,7 +57,7 @@ def serve(
         Conflict: Another boardd listens there.
         StorageInUse: Another boardd has begun to.
     """
-    with signals.caught():
+    with signals.catch_signals():
         found = load_profile(profile, measured)
         _serve(board, socket_path, found, images, trusted_keys, notary, ready, progress or _to_stderr, take_fabric)
 
@@ -73,11 +73,11 @@ def _serve(
     progress: Callable[[str], None],
     take_fabric: bool,
 ) -> None:
-    with os_errors(socket_path):
+    with translate_os_errors(socket_path):
         socket_path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as ending:
         # Before a board is opened: two must not own it.
-        held = Hold(socket_path.with_name(socket_path.name + ".lock"), f"the socket {socket_path}")
+        held = FolderLock(socket_path.with_name(socket_path.name + ".lock"), f"the socket {socket_path}")
         ending.callback(held.release)
         held.note()
         ensure_unused(socket_path)
@@ -86,7 +86,7 @@ def _serve(
         listen(trial).close()
         trial.unlink()
         journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
-        with signals.interruptible():
+        with signals.raise_on_signal():
             opened = open_board(
                 board,
                 profile,
@@ -103,10 +103,10 @@ def _serve(
             opened.report_lost(lost.slot, lost.item, lost.image)
         signing = notary or socket_path.with_name(socket_path.name + ".notary")
         ending.enter_context(_alone_in(signing, beside=socket_path.parent))
-        signs = serving(signing, socket_path.with_name(socket_path.name + SUFFIX), SOCKET_MODE)
+        signs = serve_notary(signing, socket_path.with_name(socket_path.name + SUFFIX), SOCKET_MODE)
         server = Boardd(opened, socket_path, journal)
         ending.enter_context(signs)
-        with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
+        with signals.call_on_signal(server.stop):  # in another thread than the main one, whoever runs this has `stop`
             if ready is not None:
                 ready(server)
             server.run()
@@ -120,10 +120,10 @@ def _alone_in(notary: Path, beside: Path) -> Iterator[None]:
         notary: The folder.
         beside: One that is held already; it may be the same.
     """
-    with os_errors(notary):
+    with translate_os_errors(notary):
         notary.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         same = notary.samefile(beside)
-    held = None if same else Hold(notary / "audit.lock", f"the notary's folder {notary}")
+    held = None if same else FolderLock(notary / "audit.lock", f"the notary's folder {notary}")
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 
 from eddy.board.port import wire
 from eddy.board.pynq.pynq import PynqBoard
-from eddy.board.remote.journal import Journal, Started
+from eddy.board.remote.journal import Journal, JournalEntry
 from eddy.core.errors import BoardFault, EddyError, InvalidRequest
 
 REPLY_WITHIN_S = 1.0
@@ -50,7 +50,7 @@ class Calls:
         self._slice_s = 1e-3
 
     def answer(self, frame: wire.Frame) -> wire.Frame | Wait:
-        """The answer to a call; for a `wait`, what `go_on` answers later."""
+        """The answer to a call; for a `wait`, what `advance_wait` answers later."""
         try:
             name = frame.head.get("call", "")
             arguments = wire.arguments_of(name, frame.head.get("args", {}), frame.payload)
@@ -71,7 +71,7 @@ class Calls:
             return wire.Frame({"result": None}, result)
         return wire.Frame({"result": wire.to_json(result)})
 
-    def go_on(self, wait: Wait) -> wire.Frame | None:
+    def advance_wait(self, wait: Wait) -> wire.Frame | None:
         """Let a slice of board time pass for a wait; its answer, or None where it goes on."""
         with self._slice() as length_s:
             end_s = min(wait.until_s, self._board.now_s() + length_s)
@@ -113,9 +113,9 @@ class Calls:
     def _written_down(self, name: str, arguments: dict[str, Any]) -> Iterator[None]:
         """Journal what a call starts before it starts."""
         if name == "launch":
-            started = Started(arguments["slot"], item=arguments["launch"].item)
+            started = JournalEntry(arguments["slot"], item=arguments["launch"].item)
         elif name == "load":
-            started = Started(arguments["slot"], image=arguments["image"])
+            started = JournalEntry(arguments["slot"], image=arguments["image"])
         else:
             yield
             return
@@ -123,5 +123,5 @@ class Calls:
         try:
             yield
         except BaseException:
-            self._journal.abandon(started)
+            self._journal.drop_entry(started)
             raise

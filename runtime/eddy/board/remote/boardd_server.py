@@ -82,7 +82,7 @@ class Boardd:
             ending.callback(self._manager.tell, STOPPING)
             self._manager.tell(READY)
             while not self._stopping:
-                self._manager.beat()
+                self._manager.send_watchdog()
                 for key, _ in self._selector.select(self._patience_s()):
                     self._ready(key.fileobj)
                 self._work()
@@ -115,7 +115,7 @@ class Boardd:
             self._board.advance(self._board.now_s())
 
     def _continue_wait(self, client: _Client, wait: Wait) -> None:
-        answer = self._calls.go_on(wait)
+        answer = self._calls.advance_wait(wait)
         if answer is not None:
             client.waiting = None
             self._send(client, answer)

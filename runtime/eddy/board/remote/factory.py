@@ -147,7 +147,7 @@ def _open_rtl(
 def _open_pynq(
     profile: Profile, images: Path, trusted_keys: Path, first_seq: int, record_file: Path, take_fabric: bool
 ) -> BoardPort:
-    from eddy.board.pynq.real_board import check_surroundings, opened_fabric
+    from eddy.board.pynq.real_board import check_surroundings, open_fabric
 
     file = images / "eddy.bit"
     if not file.is_file():
@@ -159,7 +159,7 @@ def _open_pynq(
     keys = trusted_keys if trusted_keys.is_dir() else None
     trust = Trust.load(profile.requires_signature, keys)
     check_surroundings()
-    opened = opened_fabric(file, profile, record_file, take_fabric)
+    opened = open_fabric(file, profile, record_file, take_fabric)
     store = ImageStore(images, profile.configuration.image_cache_bytes)
     return _board(opened.fabric, opened.clock, profile, store, trust, first_seq)
 

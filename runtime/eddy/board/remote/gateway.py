@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddy.board.port import wire
 from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, Unauthorized
-from eddy.trust import load_key, public_key, vouched
+from eddy.trust import load_key, public_key, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -253,7 +253,7 @@ class GatewayServer:
 
     def _name(self, signature: str, data: bytes) -> str:
         for path in self._known():
-            if vouched((public_key(path),), signature, data):
+            if verify_signature((public_key(path),), signature, data):
                 return path.stem
         raise Unauthorized("no key of this gateway signed that; have your public key put into its folder of keys")
 

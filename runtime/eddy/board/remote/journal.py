@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Started:
+class JournalEntry:
     """Something that was started: an item (`item` set) or a load (`image` set)."""
 
     slot: int
@@ -39,12 +39,12 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._next_seq = 0
-        self._started: list[Started] = []
+        self._started: list[JournalEntry] = []
         self._failing = False
         self._read()
 
     @property
-    def lost(self) -> tuple[Started, ...]:
+    def lost(self) -> tuple[JournalEntry, ...]:
         """What is not acknowledged: to a new boardd, what was lost."""
         return tuple(self._started)
 
@@ -57,19 +57,19 @@ class Journal:
         self._started, self._next_seq = [], next_seq
         self._write()
 
-    def begin(self, started: Started) -> None:
+    def begin(self, started: JournalEntry) -> None:
         """Write down that something is about to start."""
         self._started.append(started)
         self._write()
 
-    def abandon(self, started: Started) -> None:
+    def drop_entry(self, started: JournalEntry) -> None:
         """It did not start after all."""
         self._started.remove(started)
         self._write()
 
     def acknowledge(self, events: Iterable[BoardEvent]) -> None:
         """A client has these events: what they ended needs no report any more."""
-        ended = {Started(event.slot, event.item, event.image) for event in events}
+        ended = {JournalEntry(event.slot, event.item, event.image) for event in events}
         if not ended:
             return
         self._started = [started for started in self._started if started not in ended]
@@ -79,7 +79,7 @@ class Journal:
     def _read(self) -> None:
         try:
             data = json.loads(self._path.read_text(encoding="utf-8"))
-            self._started = [Started(**entry) for entry in data["started"]]
+            self._started = [JournalEntry(**entry) for entry in data["started"]]
             self._next_seq = int(data["next_seq"])
         except FileNotFoundError:
             return

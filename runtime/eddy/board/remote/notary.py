@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddy import trust
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, StorageDamaged
-from eddy.files import PRIVATE_FOLDER, damaged, os_errors
+from eddy.files import PRIVATE_FOLDER, damaged_file_error, translate_os_errors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -84,7 +84,7 @@ class Notary:
     """
 
     def __init__(self, folder: Path) -> None:
-        with os_errors(folder):
+        with translate_os_errors(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         if not (folder / KEY).exists():
             trust.generate(folder / KEY)
@@ -122,7 +122,7 @@ class Notary:
             return head
 
     def _append(self, head: SignedHead) -> None:
-        with os_errors(self._list):
+        with translate_os_errors(self._list):
             file = os.open(self._list, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             size = os.fstat(file).st_size
             try:
@@ -143,7 +143,7 @@ def read_list(folder: Path) -> tuple[SignedHead, ...]:
         StorageFailed: It cannot be read.
     """
     path = folder / LIST
-    with os_errors(path):
+    with translate_os_errors(path):
         if not path.exists():
             return ()
         lines = path.read_text(errors="replace").splitlines(keepends=True)
@@ -154,15 +154,17 @@ def read_list(folder: Path) -> tuple[SignedHead, ...]:
     for count, line in enumerate(lines, start=1):
         head = _parsed(line)
         before = found[-1].number if found else 0
-        if head is None or head.number <= before or not vouched(head, key):
-            raise damaged(path, f"is not what was written (line {count})", "keep it as evidence, and move it away")
+        if head is None or head.number <= before or not verify_head(head, key):
+            raise damaged_file_error(
+                path, f"is not what was written (line {count})", "keep it as evidence, and move it away"
+            )
         found.append(head)
     return tuple(found)
 
 
 def _drop_half_a_line(path: Path) -> None:
     """Take away what a loss of power left behind the last whole line."""
-    with os_errors(path):
+    with translate_os_errors(path):
         if path.exists():
             data = path.read_bytes()
             os.truncate(path, data.rfind(b"\n") + 1)
@@ -182,13 +184,13 @@ def _parsed(line: str) -> SignedHead | None:
         return None
 
 
-def vouched(head: SignedHead, key: Ed25519PublicKey) -> bool:
+def verify_head(head: SignedHead, key: Ed25519PublicKey) -> bool:
     """Whether a head has the signature of a key."""
-    return trust.vouched([key], head.signature, text(head.number, head.chain, head.at_unix_s))
+    return trust.verify_signature([key], head.signature, text(head.number, head.chain, head.at_unix_s))
 
 
 @contextlib.contextmanager
-def serving(folder: Path, path: Path, mode: int) -> Iterator[None]:
+def serve_notary(folder: Path, path: Path, mode: int) -> Iterator[None]:
     """Answer on a socket while the block runs.
 
     Args:
@@ -209,7 +211,7 @@ def serving(folder: Path, path: Path, mode: int) -> Iterator[None]:
                 line = self.rfile.readline(_MOST_LINE)
                 self.wfile.write(json.dumps(_answer(notary, folder, line)).encode() + b"\n")
 
-    with os_errors(path):
+    with translate_os_errors(path):
         path.unlink(missing_ok=True)
         server = socketserver.ThreadingUnixStreamServer(str(path), Handler)
         server.daemon_threads = True

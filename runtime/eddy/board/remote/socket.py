@@ -38,7 +38,7 @@ answers within `boardd.REPLY_WITHIN_S` whatever happens."""
 _PROMPT = ("describe", "now_s", "prepare", "state", "wait")
 
 
-class Way(Protocol):
+class BoarddConnector(Protocol):
     """How a connection to a boardd is made; as text, where it leads."""
 
     def connect(self, patience_s: float) -> socket.socket:
@@ -50,7 +50,7 @@ class Way(Protocol):
 
 
 @dataclass(frozen=True)
-class LocalWay:
+class LocalConnector:
     """By the UNIX socket that boardd listens on."""
 
     path: Path
@@ -84,8 +84,8 @@ class SocketBoard:
         BoardUnreachable: Nobody listens there, another client has the board, or it speaks another protocol.
     """
 
-    def __init__(self, path: Path | Way, patience_s: float = PATIENCE_S) -> None:
-        self._way = LocalWay(path) if isinstance(path, Path) else path
+    def __init__(self, path: Path | BoarddConnector, patience_s: float = PATIENCE_S) -> None:
+        self._way = LocalConnector(path) if isinstance(path, Path) else path
         self._patience_s = patience_s
         self._socket: socket.socket | None = None
         self._decoder = wire.Decoder()

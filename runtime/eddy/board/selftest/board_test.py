@@ -17,7 +17,7 @@ import numpy as np
 
 from eddy.board.port.port import Access, BoardEvent, BoardPort, EventKind, Grant, Launch
 from eddy.board.port.profile import load_profile
-from eddy.board.pynq.past_checks import PastChecks
+from eddy.board.pynq.check_bypass import CheckBypass
 from eddy.board.selftest.board_test_dram import DRAM_MAP, HARDWARE, SIMULATED, dram_map
 from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
@@ -34,7 +34,7 @@ HOT_C = 85.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class TestEnvironment:
     """What is asked beside the board port.
 
     Attributes:
@@ -48,7 +48,7 @@ class Surroundings:
     sysfs: Path
 
 
-def run(board: BoardPort, swaps: int, around: Surroundings, past: PastChecks | None = None) -> Iterator[StepReport]:
+def run(board: BoardPort, swaps: int, around: TestEnvironment, past: CheckBypass | None = None) -> Iterator[StepReport]:
     """Run every step; each is given as soon as it has ended. Nothing else may use the board meanwhile.
 
     Args:
@@ -127,7 +127,7 @@ def _images(board: BoardPort) -> StepReport:
     return StepReport("images", StepOutcome.PASS, f"{len(images)} images", {"images": float(len(images))})
 
 
-def _time(board: BoardPort, around: Surroundings) -> StepReport:
+def _time(board: BoardPort, around: TestEnvironment) -> StepReport:
     if around.sleep is None:
         return StepReport("time", StepOutcome.NOT_RUN, "board time of a simulated board is not wall time")
     wall_s, board_s = around.wall_s(), board.now_s()
@@ -231,7 +231,7 @@ def _swaps(board: BoardPort, swaps: int) -> StepReport:
     return StepReport("swaps", StepOutcome.PASS, f"{swaps} of {swaps} loads came up", measured)
 
 
-def _dram_map(board: BoardPort, around: Surroundings) -> StepReport:
+def _dram_map(board: BoardPort, around: TestEnvironment) -> StepReport:
     profile = load_profile(board.describe().profile)
     if profile.cache_bytes:
         return StepReport(DRAM_MAP, StepOutcome.NOT_RUN, "a cache in front of memory answers reads of the same words")

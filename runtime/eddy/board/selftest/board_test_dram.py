@@ -9,7 +9,7 @@ from random import Random
 
 from eddy.board.port.port import Access, BoardPort, Buffer, EventKind, Grant, Launch
 from eddy.board.port.profile import Dram
-from eddy.board.pynq.dram_finder import FoundMap, find_map, planned_map
+from eddy.board.pynq.dram_finder import FoundMap, find_map, profile_map
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
 from eddy.core.errors import MemoryExhausted
 
@@ -64,7 +64,7 @@ def dram_map(board: BoardPort, dram: Dram, pace: PairTiming) -> StepReport:
     buffer = _largest(board)
     try:
         pairs = _Pairs(board, image.slot, buffer, dram.base, pace)
-        pairs.tell_apart()
+        pairs.find_threshold()
         found = find_map(pairs.slow, pairs.bits, Random(1))
         if found is None:
             return StepReport(DRAM_MAP, StepOutcome.FAIL, "slow pairs are there, and no linear map explains them")
@@ -76,7 +76,7 @@ def dram_map(board: BoardPort, dram: Dram, pace: PairTiming) -> StepReport:
 
 
 def _report(pairs: _Pairs, found: FoundMap, dram: Dram) -> StepReport:
-    planned = planned_map(dram, found.bits)
+    planned = profile_map(dram, found.bits)
     fresh = [pairs.random_difference() for _ in range(_CHECKS)]
     # One random difference in as many as there are units is slow; as many again that should be.
     fresh += [each for each in _slow_ones(found, pairs) if each]
@@ -146,7 +146,7 @@ class _Pairs:
         """Whether a pair is slow."""
         return self._time_s(difference) > self._bound_s
 
-    def tell_apart(self) -> None:
+    def find_threshold(self) -> None:
         """Find the bound between slow pairs and others: where sampled times leave the widest gap.
 
         Raises:

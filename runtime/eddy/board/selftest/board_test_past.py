@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from eddy.board.port.port import BoardPort, EventKind, SlotPhase
-from eddy.board.pynq.past_checks import PastChecks
+from eddy.board.pynq.check_bypass import CheckBypass
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
-from eddy.board.selftest.known_answers import KnownAnswer, KnownKernel, known_answers, wrong
+from eddy.board.selftest.known_answers import KnownAnswer, KnownKernel, find_mismatch, known_answers
 from eddy.core.errors import EddyError
 from eddy.core.slots import Image
 
@@ -22,7 +22,7 @@ HIGHEST_TIMES = 2.0
 """Where the sweep ends, in clocks a module was built for: the slot's path would be the first to fail beyond."""
 
 
-def damaged_image(board: BoardPort, past: PastChecks) -> StepReport:
+def damaged_image(board: BoardPort, past: CheckBypass) -> StepReport:
     """A wrong bit in an image must end its load, whatever the port calls that; the next load must come up."""
     image = board.images()[0]
     if failure := load_failure(load(board, image)[0], image):
@@ -41,7 +41,7 @@ def damaged_image(board: BoardPort, past: PastChecks) -> StepReport:
     return StepReport(DAMAGED, StepOutcome.PASS, f"{where} did not come up: {told}; the sound one did", measured)
 
 
-def highest_clocks(board: BoardPort, past: PastChecks) -> StepReport:
+def highest_clocks(board: BoardPort, past: CheckBypass) -> StepReport:
     """For every image whose results are known: the highest clock at which all of them are right."""
     found, unknown, measured = list[float](), set[str](), dict[str, float]()
     for image in board.images():
@@ -69,7 +69,7 @@ def highest_clocks(board: BoardPort, past: PastChecks) -> StepReport:
 
 
 def _highest(
-    board: BoardPort, past: PastChecks, image: Image, trials: Sequence[KnownAnswer | KnownKernel]
+    board: BoardPort, past: CheckBypass, image: Image, trials: Sequence[KnownAnswer | KnownKernel]
 ) -> float | None:
     def attempt(hz: float) -> tuple[float, bool]:
         if board.state().slots[image.slot].image != image.sha256 or _phase(board, image) is not SlotPhase.IDLE:
@@ -81,10 +81,12 @@ def _highest(
         came_up = event is not None and event.kind is EventKind.CONFIGURED
         return made_hz, came_up and not _wrong(board, image, trials)
 
-    return highest_right(attempt, image.clk_hz, HIGHEST_TIMES * image.clk_hz)
+    return find_highest_correct_clock(attempt, image.clk_hz, HIGHEST_TIMES * image.clk_hz)
 
 
-def highest_right(attempt: Callable[[float], tuple[float, bool]], built_hz: float, limit_hz: float) -> float | None:
+def find_highest_correct_clock(
+    attempt: Callable[[float], tuple[float, bool]], built_hz: float, limit_hz: float
+) -> float | None:
     """The highest clock below the first at which something is wrong, in coarse steps and then in fine ones.
 
     Args:
@@ -117,7 +119,7 @@ def _phase(board: BoardPort, image: Image) -> SlotPhase:
 def _wrong(board: BoardPort, image: Image, trials: Sequence[KnownAnswer | KnownKernel]) -> str:
     for trial in trials:
         try:
-            if found := wrong(board, image.slot, trial):
+            if found := find_mismatch(board, image.slot, trial):
                 return found
         except EddyError as error:  # a module that its clock makes misbehave ends in any of them
             return f"{error.code}: {error.message}"

@@ -110,7 +110,7 @@ def _read(arrays: Mapping[str, Any], name: str, said: Mapping[str, Any]) -> Know
     return KnownAnswer(tuple(_register(row) for row in said["registers"]), said["scalars"], *held)
 
 
-def wrong(board: BoardPort, slot: int, trial: KnownAnswer | KnownKernel) -> str:
+def find_mismatch(board: BoardPort, slot: int, trial: KnownAnswer | KnownKernel) -> str:
     """Run a trial on the module in a slot; "" where every byte is right, else what was not."""
     with contextlib.ExitStack() as ending:
 

@@ -13,7 +13,7 @@ import typer
 
 from eddy import signals
 from eddy.cli.support.options import BOARD, PROFILE, AsJson, option
-from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, say, write_text
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status, write_text
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def board_test(
     as_json: AsJson = False,
 ) -> None:
     """Test a board step by step: PASS, FAIL or NOT RUN, with the values measured. Nothing else may use it."""
-    with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
+    with signals.catch_signals(), errors_in_one_line(as_json), signals.raise_on_signal():
         if verify is not None:
-            document = checked(verify, trusted_keys)
+            document = load_signed_report(verify, trusted_keys)
         else:
-            document = tested(
+            document = run_board_test(
                 board, profile, way(boardd, gateway_key, gateway_ca), images, swaps, past_checks, quiet=as_json
             )
             if key is not None:
@@ -69,7 +69,7 @@ def board_test(
         if out is not None:
             write_text(out, json.dumps(document, indent=2) + "\n")
         if keep is not None:
-            kept(document, keep)
+            save_measurements(document, keep)
         if as_json:
             print_json(document)
         elif verify is not None:
@@ -78,20 +78,20 @@ def board_test(
         raise typer.Exit(FAILED)
 
 
-def kept(document: dict[str, Any], folder: Path) -> None:
+def save_measurements(document: dict[str, Any], folder: Path) -> None:
     """Write what a report measured of the profile's fields to where boardd reads it, and say it.
 
     Raises:
         InvalidRequest: The board did not pass, or nothing was measured.
         StorageFailed: The file cannot be written.
     """
-    from eddy.board.port.measured import of_report, write
+    from eddy.board.port.measured import read_measurements, write
 
     day = datetime.datetime.fromtimestamp(document["at_unix_s"], datetime.timezone.utc).date().isoformat()
-    found, path = of_report(document, day), folder / f"{document['profile']}.yaml"
+    found, path = read_measurements(document, day), folder / f"{document['profile']}.yaml"
     write(path, found)
     values = ", ".join(f"{name} {value}" for name, value in found.items())
-    say(f"eddy: {path} has {values}; boardd reads it with --measured {folder} when it starts")
+    print_status(f"eddy: {path} has {values}; boardd reads it with --measured {folder} when it starts")
 
 
 def way(boardd: str, key: Path | None, authority: Path | None) -> Path | Gateway | None:
@@ -110,7 +110,7 @@ def way(boardd: str, key: Path | None, authority: Path | None) -> Path | Gateway
     return Gateway.named(boardd, key, authority)
 
 
-def tested(
+def run_board_test(
     board: str,
     profile: str,
     boardd: Path | Gateway | None,
@@ -130,7 +130,7 @@ def tested(
     from eddy.board.pynq.pynq import PynqBoard
     from eddy.board.remote.factory import open_board
     from eddy.board.remote.socket import SocketBoard
-    from eddy.board.selftest.board_test import Surroundings, report, run
+    from eddy.board.selftest.board_test import TestEnvironment, report, run
 
     if board == "model":
         message = "The model board is no hardware and no RTL; test rtl or pynq."
@@ -140,12 +140,12 @@ def tested(
         raise InvalidRequest(message, field="past_checks")
     opened: BoardPort
     if boardd is None:
-        opened = open_board(board, profile, images=images, progress=lambda text: say(f"eddy: {text}"))
+        opened = open_board(board, profile, images=images, progress=lambda text: print_status(f"eddy: {text}"))
     else:
         opened = SocketBoard(boardd)
     with contextlib.ExitStack() as ending:
         ending.callback(opened.release)
-        around = Surroundings(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))
+        around = TestEnvironment(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))
         steps = []
         past = ending.enter_context(opened.past_checks()) if past_checks and isinstance(opened, PynqBoard) else None
         for step in run(opened, swaps, around, past):
@@ -155,14 +155,14 @@ def tested(
         return report(opened, tuple(steps), time.time())
 
 
-def checked(path: Path, trusted_keys: Path | None) -> dict[str, Any]:
+def load_signed_report(path: Path, trusted_keys: Path | None) -> dict[str, Any]:
     """A report whose signature counts.
 
     Raises:
         InvalidRequest: It cannot be read, or no trusted key signed it as it is.
     """
     from eddy.board.selftest.board_test import canonical
-    from eddy.trust import trusted, vouched
+    from eddy.trust import load_trusted_keys, verify_signature
 
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -170,7 +170,7 @@ def checked(path: Path, trusted_keys: Path | None) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"{path} is no signed report ({error}); eddy board-test --key KEY --out FILE makes one"
         raise InvalidRequest(message, field="verify") from error
-    if not vouched(trusted(trusted_keys), signature, canonical(document)):
+    if not verify_signature(load_trusted_keys(trusted_keys), signature, canonical(document)):
         message = f"no trusted key signed {path} as it is; give --trusted-keys the folder of the signer's public key"
         raise InvalidRequest(message, field="verify")
     return document

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from eddy import signals
 from eddy.cli.support.options import BOARD, PROFILE, AsJson, default, option
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def calibrate(
 
     Nothing else may use the board meanwhile. `eddy serve` reads the file when it starts.
     """
-    with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
+    with signals.catch_signals(), errors_in_one_line(as_json), signals.raise_on_signal():
         if board == "model":
             message = "The model board has no memory that could be measured; calibrate rtl or pynq."
             raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
@@ -36,17 +36,17 @@ def calibrate(
         from eddy.board.remote.factory import open_board
         from eddy.cli.support.installed import bitstreams_folder
         from eddy.hypervisor.cores import calibration as kept
-        from eddy.hypervisor.engine.calibrating import calibrate as measure
+        from eddy.hypervisor.engine.calibration_run import calibrate as measure
         from eddy.packages.catalogue import load_catalogue
 
         path = Path(calibration).expanduser() if calibration else Path(data).expanduser() / kept.FILE
         bytes_per_s = load_profile(profile).dram.bytes_per_s
         modules = load_catalogue(bitstreams_folder(bitstreams)).modules
-        say(f"eddy: opening {board} board, profile {profile}")
-        opened = open_board(board, profile, progress=lambda text: say(f"eddy: {text}"))
+        print_status(f"eddy: opening {board} board, profile {profile}")
+        opened = open_board(board, profile, progress=lambda text: print_status(f"eddy: {text}"))
         with contextlib.ExitStack() as ending:
             ending.callback(opened.release)
-            found = measure(opened, modules, bytes_per_s, lambda text: say(f"eddy: {text}"))
+            found = measure(opened, modules, bytes_per_s, lambda text: print_status(f"eddy: {text}"))
         kept.save(found, path)
         report = report_of(found, path)
     if as_json:
@@ -62,9 +62,9 @@ def report_of(found: MemoryCalibration, path: Path) -> dict[str, Any]:
         found: The calibration.
         path: Where it is kept.
     """
-    from eddy.hypervisor.cores.calibration import by_pairs
+    from eddy.hypervisor.cores.calibration import laws_by_pair
 
-    pairs = by_pairs(found)
+    pairs = laws_by_pair(found)
     rates = [point.row_hit_rate for point in found.points]
     apart = [abs(law.utilisation(rate) / found.law.utilisation(rate) - 1) for law in pairs for rate in rates]
     mean, most = (sum(apart) / len(apart), max(apart)) if apart else (None, None)
@@ -88,4 +88,4 @@ def show(report: dict[str, Any]) -> None:
     if pairs["count"]:
         apart = f"{100 * pairs['mean_apart']:.1f} % apart in the mean, {100 * pairs['most_apart']:.1f} % at most"
         print(f"laws of {pairs['count']} pairs of a low and a high hit rate: {apart}")
-    say(f"eddy: kept in {report['file']}; `eddy serve` reads it when it starts")
+    print_status(f"eddy: kept in {report['file']}; `eddy serve` reads it when it starts")

@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 
 from eddy.board.port.profile import Profile
-from eddy.board.pynq import neighbours
-from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, sha256_of, standing
+from eddy.board.pynq import competing_loaders
+from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, judge_design, sha256_of
 from eddy.board.pynq.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
 from eddy.board.selftest.board_test import HOT_C
 
@@ -55,13 +55,13 @@ def _design(profile: Profile, root: Path) -> Finding:
     boot = _said(root / "proc/sys/kernel/random/boot_id")
     record = FabricRecord(root / "run/eddy/fabric.json").kept
     overlays = record.overlays if record else ()
-    found, why = standing(record, Evidence(state, boot, None, overlays), sha256_of(file))
+    found, why = judge_design(record, Evidence(state, boot, None, overlays), sha256_of(file))
     return "design", found in _FINE, f"{found.value}: {why}", "eddy boardd --take-fabric replaces it"
 
 
 def _loaders(root: Path) -> Finding:
-    designs = neighbours.designs_with_drivers(root / OVERLAYS.relative_to("/"))
-    if running := neighbours.running_loaders(root / "proc"):
+    designs = competing_loaders.designs_with_drivers(root / OVERLAYS.relative_to("/"))
+    if running := competing_loaders.find_running_loaders(root / "proc"):
         return "other loaders", False, f"{running[0].process} runs", running[0].stop
     helps = f"unload them: sudo rmdir {OVERLAYS}/NAME, or reboot"
     found = f"device-tree overlays of other designs: {', '.join(designs)}" if designs else "none"

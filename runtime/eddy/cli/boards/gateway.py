@@ -10,7 +10,7 @@ import typer
 
 from eddy import logs, signals
 from eddy.cli.support.options import AsJsonReady, default, option
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import InvalidRequest
 from eddy.notify import READY, STOPPING, Notifier
 
@@ -26,8 +26,8 @@ def gateway(
     as_json: AsJsonReady = False,
 ) -> None:
     """Let operators elsewhere use boardd's board: over TLS, each with a key of their own."""
-    logs.guard_server()
-    with signals.caught(), errors_in_one_line(as_json):
+    logs.guard_stdout()
+    with signals.catch_signals(), errors_in_one_line(as_json):
         from eddy.api.service.tls import TlsFiles
         from eddy.board.remote.gateway import GatewayServer
 
@@ -41,7 +41,7 @@ def gateway(
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         files.load_into(context)
         keeper = GatewayServer(
-            Path(socket), keys, context, _first(files.certificate), lambda text: say(f"eddy: {text}")
+            Path(socket), keys, context, _first(files.certificate), lambda text: print_status(f"eddy: {text}")
         )
 
         manager = Notifier()
@@ -51,9 +51,9 @@ def gateway(
             if as_json:
                 print_json({"socket": socket, "port": found})
             else:
-                say(f"eddy: gateway to {socket} on port {found}")
+                print_status(f"eddy: gateway to {socket} on port {found}")
 
-        with signals.calling(keeper.stop):
+        with signals.call_on_signal(keeper.stop):
             keeper.run(host.strip("[]"), int(port), ready)
         manager.tell(STOPPING)
 

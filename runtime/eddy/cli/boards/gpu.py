@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, say
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 
 if TYPE_CHECKING:
     from eddy_sim.gpu.run import RunResult
@@ -58,7 +58,9 @@ def run(
 
         shape = Shape(cores=cores, warps=warps, threads=threads, fpu=not no_fpu, l2_bytes=l2)
         elf = read_elf(program)
-        result = run_program(elf, shape, max_cycles=max_cycles, all_cores=all_cores, latency=latency, progress=say)
+        result = run_program(
+            elf, shape, max_cycles=max_cycles, all_cores=all_cores, latency=latency, progress=print_status
+        )
     if as_json:
         print_json(result)
     else:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from eddy.board.pynq.neighbours import running_loaders
+from eddy.board.pynq.competing_loaders import find_running_loaders
 from eddy.cli.boards.install_files import (
     CURRENT,
     GATEWAY,
@@ -23,13 +23,13 @@ from eddy.cli.boards.install_files import (
     UNIT_FOLDERS,
     UNITS,
     USER,
-    below,
     files,
+    path_below,
 )
 from eddy.cli.support.options import PROFILE, AsJson, option
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.files import os_errors
+from eddy.files import translate_os_errors
 
 DATA = ("var/lib/eddy", "var/lib/eddy-boardd", "var/cache/eddy", "run/eddy")
 """Folders that the services make and fill."""
@@ -64,16 +64,16 @@ def install(
         live = root == ROOT
         if live and os.geteuid() != 0:
             raise InvalidRequest("only root may install services; say sudo eddy install", field="root")
-        with os_errors(root):
+        with translate_os_errors(root):
             if remove:
                 uninstall(root, live, purge)
             elif rollback:
-                swap_back(root)
+                restore_previous(root)
                 _manage(live, ["systemctl", "try-restart", *UNITS, *_gateway_there(root)])
             else:
                 put_in_place(root, profile, environment or Path(sys.prefix), live, bitstreams, gateway)
         if as_json:
-            in_use, before = _link(below(root, CURRENT)), _link(below(root, PREVIOUS))
+            in_use, before = _link(path_below(root, CURRENT)), _link(path_below(root, PREVIOUS))
             print_json({"environment": in_use and str(in_use), "previous": before and str(before)})
 
 
@@ -108,13 +108,13 @@ def put_in_place(
     before = _gateway_there(root)
     if gateway is False and before:
         _manage(live, ["systemctl", "stop", GATEWAY])
-        _unlink(root, below(root, SYSTEM_UNITS / GATEWAY))
+        _unlink(root, path_below(root, SYSTEM_UNITS / GATEWAY))
     wanted = gateway or (gateway is None and bool(before))
     for each in files(profile, python.name if python else f"python3.{sys.version_info[1]}", wanted):
-        target = below(root, each.path)
+        target = path_below(root, each.path)
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, each.text)
-    current, previous = below(root, CURRENT), below(root, PREVIOUS)
+    current, previous = path_below(root, CURRENT), path_below(root, PREVIOUS)
     current.parent.mkdir(parents=True, exist_ok=True)
     in_use = _link(current)
     if in_use not in (None, environment):
@@ -127,8 +127,12 @@ def put_in_place(
     _manage(live, ["systemctl", "enable", *UNITS])
     _manage(live, ["systemctl", "restart", *UNITS])
     if gateway:
-        say(f"eddy: {GATEWAY} is there, and off: systemctl start {GATEWAY} starts it, and stops eddy-serve meanwhile")
-    say(f"eddy: {environment} is in use; jobs go to /var/lib/eddy, logs to the journal (journalctl -u 'eddy-*')")
+        print_status(
+            f"eddy: {GATEWAY} is there, and off: systemctl start {GATEWAY} starts it, and stops eddy-serve meanwhile"
+        )
+    print_status(
+        f"eddy: {environment} is in use; jobs go to /var/lib/eddy, logs to the journal (journalctl -u 'eddy-*')"
+    )
 
 
 def _check_gateway(root: Path) -> None:
@@ -137,7 +141,7 @@ def _check_gateway(root: Path) -> None:
     Raises:
         NotFound: Something that it needs is not there.
     """
-    folder = below(root, PurePosixPath(GATEWAY_FILES.lstrip("/")))
+    folder = path_below(root, PurePosixPath(GATEWAY_FILES.lstrip("/")))
     needed = ("gateway.pem", "gateway-key.pem", "gateway-keys/*.pub")
     if missing := [name for name in needed if not any(folder.glob(name))]:
         message = f"a gateway needs {', '.join(missing)} in {folder}; docs/how-to/board-from-elsewhere.md says how"
@@ -146,35 +150,35 @@ def _check_gateway(root: Path) -> None:
 
 def _gateway_there(root: Path) -> tuple[str, ...]:
     """The gateway's unit, where there is one."""
-    return (GATEWAY,) if below(root, SYSTEM_UNITS / GATEWAY).is_file() else ()
+    return (GATEWAY,) if path_below(root, SYSTEM_UNITS / GATEWAY).is_file() else ()
 
 
 def _stop_other_loaders(live: bool) -> None:
     """End daemons that load designs; the files keep them from starting again."""
-    for loader in running_loaders() if live else ():
+    for loader in find_running_loaders() if live else ():
         there = [unit for unit in loader.units if any(Path(folder, unit).exists() for folder in UNIT_FOLDERS)]
         _manage(live, ["systemctl", "stop", *there])
-        say(
+        print_status(
             f"eddy: {loader.name} was stopped, and stays out while Eddy is installed; what it loaded goes with a reboot"
         )
 
 
 def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:
     from eddy.board.images.package import checked, put
-    from eddy.trust import trusted
+    from eddy.trust import load_trusted_keys
 
-    keys = below(root, TRUSTED)
-    names = checked(package, profile, trusted(keys if keys.is_dir() else None), required)
-    put(package, names, below(root, BITSTREAMS) / profile)
+    keys = path_below(root, TRUSTED)
+    names = checked(package, profile, load_trusted_keys(keys if keys.is_dir() else None), required)
+    put(package, names, path_below(root, BITSTREAMS) / profile)
 
 
-def swap_back(root: Path) -> None:
+def restore_previous(root: Path) -> None:
     """Put the environment before the one in use in its place, and the other way round.
 
     Raises:
         Conflict: There is none.
     """
-    current, previous = below(root, CURRENT), below(root, PREVIOUS)
+    current, previous = path_below(root, CURRENT), path_below(root, PREVIOUS)
     in_use, before = _link(current), _link(previous)
     if in_use is None or before is None:
         raise Conflict(
@@ -182,17 +186,17 @@ def swap_back(root: Path) -> None:
         )
     _point(current, before)
     _point(previous, in_use)
-    say(f"eddy: {before} is in use again")
+    print_status(f"eddy: {before} is in use again")
 
 
 def uninstall(root: Path, live: bool, purge: bool) -> None:
     """Stop the services and take away what `put_in_place` wrote; with `purge` what they wrote, and their user."""
     _manage(live, ["systemctl", "disable", "--now", *UNITS, *_gateway_there(root)])
     for each in files("", gateway=True):
-        _unlink(root, below(root, each.path))
+        _unlink(root, path_below(root, each.path))
     for link in (CURRENT, PREVIOUS):
-        _unlink(root, below(root, link))
-    shutil.rmtree(below(root, BITSTREAMS), ignore_errors=True)
+        _unlink(root, path_below(root, link))
+    shutil.rmtree(path_below(root, BITSTREAMS), ignore_errors=True)
     _manage(live, ["systemctl", "daemon-reload"])
     _manage(live, ["udevadm", "control", "--reload"])
     if purge:
@@ -200,7 +204,9 @@ def uninstall(root: Path, live: bool, purge: bool) -> None:
             shutil.rmtree(root / folder, ignore_errors=True)
         _manage(live, ["userdel", USER])
         _manage(live, ["groupdel", GROUP])
-    say("eddy: removed" + ("" if purge else "; jobs and keys stay in /var/lib/eddy, --purge deletes them, too"))
+    print_status(
+        "eddy: removed" + ("" if purge else "; jobs and keys stay in /var/lib/eddy, --purge deletes them, too")
+    )
 
 
 def _replace(target: Path, text: str) -> None:
@@ -246,7 +252,7 @@ def _manage(live: bool, command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, check=False)
     except FileNotFoundError:
-        say(f"eddy: {command[0]} is not here; do what `{' '.join(command)}` would")
+        print_status(f"eddy: {command[0]} is not here; do what `{' '.join(command)}` would")
         return
     if done.returncode:
-        say(f"eddy: `{' '.join(command)}` failed with {done.returncode}")
+        print_status(f"eddy: `{' '.join(command)}` failed with {done.returncode}")

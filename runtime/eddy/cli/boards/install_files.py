@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from eddy.board.pynq.neighbours import LOADERS
+from eddy.board.pynq.competing_loaders import LOADERS
 
 CURRENT, PREVIOUS = PurePosixPath("opt/eddy/current"), PurePosixPath("opt/eddy/previous")
 """Links to the environment in use and to the one before it."""
@@ -225,6 +225,6 @@ def files(profile: str, python: str = "python3.10", gateway: bool = False) -> tu
     )
 
 
-def below(root: Path, path: PurePosixPath) -> Path:
+def path_below(root: Path, path: PurePosixPath) -> Path:
     """A path of the board, below a root that may be another folder."""
     return root.joinpath(*path.parts)

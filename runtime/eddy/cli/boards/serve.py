@@ -17,7 +17,7 @@ from eddy.cli.support import configuration
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.support.output import BOARD as BOARD_FAILED
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def serve(
     """
     # Most options are read by their names, as those of the file are when it is read again.
     early = _read_anyway if config or tls_cert else None  # until there is somebody to read them again
-    logs.guard_server()
-    with signals.caught(), signals.reloading(early), errors_in_one_line(as_json):
+    logs.guard_stdout()
+    with signals.catch_signals(), signals.call_on_reload(early), errors_in_one_line(as_json):
         try:
-            from eddy import collecting
+            from eddy import memory_tuning
 
-            collecting.few_heaps()
-            with collecting.put_off():
+            memory_tuning.limit_heaps()
+            with memory_tuning.pause_collection():
                 from eddy.api.service.policy_choice import check_policies
                 from eddy.api.service.reload import Reloader
                 from eddy.cli.support.server_settings import server_settings
@@ -139,26 +139,30 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     Raises:
         typer.Exit: The hypervisor stopped by itself.
     """
-    from eddy import collecting, switching
+    from eddy import interpreter_switching, memory_tuning
     from eddy.api.service.server import Server
-    from eddy.api.service.tls import in_the_clear
+    from eddy.api.service.tls import is_plaintext
 
-    built = partial(Server, settings, progress=lambda text: say(f"eddy: {text}"), reloader=reloader, beside=beside)
-    reloads = reloader.ask if has_file or settings.tls else None
-    with signals.reloading(reloads), contextlib.closing(built()) as server:
+    built = partial(
+        Server, settings, progress=lambda text: print_status(f"eddy: {text}"), reloader=reloader, beside=beside
+    )
+    reloads = reloader.request_reload if has_file or settings.tls else None
+    with signals.call_on_reload(reloads), contextlib.closing(built()) as server:
         if not as_json:
             _describe(server)
-        if in_the_clear(settings.host, settings.tls):
-            say(f"eddy: warning: {server.url} has no TLS, so keys and data can be read on the network;{_TLS_HELP}")
+        if is_plaintext(settings.host, settings.tls):
+            print_status(
+                f"eddy: warning: {server.url} has no TLS, so keys and data can be read on the network;{_TLS_HELP}"
+            )
         if settings.tls is not None and settings.tls.key_is_loose:
-            say(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
-        collecting.spare()
-        switching.take_short_turns()
+            print_status(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
+        memory_tuning.freeze_objects()
+        interpreter_switching.set_switch_interval()
         server.run(ready=partial(_announce, server, as_json))
     if server.failed:
-        say("eddy: the hypervisor stopped; the log above has the cause")
+        print_status("eddy: the hypervisor stopped; the log above has the cause")
         raise typer.Exit(BOARD_FAILED)
-    say("eddy: stopped; jobs that have not ended continue at the next start")
+    print_status("eddy: stopped; jobs that have not ended continue at the next start")
 
 
 def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
@@ -170,7 +174,7 @@ def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
         from eddy.pool.connection.credentials import PoolAccess
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "pool") from missing
-    admitted = PoolAccess.named(pool, creds).name
+    admitted = PoolAccess.load_access(pool, creds).name
     called = name or admitted or socket.gethostname()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", called):
         message = "A board's name in the pool has letters, digits, - and _; give one with --pool-name."
@@ -185,15 +189,15 @@ def _describe(server: Server) -> None:
     """Say what it serves."""
     described = server.board.describe()
     where = f"behind {server.settings.boardd}" if server.settings.boardd else server.settings.board
-    say(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
+    print_status(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
     if not described.computes:
-        say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+        print_status("eddy: this board models times alone: nothing is computed, and outputs are zeros")
     _say_kept(server)
 
 
 def _say_kept(server: Server) -> None:
     """Say where a policy that was put in force before holds, not the one of the command line."""
-    from eddy.api.dependencies.policy import DISPATCH, PRICE, kept_instead
+    from eddy.api.dependencies.policy import DISPATCH, PRICE, replaced_policy
     from eddy.policy.dispatch import POLICIES
     from eddy.policy.price import POLICIES as PRICE_POLICIES
 
@@ -202,9 +206,9 @@ def _say_kept(server: Server) -> None:
         (DISPATCH, told.policy, POLICIES, "eddy policy"),
         (PRICE, told.price, PRICE_POLICIES, "eddy market set"),
     ):
-        live = kept_instead(server.store, name, of, known)
+        live = replaced_policy(server.store, name, of, known)
         if live:
-            say(
+            print_status(
                 f"eddy: --{of} {live} is in use, not {name}: it was chosen while the server ran;"
                 f" `{set_by} {name}` changes it"
             )
@@ -215,11 +219,11 @@ def _announce(server: Server, as_json: bool) -> None:
     if as_json:
         print_json({"url": server.url, "operator_key_file": str(server.key_file)})
         return
-    say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
+    print_status(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
     for name, reason in server.refused().items():
-        say(f"eddy: warning: {name} is refused: {reason}")
-    say(f"eddy: the operator's key is {'new' if server.key_is_new else 'as before'}; to use it:")
-    say(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")
+        print_status(f"eddy: warning: {name} is refused: {reason}")
+    print_status(f"eddy: the operator's key is {'new' if server.key_is_new else 'as before'}; to use it:")
+    print_status(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")
 
 
 BOARDS = ("rtl", "pynq")
@@ -244,8 +248,8 @@ def boardd(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
-    logs.guard_server()
-    with signals.caught(), errors_in_one_line(as_json):
+    logs.guard_stdout()
+    with signals.catch_signals(), errors_in_one_line(as_json):
         try:
             from eddy.board.remote import boardd as daemon
         except ModuleNotFoundError as missing:
@@ -257,9 +261,9 @@ def boardd(
             if as_json:
                 print_json({"socket": socket, "board": board, "profile": profile})
             else:
-                say(f"eddy: {board} board, profile {profile}, on {socket}")
+                print_status(f"eddy: {board} board, profile {profile}, on {socket}")
 
-        say(f"eddy: opening {board} board, profile {profile}")
+        print_status(f"eddy: opening {board} board, profile {profile}")
         kept = Path(notary).expanduser() if notary else None
         daemon.serve(
             board,

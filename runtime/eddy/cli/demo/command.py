@@ -13,7 +13,7 @@ import typer
 from eddy import signals
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import PROFILE, AsJson, default, option
-from eddy.cli.support.output import FAILED, Column, errors_in_one_line, print_json, say, seconds, table
+from eddy.cli.support.output import FAILED, Column, errors_in_one_line, format_duration, print_json, print_status, table
 
 
 def demo(
@@ -33,7 +33,7 @@ def demo(
     With --slowdown, show how much tenants of one cluster slow each other down, and what price policies do about it.
     With --pool, place jobs on three boards and kill one of them.
     """
-    with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
+    with signals.catch_signals(), errors_in_one_line(as_json), signals.raise_on_signal():
         try:
             from eddy.cli.demo import demo_run, demo_slowdown
         except ModuleNotFoundError as missing:
@@ -48,7 +48,7 @@ def demo(
             else:
                 _show_slowdown(shown)
             if not shown["verified"]:
-                say("eddy: a result is wrong")
+                print_status("eddy: a result is wrong")
                 raise typer.Exit(FAILED)
             return
         if pool:
@@ -61,7 +61,7 @@ def demo(
     else:
         _show(report.to_json())
     if not report.verified:
-        say("eddy: a result is wrong")
+        print_status("eddy: a result is wrong")
         raise typer.Exit(FAILED)
 
 
@@ -83,7 +83,7 @@ def _run_pool(profile: str, folder: Path, clock: ProgressClock, as_json: bool) -
         )
         print(f"picture  {shown['picture']}")
     if not shown["verified"]:
-        say("eddy: a result is wrong")
+        print_status("eddy: a result is wrong")
         raise typer.Exit(FAILED)
 
 
@@ -102,7 +102,7 @@ class ProgressClock:
         if self._open_line:
             print(file=sys.stderr)
             self._open_line = False
-        say(self._timed(text))
+        print_status(self._timed(text))
 
     def progress(self, text: str) -> None:
         """How far something is: one line that changes on a terminal, a line now and then elsewhere."""
@@ -112,7 +112,7 @@ class ProgressClock:
             self._open_line = True
         elif now_s - self._told_s >= self.QUIET_S:
             self._told_s = now_s
-            say(self._timed(text))
+            print_status(self._timed(text))
 
     def _timed(self, text: str) -> str:
         return f"eddy: [{time.monotonic() - self._start:4.0f} s] {text}"
@@ -167,9 +167,9 @@ def _show(report: dict[str, Any]) -> None:
     rows = [
         {
             **job,
-            "waiting": seconds(job["waiting_s"]),
-            "reconfiguring": seconds(job["reconfiguring_s"]),
-            "running": seconds(job["running_s"]),
+            "waiting": format_duration(job["waiting_s"]),
+            "reconfiguring": format_duration(job["reconfiguring_s"]),
+            "running": format_duration(job["running_s"]),
         }
         for job in report["jobs"]
     ]

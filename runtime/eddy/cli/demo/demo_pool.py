@@ -20,12 +20,12 @@ from typing import Any
 from eddy_sim.design.models import build_models
 
 from eddy.cli.demo.demo_plan import Order, photograph
-from eddy.cli.demo.demo_run import matches, modules_of
+from eddy.cli.demo.demo_run import modules_of, outputs_match
 from eddy.cli.pools.pool_picture import Mark, draw
 from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client, Job
 from eddy.core.errors import BoardUnreachable
-from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.servers.nats_server import NatsServer
 
 SAYS = "wall time after the first submission (s); a bar is a committed part, with the place of its job among all"
@@ -206,7 +206,7 @@ def _kill_in_mid_work(operator: Client, jobs: Sequence[Job], boards: Mapping[str
 def _finished(operator: Client, job: Job, order: Order) -> tuple[dict[str, Any], bool]:
     """Wait for a job; answers where it ran, and whether its outputs equal the reference."""
     job.wait(timeout_s=START_S)
-    right = matches(job.outputs, order.expected)
+    right = outputs_match(job.outputs, order.expected)
     return operator.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain"), right
 
 

@@ -22,7 +22,7 @@ from eddy.board.model.model_modules import Behaviour
 from eddy.board.model.paced import PacedModelBoard
 from eddy.board.port.profile import load_profile
 from eddy.cli.support.installed import bitstreams_folder
-from eddy.cli.support.output import say
+from eddy.cli.support.output import print_status
 from eddy.packages.catalogue import Catalogue, load_catalogue
 from eddy.packages.modules import ModuleManifest
 from eddy.pool.agent.agent import AgentSettings, agent_beside
@@ -102,9 +102,9 @@ def main() -> None:
     settings = ServerSettings(given.board, given.profile, "eddy", given.data, bitstreams, port=0)
     board = paced_board(load_catalogue(bitstreams), given.profile, given.pace) if given.board == "model" else None
     agent = agent_beside(AgentSettings(given.pool, given.name, given.width))
-    with signals.caught():
+    with signals.catch_signals():
         server = Server(settings, board=board, beside=[agent])
-        server.run(ready=partial(say, server.url))
+        server.run(ready=partial(print_status, server.url))
 
 
 if __name__ == "__main__":

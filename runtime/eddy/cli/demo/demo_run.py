@@ -21,7 +21,7 @@ from eddy.cli.support.progress import watching
 from eddy.cli.tenant import timeline
 from eddy.client import Client, Event, Job
 from eddy.client.transport.stream import RESTARTED
-from eddy.core.fusion import forms, in_form
+from eddy.core.fusion import list_forms, select_form
 from eddy.core.jobs import PRIORITIES
 from eddy.packages.applications import load_application
 from eddy.packages.modules import ModuleKind
@@ -52,7 +52,7 @@ class OrderOutcome:
     @property
     def verified(self) -> bool:
         """Whether every output is there and equals the reference, bit for bit."""
-        return matches(self.outputs, self.order.expected)
+        return outputs_match(self.outputs, self.order.expected)
 
     @property
     def quality(self) -> str:
@@ -137,7 +137,7 @@ def modules_of(submitted: Iterable[Order]) -> frozenset[str]:
     """The modules the orders can need: those of their applications' tasks, and the GPU clusters for kernels."""
     folder = bitstreams_folder("")
     packages = {folder / "applications" / f"{name}.yaml" for order in submitted for name in order.packages}
-    every = [form for package in packages for form in forms(load_application(package))]
+    every = [form for package in packages for form in list_forms(load_application(package))]
     used = {task.module for form in every for task in form.tasks}
     return frozenset(used | {module.module for module in modules() if module.kind is ModuleKind.GPU})
 
@@ -147,7 +147,7 @@ def _tasks(order: Order, client: Client, form: str) -> list[str]:
     if not form:
         return order.tasks(client)
     application = load_application(bitstreams_folder("") / "applications" / f"{order.application}.yaml")
-    return [task.name for task in in_form(application, form).tasks]
+    return [task.name for task in select_form(application, form).tasks]
 
 
 def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[OrderOutcome]:
@@ -191,7 +191,7 @@ def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]
     )
 
 
-def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
+def outputs_match(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
     """Whether every expected output is there, bit for bit."""
     return outputs.keys() == expected.keys() and all(
         outputs[name].dtype == expected[name].dtype and np.array_equal(outputs[name], expected[name])

@@ -25,7 +25,7 @@ from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict
 from eddy.hypervisor.cores import calibration
 from eddy.hypervisor.cores.market_loop import PriceSettings
-from eddy.hypervisor.engine.calibrating import calibrate
+from eddy.hypervisor.engine.calibration_run import calibrate
 from eddy.model.slowdown import fairness
 from eddy.packages.catalogue import load_catalogue
 

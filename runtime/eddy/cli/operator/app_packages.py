@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, say, write_text
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status, write_text
 
 app = typer.Typer(help="Application packages: sign them, check them, add them.", no_args_is_help=True)
 Package = Annotated[Path, typer.Argument(metavar="PACKAGE", help="Its file, YAML or JSON.")]
@@ -23,7 +23,7 @@ def keygen(path: Annotated[Path, typer.Argument(metavar="FILE", help="Of the pri
 
     with errors_in_one_line():
         generate(path)
-    say(f"{path} (keep it secret), {path}.pub (give it to servers that shall trust it)")
+    print_status(f"{path} (keep it secret), {path}.pub (give it to servers that shall trust it)")
 
 
 @app.command("sign")
@@ -38,7 +38,7 @@ def sign(
     with errors_in_one_line():
         whole = signed(_read(package), key)
         write_text(out, json.dumps(whole, indent=2) + "\n")
-    say(f"{out}: application {whole['application']}, signed")
+    print_status(f"{out}: application {whole['application']}, signed")
 
 
 @app.command("verify")
@@ -51,7 +51,7 @@ def verify(
     with errors_in_one_line():
         application, signature = parse_package(_read(package))
         PackageTrust.load(str(keys), REFUSE).check(application, signature)
-    say(f"application {application.name}: signed by a trusted key")
+    print_status(f"application {application.name}: signed by a trusted key")
 
 
 @app.command("add")
@@ -62,7 +62,7 @@ def add(package: Package, url: Url = URL, key: Key = KEY, as_json: AsJson = Fals
     if as_json:
         print_json(found)
     else:
-        say(f"application {found['name']} is there")
+        print_status(f"application {found['name']} is there")
 
 
 def _read(package: Path) -> dict[str, Any]:

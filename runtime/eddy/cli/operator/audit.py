@@ -15,7 +15,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url, option
-from eddy.cli.support.output import FAILED, Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import FAILED, Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS
 
@@ -76,11 +76,11 @@ def verify_log(
     from eddy.store.db.database import text_or_bytes
     from eddy.store.db.faults import storage_errors
     from eddy.store.tables.audit import load_entry, read_head, verify
-    from eddy.store.upkeep.folder import database_of
+    from eddy.store.upkeep.folder import open_existing
 
     folder = Path(data).expanduser()
     with errors_in_one_line(as_json):
-        database, secret = database_of(folder)
+        database, secret = open_existing(folder)
         hasher = KeyHasher(load_secret(secret, first=False))
         last = read_head(folder)  # before the entries: those that come meanwhile are beyond it
         with (
@@ -100,10 +100,10 @@ def verify_log(
         print_json({**found, "ok": not verdict.problems})
     else:
         for problem in verdict.problems:
-            say(f"eddy: {problem}")
+            print_status(f"eddy: {problem}")
         if not verdict.problems:
             how_far = _how_far(signed, boardd or notary, verdict.entries)
-            say(f"{verdict.entries} entries, all as they were written{how_far}")
+            print_status(f"{verdict.entries} entries, all as they were written{how_far}")
             print(verdict.head)
     if verdict.problems:
         raise typer.Exit(FAILED)

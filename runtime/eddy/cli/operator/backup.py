@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eddy.cli.support.options import AsJson, default, option
-from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, say
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 
 if TYPE_CHECKING:
     from eddy.store.upkeep.backup import BackupNote
@@ -30,10 +30,10 @@ def backup(
 
     Run it as the server's user. The backup has the secret and the operator's key in it: keep it as private as those.
     """
-    from eddy.store.upkeep.backup import back_up
+    from eddy.store.upkeep.backup import write_backup
 
     with errors_in_one_line(as_json):
-        note = back_up(Path(data).expanduser(), into.expanduser())
+        note = write_backup(Path(data).expanduser(), into.expanduser())
     _say(note, as_json, f"backed up into {into}")
     if note.damaged:
         raise typer.Exit(FAILED)
@@ -65,12 +65,12 @@ def _restore(source: Path, folder: Path) -> BackupNote:
 
 
 def _say(note: BackupNote, as_json: bool, done: str) -> None:
-    from eddy.store.upkeep.restore import described
+    from eddy.store.upkeep.restore import describe_note
 
     if as_json:
-        print_json(described(note))
+        print_json(describe_note(note))
         return
     for each in note.damaged:
-        say(f"eddy: damaged: {each}")
+        print_status(f"eddy: damaged: {each}")
     taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(note.taken_unix_s))
-    say(f"eddy: {done}: {note.jobs} jobs, {note.files} files, {note.size_bytes} bytes, of {taken}")
+    print_status(f"eddy: {done}: {note.jobs} jobs, {note.files} files, {note.size_bytes} bytes, of {taken}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import AsJson, default, option
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 
 
 def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), as_json: AsJson = False) -> None:
@@ -17,7 +17,7 @@ def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), 
             from eddy_sim.design.bitstreams import list_or_build
         except ModuleNotFoundError as missing:
             raise not_installed(missing, "sim") from missing
-        document = list_or_build(profile, progress=lambda text: say(f"eddy: {text}")).to_json()
+        document = list_or_build(profile, progress=lambda text: print_status(f"eddy: {text}")).to_json()
     if as_json:
         print_json(document)
         return

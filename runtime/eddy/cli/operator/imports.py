@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, say
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 
 
 def import_package(
@@ -30,7 +30,7 @@ def import_package(
     else:
         for each in outcomes:
             done = f"{each.module} for slot {each.slot}: {each.file}"
-            say(f"eddy: refused {each.folder}: {each.refused}" if each.refused else f"eddy: imported {done}")
+            print_status(f"eddy: refused {each.folder}: {each.refused}" if each.refused else f"eddy: imported {done}")
     if refused:
         raise typer.Exit(FAILED)
 
@@ -48,4 +48,4 @@ def export_package(
         if as_json:
             print_json({"exported": written})
         else:
-            say(f"eddy: exported {len(written)} images to {package}")
+            print_status(f"eddy: exported {len(written)} images to {package}")

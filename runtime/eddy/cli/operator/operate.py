@@ -9,7 +9,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.cli.tenant.resources import phase_of
 
 DAY_S = 86400.0
@@ -40,7 +40,9 @@ def _say(slot: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(slot)
     else:
-        say(f"slot {slot['slot']}: {phase_of(slot)}" + (f" ({slot['drained_because']})" if slot["drained"] else ""))
+        print_status(
+            f"slot {slot['slot']}: {phase_of(slot)}" + (f" ({slot['drained_because']})" if slot["drained"] else "")
+        )
 
 
 def purge(
@@ -57,7 +59,7 @@ def purge(
     if as_json:
         print_json({"removed": removed})
     else:
-        say(f"{removed} jobs removed")
+        print_status(f"{removed} jobs removed")
 
 
 def policy(
@@ -74,4 +76,4 @@ def policy(
         return
     print(answer["policy"])
     if not name:
-        say(f"there are {', '.join(answer['allowed'])}")
+        print_status(f"there are {', '.join(answer['allowed'])}")

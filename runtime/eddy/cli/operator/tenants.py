@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, say_damaged, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, say_damaged, table
 
 tenant = typer.Typer(help="Tenants and their bounds (the operator's key is needed).", no_args_is_help=True)
 key = typer.Typer(help="API keys: several a tenant, shown once, scoped, expiring.", no_args_is_help=True)
@@ -61,7 +61,7 @@ def tenant_add(
     if as_json:
         print_json(created)
         return
-    say(f"tenant {name} added; its key is shown this once:")
+    print_status(f"tenant {name} added; its key is shown this once:")
     print(created["key"])
 
 
@@ -114,7 +114,7 @@ def tenant_remove(
         print_json(left)
     else:
         cancelled = f"; {left['jobs']} jobs of it are cancelled first" if left["jobs"] else ""
-        say(f"tenant {name}: its keys are no good any more, and all else of it goes now{cancelled}")
+        print_status(f"tenant {name}: its keys are no good any more, and all else of it goes now{cancelled}")
 
 
 @tenant.command("list")
@@ -192,7 +192,7 @@ def _made(made: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
-    say(f"key {made['id']} of {made['tenant']} ({made['scope']}); it is shown this once:")
+    print_status(f"key {made['id']} of {made['tenant']} ({made['scope']}); it is shown this once:")
     print(made["key"])
 
 
@@ -240,4 +240,4 @@ def key_revoke(name: KeyName, url: Url = URL, key: Key = KEY, as_json: AsJson = 
     if as_json:
         print_json({"id": name, "valid": False})
     else:
-        say(f"key {name}: no good any more")
+        print_status(f"key {name}: no good any more")

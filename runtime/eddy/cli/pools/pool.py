@@ -16,7 +16,7 @@ from eddy import logs, signals
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.settings import SETTINGS
 
@@ -45,19 +45,19 @@ def up(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run a NATS server with JetStream on this machine: the pool's only one, or one of a cluster."""
-    logs.guard_server()
-    with signals.caught(), errors_in_one_line(as_json):
+    logs.guard_stdout()
+    with signals.catch_signals(), errors_in_one_line(as_json):
         _installed()
         with _server(Path(data).expanduser(), host, port, server, store_bytes).running() as nats:
             if as_json:
                 head_file = str(nats.admission.head_file)
                 print_json({"head_file": head_file, "host": nats.host, "port": nats.port})
             else:
-                say(f"eddy: the pool's NATS server listens on {nats.host}:{nats.port}")
-                say("eddy: `eddy pool admit BOARD` writes the file that a board joins with")
-            with signals.interruptible():
+                print_status(f"eddy: the pool's NATS server listens on {nats.host}:{nats.port}")
+                print_status("eddy: `eddy pool admit BOARD` writes the file that a board joins with")
+            with signals.raise_on_signal():
                 _supervise(nats)
-        say(f"eddy: the NATS server ended; {nats.folder / 'nats.log'} says why")
+        print_status(f"eddy: the NATS server ended; {nats.folder / 'nats.log'} says why")
         raise typer.Exit(1)
 
 
@@ -97,7 +97,7 @@ def _supervise(nats: NatsServer) -> None:
             if seen != (seen := nats.admission.changed_at):
                 nats.admission.refresh(nats.place)
         except (EddyError, OSError) as failure:
-            say(f"eddy: the server continues with the boards it admitted before: {failure}")
+            print_status(f"eddy: the server continues with the boards it admitted before: {failure}")
 
 
 @app.command()
@@ -121,7 +121,7 @@ def cluster(
     if as_json:
         print_json({"servers": {name: f"{place.host}:{place.port}" for name, place in places.items()}})
     else:
-        say(f"copy {folder} to each machine; there, `eddy pool up --server` its name")
+        print_status(f"copy {folder} to each machine; there, `eddy pool up --server` its name")
 
 
 def _places(servers: Sequence[str], folder: Path) -> dict[str, Place]:
@@ -167,9 +167,9 @@ def admit(
     if as_json:
         print_json({"board": board, "file": str(file), "stale": stale})
         return
-    say(f"{board} may join: copy {file} to it, and `eddy serve --pool` that file")
+    print_status(f"{board} may join: copy {file} to it, and `eddy serve --pool` that file")
     for each in stale:
-        say(each)
+        print_status(each)
 
 
 @app.command()
@@ -182,9 +182,9 @@ def revoke(board: BoardName, data: Data = DATA, as_json: AsJson = False) -> None
     if as_json:
         print_json({"board": board})
     elif board == "head":
-        say(f"heads have another key, in {admission.head_file}: copy it to heads on other machines")
+        print_status(f"heads have another key, in {admission.head_file}: copy it to heads on other machines")
     else:
-        say(f"{board} is out; what it had is placed again as its lease ends")
+        print_status(f"{board} is out; what it had is placed again as its lease ends")
 
 
 def _admission(data: str) -> PoolAdmission:
@@ -227,12 +227,12 @@ def serve(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run a head: the HTTP API over the pool. Any number may run; one of them places jobs."""
-    logs.guard_server()
-    with signals.caught(), errors_in_one_line(as_json):
+    logs.guard_stdout()
+    with signals.catch_signals(), errors_in_one_line(as_json):
         _installed()
         from eddy.api.http.connections import ConnectionLimits
         from eddy.api.service import log_lines
-        from eddy.pool.head.serving import Head, HeadSettings
+        from eddy.pool.head.head_server import Head, HeadSettings
         from eddy.pool.placement.replanning import ReplanSettings
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
@@ -258,12 +258,12 @@ def serve(
             if as_json:
                 print_json({"url": head.url, "operator_key_file": str(settings.key_file)})
             else:
-                say(f"eddy: the pool's head serves on {head.url}")
-                say(f"eddy: the operator's key is in {settings.key_file}, where the first head ran")
+                print_status(f"eddy: the pool's head serves on {head.url}")
+                print_status(f"eddy: the operator's key is in {settings.key_file}, where the first head ran")
 
-        with signals.calling(head.stop):
+        with signals.call_on_signal(head.stop):
             head.run(ready)
-        say("eddy: stopped; running jobs continue, waiting ones need another head")
+        print_status("eddy: stopped; running jobs continue, waiting ones need another head")
 
 
 @app.command()
@@ -276,11 +276,13 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     present = sum(board["present"] for board in found["boards"])
     for board in found["boards"]:
         if board.get("floods"):
-            say(f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that")
+            print_status(
+                f"{board['name']} floods the pool with {board['floods']}: `eddy pool revoke {board['name']}` ends that"
+            )
     for stream in found.get("missing", ()):
-        say(f"the servers have lost {stream}: restore it; its contents are unknown until then")
+        print_status(f"the servers have lost {stream}: restore it; its contents are unknown until then")
     for record in found.get("unreadable", ()):
-        say(f"{record['key']} in {record['bucket']} cannot be read, and is set aside: {record['why']}")
+        print_status(f"{record['key']} in {record['bucket']} cannot be read, and is set aside: {record['why']}")
     print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "
           f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
     store = found.get("store")
@@ -347,7 +349,7 @@ def forget(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = F
     if as_json:
         print_json({"board": board})
     else:
-        say(f"{board} is no board of the pool any more")
+        print_status(f"{board} is no board of the pool any more")
 
 
 @app.command()
@@ -368,7 +370,7 @@ def rebalance(
     for each in found["taken"]:
         print(f"job {each['job']} is taken from {each['from']}: {each['because']}")
     if not found["taken"]:
-        say("no job would end sooner on another board")
+        print_status("no job would end sooner on another board")
 
 
 @app.command()
@@ -385,7 +387,7 @@ def purge(
     if as_json:
         print_json({"jobs": jobs})
     else:
-        say(f"outputs of {len(jobs)} jobs are removed")
+        print_status(f"outputs of {len(jobs)} jobs are removed")
 
 
 @app.command()
@@ -428,10 +430,10 @@ def timeline(
         found = client.transport.json("GET", "/v1/pool/timeline", params={"last_s": last_s})
     if picture is not None:
         pool_timeline.write_picture(found, picture)
-        say(f"drawn: {picture}")
+        print_status(f"drawn: {picture}")
     if trace is not None:
         pool_timeline.write_trace(found, trace)
-        say(f"written: {trace}; open it at https://ui.perfetto.dev")
+        print_status(f"written: {trace}; open it at https://ui.perfetto.dev")
     if as_json:
         print_json(found)
     else:
@@ -444,7 +446,7 @@ def _change(board: str, because: str, url: str, key: str, as_json: bool) -> None
     if as_json:
         print_json(found)
     else:
-        say(f"{found['name']}: " + (f"drained ({found['drained']})" if found["drained"] else "gets jobs"))
+        print_status(f"{found['name']}: " + (f"drained ({found['drained']})" if found["drained"] else "gets jobs"))
 
 
 def _pool(url: str, key: str, as_json: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import loose, os_errors, write_private
+from eddy.files import is_exposed, translate_os_errors, write_private
 
 ENVIRONMENT = "EDDY_CONTEXTS"
 
@@ -65,7 +65,7 @@ def load() -> Contexts:
     file = path()
     if not file.is_file():
         return Contexts()
-    if loose(file):
+    if is_exposed(file):
         raise InvalidRequest(f"{file} has keys in it and others can read it: chmod 600 {file}", field=ENVIRONMENT)
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -85,12 +85,12 @@ def save(contexts: Contexts) -> Path:
     file = path()
     by_name = {name: {"url": each.url, "key": each.key} for name, each in contexts.by_name.items()}
     text = json.dumps({"current": contexts.current, "contexts": by_name}, indent=2)
-    with os_errors(file):
+    with translate_os_errors(file):
         write_private(file, (text + "\n").encode())
     return file
 
 
-def chosen(names: Contexts, name: str) -> KeptServer:
+def load_context(names: Contexts, name: str) -> KeptServer:
     """The context of a name.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eddy.cli.support.output import seconds
+from eddy.cli.support.output import format_duration
 
 OLD_S = 5.0
 """Wall seconds from which on the age of an estimate is told."""
@@ -23,7 +23,7 @@ def estimate_line(estimate: Mapping[str, Any] | None, state: str = "queued") -> 
     if not estimate["known"]:
         parts.append("a rough guess until its first item has ended")
     if estimate.get("age_s", 0.0) >= OLD_S:
-        parts.append(f"estimated {seconds(estimate['age_s'])} ago")
+        parts.append(f"estimated {format_duration(estimate['age_s'])} ago")
     return "; ".join(parts)
 
 
@@ -33,18 +33,18 @@ def estimate_sentence(estimate: Mapping[str, Any] | None) -> str:
     return line and f"It {'is at ' if line.startswith('place') else ''}{line}."
 
 
-def soon(estimate: Mapping[str, Any] | None) -> str:
+def short_outlook(estimate: Mapping[str, Any] | None) -> str:
     """What comes next, in a few letters."""
     if not estimate:
         return ""
     what = "end" if estimate["start_p50_s"] is None else "start"
-    left = seconds(max(estimate[f"{what}_p50_s"] - estimate["at_s"], 0.0))
+    left = format_duration(max(estimate[f"{what}_p50_s"] - estimate["at_s"], 0.0))
     return f"#{estimate['position']} {what} {left}" if estimate["position"] else f"{what} {left}"
 
 
 def _within(estimate: Mapping[str, Any], what: str) -> str:
     p50_s, p90_s = (max(estimate[f"{what}_{level}_s"] - estimate["at_s"], 0.0) for level in ("p50", "p90"))
-    return f"in about {seconds(p50_s)}, nine times in ten within {seconds(p90_s)}"
+    return f"in about {format_duration(p50_s)}, nine times in ten within {format_duration(p90_s)}"
 
 
 def trial_lines(trial: Mapping[str, Any]) -> list[str]:
@@ -55,8 +55,11 @@ def trial_lines(trial: Mapping[str, Any]) -> list[str]:
     core_s = trial["core_seconds"]
     lines = [
         ("would run", f"{trial['application'] or 'the kernel'}, batch {trial['batch']}, {trial['pool']} slots"),
-        ("cost", f"{seconds(trial['slot_seconds'])} of slots" if trial["slot_seconds"] else ""),
-        ("cores", "not known: it never ran" if core_s is None else f"{seconds(core_s)} of cores" if core_s else ""),
+        ("cost", f"{format_duration(trial['slot_seconds'])} of slots" if trial["slot_seconds"] else ""),
+        (
+            "cores",
+            "not known: it never ran" if core_s is None else f"{format_duration(core_s)} of cores" if core_s else "",
+        ),
         ("loads", f"{shown}{more}" if loads else "none" if trial["loads"] else ""),
         ("estimate", estimate_line(trial["estimate"])),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eddy.cli.support.pictures import SUFFIXES, Sheet, cut
+from eddy.cli.support.pictures import SUFFIXES, TileSheet, cut
 from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
 
@@ -30,7 +30,7 @@ class Inputs:
     """
 
     arrays: dict[str, Any]
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[TileSheet, ...]
     shapes: dict[str, tuple[int, ...]]
 
     @property
@@ -95,7 +95,7 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo], most: int) -> In
 
     known = {buffer.name: buffer for buffer in buffers if buffer.role in ("input", "constant")}
     found: dict[str, list[Any]] = {}
-    sheets: list[Sheet] = []
+    sheets: list[TileSheet] = []
     shapes: dict[str, tuple[int, ...]] = {}
     for name, path in split(pairs):
         if name not in known:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from eddy.cli.support.options import one_of
-from eddy.core.names import composed
+from eddy.core.names import normalize_text
 
 ORDERS = ("newest", "oldest", "ended")
 _AGO = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdw])")
@@ -91,11 +91,11 @@ def labels_of(texts: Sequence[str] | None) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise typer.BadParameter(f"--label {text!r} has no value; give it as NAME=VALUE.")
-        found[composed(name)] = composed(value)
+        found[normalize_text(name)] = normalize_text(value)
     return found
 
 
-def fitting(
+def matches_filters(
     tenant: str | None, application: str | None, kernel: str | None, labels: Mapping[str, str], array: int | None = None
 ) -> Callable[[Mapping[str, Any]], bool]:
     """Whether a job is one of those asked for, as the server decides it; by time, every later job is."""

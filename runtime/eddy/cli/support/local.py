@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from eddy import presence
 from eddy.cli.support import contexts
-from eddy.cli.support.options import Unsaid
+from eddy.cli.support.options import UnsetDefault
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def connect(url: str, key: str) -> Client:
     from eddy.client import Client
 
     known = contexts.load()
-    if known.now is not None and isinstance(url, Unsaid):
+    if known.now is not None and isinstance(url, UnsetDefault):
         url = known.now.url
     kept = known.of_url(url if "://" in url else f"http://{url}")
     return Client(url, key or (kept.key if kept is not None else "") or key_for(url, key))

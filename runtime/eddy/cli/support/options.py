@@ -61,17 +61,17 @@ def _check(setting: Setting) -> Callable[[Any], Any] | None:
     return not_empty if setting.default and isinstance(setting.default, str) else None
 
 
-class Unsaid(str):
+class UnsetDefault(str):
     """A default, told apart from the same text on the command line or in the environment."""
 
     __slots__ = ()
 
 
 def _said(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    """A URL that must not be empty; `Unsaid` where it is the default."""
+    """A URL that must not be empty; `UnsetDefault` where it is the default."""
     source = context.get_parameter_source(str(parameter.name))
     found: str = not_empty(value)
-    return Unsaid(found) if source is None or source.name == "DEFAULT" else found
+    return UnsetDefault(found) if source is None or source.name == "DEFAULT" else found
 
 
 def _callback(setting: Setting) -> Callable[..., Any] | None:

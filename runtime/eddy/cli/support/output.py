@@ -25,7 +25,7 @@ import typer
 from eddy import logs
 from eddy.cli.support.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.distribution import extra_of
+from eddy.distribution import find_extra
 from eddy.signals import Stopped
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD, STORAGE = 0, 1, 2, 3, 4, 5, 6
@@ -57,16 +57,16 @@ def exit_code(error: EddyError) -> int:
     return _EXIT_CODES.get(error.code, REFUSED if "status" in error.details else USAGE)
 
 
-def unwritable(failure: OSError) -> str:
+def write_error_message(failure: OSError) -> str:
     """What to say of a file, or of standard output, that the system refused."""
     name = f"{failure.filename}: " if failure.filename else "cannot write: "
     return f"eddy: {name}{failure.strerror or failure}"
 
 
-def say(text: str) -> None:
+def print_status(text: str) -> None:
     """One line to standard error."""
     # The line and its end at once: lines of several threads must not run into each other.
-    sys.stderr.write(f"{shown(text)}\n")
+    sys.stderr.write(f"{escape_terminal(text)}\n")
     sys.stderr.flush()
 
 
@@ -74,24 +74,26 @@ def say_damaged(what: str, damaged: Sequence[object]) -> None:
     """Say what is missing from a list, for its records cannot be read; nothing where nothing is."""
     if damaged:
         names = ", ".join(map(str, damaged[:10])) + (" and others" if len(damaged) > 10 else "")
-        say(f"eddy: {len(damaged)} damaged {what} left out: {names}; `eddy doctor` on the server's machine has details")
+        print_status(
+            f"eddy: {len(damaged)} damaged {what} left out: {names}; `eddy doctor` on the server's machine has details"
+        )
 
 
-def shown(text: str) -> str:
+def escape_terminal(text: str) -> str:
     """A text of somebody else's as a terminal may have it: what would steer the terminal is spelled out."""
     return _STEERS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """`value` with dataclasses, enums and tuples made into what JSON has."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: plain(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+        return {entry.name: to_plain(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
-        return plain(value.value)
+        return to_plain(value.value)
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): to_plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(entry) for entry in value]
+        return [to_plain(entry) for entry in value]
     return value
 
 
@@ -180,7 +182,7 @@ def _turned(to_stay: bool) -> Iterator[int]:
 
 def print_json(value: Any) -> None:
     """Exactly one JSON value on standard output, at once: whoever reads it need not wait for the command's end."""
-    text = json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(to_plain(value), indent=2, allow_nan=False) + "\n"
     if _json_output is not None:
         _json_output.write(text)
     elif sys.stdout is not None:
@@ -208,29 +210,31 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        extra = extra_of(missing.name)
+        extra = find_extra(missing.name)
         if extra is None:
             raise
         raise _ended(not_installed(missing, extra), as_json) from None
     except EddyError as error:
         raise _ended(error, as_json) from None
     except KeyboardInterrupt as stop:
-        say("eddy: interrupted")
+        print_status("eddy: interrupted")
         raise typer.Exit(128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)) from None
     except BrokenPipeError:  # whoever read what was printed has seen enough
         raise
     except OSError as failure:
-        say(unwritable(failure))
+        print_status(write_error_message(failure))
         raise typer.Exit(USAGE) from None
 
 
 def _ended(error: EddyError, as_json: bool) -> typer.Exit:
     """Say an error; answers what ends the command."""
     if as_json:
-        document = {"code": error.code, "detail": error.message, **plain(error.details)}
+        document = {"code": error.code, "detail": error.message, **to_plain(error.details)}
         print(json.dumps(document, default=str), file=sys.stderr)
     else:
-        say(f"eddy: {error.message}{allowed_words(error)}{_key_hint() if error.code == 'unauthorized' else ''}")
+        print_status(
+            f"eddy: {error.message}{allowed_words(error)}{_key_hint() if error.code == 'unauthorized' else ''}"
+        )
     return typer.Exit(exit_code(error))
 
 
@@ -289,7 +293,7 @@ class Column:
     folds: bool = False
 
 
-def seconds(value: Any) -> str:
+def format_duration(value: Any) -> str:
     """A duration for people: three or four significant digits with its unit."""
     if value is None:
         return "-"
@@ -300,7 +304,7 @@ def seconds(value: Any) -> str:
     return f"{number / 60:.1f} min"
 
 
-def age(unix_s: float, now_unix_s: float) -> str:
+def format_age(unix_s: float, now_unix_s: float) -> str:
     """How long ago it was, by wall time: one unit."""
     passed_s = max(now_unix_s - unix_s, 0.0)
     for bound_s, unit_s, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
@@ -347,4 +351,4 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return shown(str(value)).replace("\n", "\\n").replace("\t", "\\t")
+    return escape_terminal(str(value)).replace("\n", "\\n").replace("\t", "\\t")

@@ -16,7 +16,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".pgm")
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class TileSheet:
     """How a picture was cut.
 
     Attributes:
@@ -43,7 +43,7 @@ class Sheet:
         return whole.reshape(self.rows * height, self.columns * width)[: self.height, : self.width]
 
 
-def cut(path: Path, buffer: BufferInfo, most: int) -> tuple[Any, Sheet]:
+def cut(path: Path, buffer: BufferInfo, most: int) -> tuple[Any, TileSheet]:
     """Grey levels of a picture as tiles ``(tiles, height, width)``; scaled down where it takes more than `most`.
 
     What a tile shows beyond the picture repeats its last row and column.
@@ -58,7 +58,7 @@ def cut(path: Path, buffer: BufferInfo, most: int) -> tuple[Any, Sheet]:
         raise InvalidRequest(message, field=f"inputs.{buffer.name}")
     height, width = buffer.shape
     pixels = _grey(path, buffer.name, height, width, most)
-    sheet = Sheet(pixels.shape[1], pixels.shape[0], -(-pixels.shape[0] // height), -(-pixels.shape[1] // width))
+    sheet = TileSheet(pixels.shape[1], pixels.shape[0], -(-pixels.shape[0] // height), -(-pixels.shape[1] // width))
     beyond = ((0, sheet.rows * height - sheet.height), (0, sheet.columns * width - sheet.width))
     whole = np.pad(pixels, beyond, mode="edge").reshape(sheet.rows, height, sheet.columns, width)
     return whole.transpose(0, 2, 1, 3).reshape(sheet.tiles, height, width), sheet
@@ -92,7 +92,7 @@ def _grey(path: Path, name: str, height: int, width: int, most: int) -> Any:
 
 
 def save(
-    sheets: Sequence[Sheet], outputs: Mapping[str, Any], shapes: Mapping[str, Sequence[int]], folder: Path
+    sheets: Sequence[TileSheet], outputs: Mapping[str, Any], shapes: Mapping[str, Sequence[int]], folder: Path
 ) -> list[Path]:
     """Write each output that has the tiles of what was submitted as pictures, ``<folder>/<name>.png``.
 
@@ -122,7 +122,7 @@ def _names(name: str, count: int) -> Iterable[str]:
     return [f"{name}.png"] if count == 1 else [f"{name}-{number}.png" for number in range(1, count + 1)]
 
 
-def _parts(values: Any, sheets: Sequence[Sheet]) -> Iterable[Any]:
+def _parts(values: Any, sheets: Sequence[TileSheet]) -> Iterable[Any]:
     at = 0
     for sheet in sheets:
         yield values[at : at + sheet.tiles]

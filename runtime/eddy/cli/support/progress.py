@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from eddy.cli.support.expected import estimate_line, soon
-from eddy.cli.support.output import say
+from eddy.cli.support.expected import estimate_line, short_outlook
+from eddy.cli.support.output import print_status
 
 if TYPE_CHECKING:
     from eddy.client import Job
@@ -43,7 +43,7 @@ class _Lines:
             progress = job.data["progress"]
             said = f"job {job.id} {job.data['application']}: {job.state} ({progress['done']}/{progress['total']} items)"
             expected = estimate_line(job.data.get("estimate"), job.state)
-            say(f"{said}; {expected}" if expected else said)
+            print_status(f"{said}; {expected}" if expected else said)
 
 
 @contextmanager
@@ -72,4 +72,4 @@ def _bars() -> Iterator[Watch]:
 
 def _state(job: Job) -> str:
     """A job's state, and what is next."""
-    return f"{job.state} {soon(job.data.get('estimate'))}".strip()
+    return f"{job.state} {short_outlook(job.data.get('estimate'))}".strip()

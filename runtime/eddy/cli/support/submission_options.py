@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.core.asked import MAX_SECONDS, Option
 from eddy.core.records import OPTIONS
+from eddy.core.submission_options import MAX_SECONDS, Option
 
 ASKED = "asked"
 """The parameter of a command that gets those that were given, by name."""

@@ -10,7 +10,15 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, say_damaged, table, write_bytes
+from eddy.cli.support.output import (
+    Column,
+    errors_in_one_line,
+    print_json,
+    print_status,
+    say_damaged,
+    table,
+    write_bytes,
+)
 
 app = typer.Typer(help="Inputs kept on the server, by their sha256.", invoke_without_command=True)
 Sha256 = Annotated[str, typer.Argument(metavar="SHA256", help="Of the bytes, as `eddy blobs` shows it.")]
@@ -28,7 +36,7 @@ def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
         print_json({"blobs": found})
         return
     table("", (Column("sha256", "sha256"), Column("Bytes", "bytes", right=True)), found)
-    say(f"{len(found)} blobs, {sum(blob['bytes'] for blob in found)} bytes")
+    print_status(f"{len(found)} blobs, {sum(blob['bytes'] for blob in found)} bytes")
 
 
 @app.command("put")
@@ -71,4 +79,4 @@ def remove(sha256: Sha256, url: Url = URL, key: Key = KEY, as_json: AsJson = Fal
     if as_json:
         print_json({"sha256": sha256})
     else:
-        say(f"blob {sha256} forgotten")
+        print_status(f"blob {sha256} forgotten")

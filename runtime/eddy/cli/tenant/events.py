@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url, one_of
-from eddy.cli.support.output import errors_in_one_line, print_json, refuse_endless, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status, refuse_endless
 from eddy.cli.tenant.jobs import event_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def events(
         found = client.events(last=last, follow=follow)
         for event in found if follow else in_order(found):
             if event.kind == RESTARTED:
-                say(f"the events begin again: {event.data['detail']}")
+                print_status(f"the events begin again: {event.data['detail']}")
                 continue
             data = event.data
             line = (

@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, say
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def wait_for_array(array: JobArray) -> None:
     try:
         array.wait()
     except KeyboardInterrupt:
-        say(f"eddy: array {array.id} continues; `eddy array show {array.id}` shows it, `cancel` ends it")
+        print_status(f"eddy: array {array.id} continues; `eddy array show {array.id}` shows it, `cancel` ends it")
         raise typer.Exit(130) from None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from eddy.cli.support.output import Column, age, seconds, table
+from eddy.cli.support.output import Column, format_age, format_duration, table
 from eddy.core import names as texts
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def known_columns(text: str) -> str:
     return text
 
 
-def usual(jobs: Sequence[Mapping[str, Any]], width: int | None = None) -> list[str]:
+def default_columns(jobs: Sequence[Mapping[str, Any]], width: int | None = None) -> list[str]:
     """The columns of a list, with tenants where there are several.
 
     Args:
@@ -143,13 +143,13 @@ def _state(job: Mapping[str, Any]) -> tuple[str, int]:
 def _row(job: Mapping[str, Any]) -> dict[str, Any]:
     """For people."""
     progress, error = job["progress"], job["error"]
-    times = {name: seconds(job[f"{name}_s"]) for name in ("waiting", "reconfiguring", "running", "response")}
+    times = {name: format_duration(job[f"{name}_s"]) for name in ("waiting", "reconfiguring", "running", "response")}
     return {
         **job,
         **times,
         "items": f"{progress['done']}/{progress['total']}",
-        "age": age(job["submitted_unix_s"], time.time()),
-        **{name: "" if value is None else seconds(value) for name, value in _expected(job).items()},
+        "age": format_age(job["submitted_unix_s"], time.time()),
+        **{name: "" if value is None else format_duration(value) for name, value in _expected(job).items()},
         "position": (job.get("estimate") or {}).get("position"),
         "error": error["cause"] if error else "",
         "submitted": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(job["submitted_unix_s"])),

@@ -31,8 +31,8 @@ from eddy.cli.support.job_filters import (
     Since,
     Sort,
     WithLabel,
-    fitting,
     labels_of,
+    matches_filters,
     moment,
     retries_of,
 )
@@ -40,16 +40,16 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.support.output import (
     errors_in_one_line,
+    format_duration,
     print_json,
+    print_status,
     refuse_endless,
-    say,
     say_damaged,
-    seconds,
     table_width,
 )
 from eddy.cli.support.submission_options import with_options
 from eddy.cli.tenant.job_arrays import AsArray, array_of, save_array, show_array, wait_for_array
-from eddy.cli.tenant.job_list import FORMATS, follow_list, known_columns, show_list, usual
+from eddy.cli.tenant.job_list import FORMATS, default_columns, follow_list, known_columns, show_list
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION
 
@@ -127,7 +127,7 @@ def submit(
         if as_array:
             beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
             several = array_of(client, application, given, **asked, **beside)
-            say(f"array {several.id} submitted: {len(several)} jobs")
+            print_status(f"array {several.id} submitted: {len(several)} jobs")
             if wait or out is not None:
                 wait_for_array(several)
             show_array(several.data, as_json, save_array(client, several, out) if out is not None else {})
@@ -139,9 +139,9 @@ def submit(
             **asked,
             **beside,
         )
-        say(f"job {job.id} submitted")
+        print_status(f"job {job.id} submitted")
         if job.data["priority"] < asked.get("priority", 0):
-            say(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
+            print_status(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
         if wait or out is not None:
             wait_for(job)
         files = save(client, job, out, given) if out is not None else {}
@@ -195,15 +195,15 @@ def jobs(
             sort=sort,
         )
         say_damaged("jobs", found.damaged)
-        chosen = columns.split(",") if columns else usual(found, table_width() if form == "table" else None)
+        chosen = columns.split(",") if columns else default_columns(found, table_width() if form == "table" else None)
         if as_json:
             print_json({"jobs": found})
         elif not found and not watch:
-            say("no jobs")
+            print_status("no jobs")
         else:
             show_list(found, chosen, form)
         if watch:
-            fits = fitting(tenant, application, kernel, labels_of(labels), array)
+            fits = matches_filters(tenant, application, kernel, labels_of(labels), array)
             follow_list(client, found, chosen, form, state, fits)
 
 
@@ -223,7 +223,7 @@ def job(
             # With --json, standard output has one value: the job as it ended.
             for event in handle.events():
                 if event.kind == RESTARTED:
-                    say(f"the events begin again: {event.data['detail']}")
+                    print_status(f"the events begin again: {event.data['detail']}")
                     continue
                 print(event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
             handle.refresh()
@@ -254,7 +254,7 @@ def cancel(
         print_json(data)
         return
     when = _cancelled(data)
-    say(f"job {job}: {data['state']}" + (f"; {when}" if when else ""))
+    print_status(f"job {job}: {data['state']}" + (f"; {when}" if when else ""))
 
 
 def hold(
@@ -270,7 +270,7 @@ def hold(
     if as_json:
         print_json(data)
     else:
-        say(f"job {job}: " + (f"held by the {data['held_by']}" if data["held_by"] else "not held"))
+        print_status(f"job {job}: " + (f"held by the {data['held_by']}" if data["held_by"] else "not held"))
 
 
 def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
@@ -284,9 +284,9 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
         for name, file in files.items():
             print(f"{name}: {file}")
     if not handle.computed:
-        say(f"eddy: {NOT_COMPUTED}")
+        print_status(f"eddy: {NOT_COMPUTED}")
     if unchecked_note(handle.data):
-        say(f"eddy: {unchecked_note(handle.data)}")
+        print_status(f"eddy: {unchecked_note(handle.data)}")
 
 
 def wait_for(job: Job) -> None:
@@ -297,7 +297,9 @@ def wait_for(job: Job) -> None:
         with watching() as watch:
             job.wait(on_change=watch)
     except KeyboardInterrupt:
-        say(f"eddy: job {job.id} continues; `eddy job {job.id} --follow` shows it, `eddy cancel {job.id}` ends it")
+        print_status(
+            f"eddy: job {job.id} continues; `eddy job {job.id} --follow` shows it, `eddy cancel {job.id}` ends it"
+        )
         raise typer.Exit(130) from None
 
 
@@ -328,10 +330,10 @@ def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> No
 def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
     """A job for people, a line each thing."""
     progress, error = data["progress"], data["error"]
-    waits = ", ".join(f"{seconds(value)} for {cause}" for cause, value in data["waiting"].items() if value)
+    waits = ", ".join(f"{format_duration(value)} for {cause}" for cause, value in data["waiting"].items() if value)
     loads = (
-        f"{counted(data['reconfigurations'], 'load')}, {data['reuses']} without a load,"
-        f" {counted(data['preemptions'], 'preemption')}"
+        f"{count_noun(data['reconfigurations'], 'load')}, {data['reuses']} without a load,"
+        f" {count_noun(data['preemptions'], 'preemption')}"
     )
     lines = [
         ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
@@ -342,10 +344,10 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("labels", " ".join(f"{name}={value}" for name, value in data.get("labels", {}).items())),
         ("tries", _tries(data)),
         ("cancelled", _cancelled(data)),
-        ("waiting", seconds(data["waiting_s"]) + (f"  ({waits})" if waits else "")),
-        ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
-        ("running", seconds(data["running_s"])),
-        ("response", seconds(data["response_s"])),
+        ("waiting", format_duration(data["waiting_s"]) + (f"  ({waits})" if waits else "")),
+        ("reconfiguring", f"{format_duration(data['reconfiguring_s'])}  ({loads})"),
+        ("running", format_duration(data["running_s"])),
+        ("response", format_duration(data["response_s"])),
         *(line for kernel in (data["kernel"],) if kernel for line in _kernel_lines(kernel)),
         ("error", f"{error['cause']}: {error['message']}" if error else ""),
         ("outputs", ", ".join(files.values()) or ", ".join(data["outputs"])),
@@ -373,7 +375,7 @@ def _cancelled(data: Mapping[str, Any]) -> str:
     asked = time.strftime("%H:%M:%S", time.localtime(found["asked_unix_s"]))
     if found["effective_unix_s"] is None:
         return f"asked for at {asked}" + ("" if data["ended_s"] is None else f"; too late, it had {data['state']}")
-    return f"asked for at {asked}, in effect {seconds(found['effective_unix_s'] - found['asked_unix_s'])} later"
+    return f"asked for at {asked}, in effect {format_duration(found['effective_unix_s'] - found['asked_unix_s'])} later"
 
 
 def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -390,7 +392,7 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def counted(count: int, what: str) -> str:
+def count_noun(count: int, what: str) -> str:
     """``1 load``, ``2 loads``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 

@@ -23,7 +23,7 @@ from eddy.cli.support.job_filters import (
 )
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, say, shown
+from eddy.cli.support.output import errors_in_one_line, escape_terminal, print_json, print_status
 from eddy.cli.support.submission_options import with_options
 from eddy.cli.tenant.jobs import DryRun, Out, Wait, save, show, show_trial, wait_for
 from eddy.core.errors import InvalidRequest
@@ -102,7 +102,7 @@ def kernel(
                 retries=retries_of(retries, retry_on),
                 end_late=end_late,
             )
-            say(f"job {job.id} submitted")
+            print_status(f"job {job.id} submitted")
             if wait or out is not None:
                 wait_for(job)
             files = save(client, job, out) if out is not None else {}
@@ -117,9 +117,9 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
     if as_json:
         print_json({"job": job, "log": text})
     elif shown_job is not None:
-        say(_silent(shown_job))
+        print_status(_silent(shown_job))
     else:
-        print(shown(text), end="")
+        print(escape_terminal(text), end="")
 
 
 def _silent(job: Mapping[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
         print_json({**job.data, "log": text, **({"files": files} if files else {})})
         return
     show(job.data, False, files)
-    print(shown(text), end="")
+    print(escape_terminal(text), end="")
 
 
 def argument(place: int, text: str) -> Any:

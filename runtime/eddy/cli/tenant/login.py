@@ -11,7 +11,7 @@ import typer
 
 from eddy.cli.support import contexts
 from eddy.cli.support.options import URL, AsJson, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 
 Name = Annotated[str, typer.Option("--name", help="What to call it; the server's host and port else.")]
@@ -36,7 +36,7 @@ def login(name: Name = "", url: Url = URL, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"context": called, "url": address, "tenant": who["tenant"], "operator": who["operator"]})
     else:
-        say(f"logged in at {address} as {who['tenant']}; kept as context {called} in {file}")
+        print_status(f"logged in at {address} as {who['tenant']}; kept as context {called} in {file}")
 
 
 def logout(name: Which = "", as_json: AsJson = False) -> None:
@@ -44,13 +44,13 @@ def logout(name: Which = "", as_json: AsJson = False) -> None:
     with errors_in_one_line(as_json):
         known = contexts.load()
         gone = name or known.current
-        contexts.chosen(known, gone)
+        contexts.load_context(known, gone)
         left = {each: context for each, context in known.by_name.items() if each != gone}
         contexts.save(contexts.Contexts("" if gone == known.current else known.current, left))
     if as_json:
         print_json({"context": gone})
     else:
-        say(f"context {gone} forgotten")
+        print_status(f"context {gone} forgotten")
 
 
 def context(name: Which = "", as_json: AsJson = False) -> None:
@@ -58,7 +58,7 @@ def context(name: Which = "", as_json: AsJson = False) -> None:
     with errors_in_one_line(as_json):
         known = contexts.load()
         if name:
-            contexts.chosen(known, name)
+            contexts.load_context(known, name)
             known = dataclasses.replace(known, current=name)
             contexts.save(known)
     rows = [{"name": each, "url": kept.url, "current": each == known.current} for each, kept in known.by_name.items()]
@@ -67,4 +67,4 @@ def context(name: Which = "", as_json: AsJson = False) -> None:
     elif rows:
         table("", (Column("Context", "name"), Column("URL", "url"), Column("Current", "current")), rows)
     else:
-        say("no contexts; `eddy login` makes one")
+        print_status("no contexts; `eddy login` makes one")

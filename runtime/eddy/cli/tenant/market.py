@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.cli.tenant.market_picture import history
 from eddy.core.errors import NotFound
 
@@ -99,7 +99,7 @@ def plot(
     if as_json:
         print_json({"out": str(out), "epochs": len(epochs)})
         return
-    say(f"{out}: {len(epochs)} epochs")
+    print_status(f"{out}: {len(epochs)} epochs")
 
 
 @app.command("set")
@@ -115,4 +115,4 @@ def set_policy(
     if as_json:
         print_json(found)
         return
-    say(f"price policy: {found['policy']}")
+    print_status(f"price policy: {found['policy']}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, seconds, table
+from eddy.cli.support.output import Column, errors_in_one_line, format_duration, print_json, print_status, table
 
 
 def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
@@ -21,7 +21,7 @@ def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     for app in found:
         print("\n".join(app_lines(app)))
     if not found:
-        say("no applications")
+        print_status("no applications")
 
 
 def app_lines(app: Mapping[str, Any]) -> list[str]:
@@ -58,14 +58,15 @@ def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         print_json(found)
         return
     rows = [
-        {**slot, "phase": phase_of(slot), "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]
+        {**slot, "phase": phase_of(slot), "since": format_duration(found["now_s"] - slot["since_s"])}
+        for slot in found["slots"]
     ]
     table(f"board time {found['now_s']:.6f} s", _SLOTS, rows)
     for slot in found["slots"]:
         if slot.get("drained_because"):
-            say(f"slot {slot['slot']}: {slot['drained_because']}")
+            print_status(f"slot {slot['slot']}: {slot['drained_because']}")
     if not found.get("computes", True):
-        say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+        print_status("eddy: this board models times alone: nothing is computed, and outputs are zeros")
 
 
 def phase_of(slot: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, say, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 
 _NS = 1e9
 
@@ -51,7 +51,9 @@ def usage(
         said = f"{board['slots']} slots for {(board['to_ns'] - board['from_ns']) / _NS:.6f} s of board time"
         if board["before_ns"]:
             said += f", and {board['before_ns'] / _NS:.6f} slot-seconds of before with another number of slots"
-        say(f"{said}: {'all of it is charged' if charged_ns == passed_ns else f'{passed_ns - charged_ns} ns are not'}")
+        print_status(
+            f"{said}: {'all of it is charged' if charged_ns == passed_ns else f'{passed_ns - charged_ns} ns are not'}"
+        )
 
 
 def _row(entry: Mapping[str, Any]) -> dict[str, str]:

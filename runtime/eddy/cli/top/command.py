@@ -11,9 +11,9 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import USAGE, errors_in_one_line, print_json, say
+from eddy.cli.support.output import USAGE, errors_in_one_line, print_json, print_status
 from eddy.cli.top.frame import COLUMNS, LINES, frame
-from eddy.cli.top.look import look
+from eddy.cli.top.server_poll import look
 from eddy.distribution import install_hint
 
 
@@ -35,7 +35,9 @@ def top(
             print("\n".join(line.text for line in frame(seen, size.columns, size.lines)))
             return
         if importlib.util.find_spec("textual") is None:
-            say(f"eddy: the moving screen needs Textual: {install_hint('serve')}; --once prints a frame without it")
+            print_status(
+                f"eddy: the moving screen needs Textual: {install_hint('serve')}; --once prints a frame without it"
+            )
             raise typer.Exit(USAGE)
         look(client, client.transport.url, fails=True)
         from eddy.cli.top.screen import Screen

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eddy.cli.support.output import seconds
+from eddy.cli.support.output import format_duration
 from eddy.cli.tenant.resources import phase_of
 from eddy.core import names
 
@@ -45,7 +45,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameData:
     """What the server answered.
 
     Attributes:
@@ -61,7 +61,7 @@ class Seen:
     problem: str = ""
 
 
-def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen | None = None) -> list[Line]:
+def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen | None = None) -> list[Line]:
     """The lines of a frame, at most `lines` of at most `columns` characters; what is `chosen` is marked."""
     if seen.overview is None:
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
@@ -75,17 +75,17 @@ def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen
 
 
 def _fit(lines: Sequence[Line], columns: int, most: int) -> list[Line]:
-    return [replace(line, text=names.within(line.text, columns).rstrip()) for line in lines[:most]]
+    return [replace(line, text=names.truncate_columns(line.text, columns).rstrip()) for line in lines[:most]]
 
 
-def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
+def _title(seen: FrameData, state: Mapping[str, Any]) -> list[Line]:
     counts = state["counts"]
     jobs = sum(counts.values())
     said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     who = state["viewer"] + (" (operator)" if state["operator"] and state["viewer"] != "operator" else "")
     where = seen.url.partition("://")[2] or seen.url
     clock = "the head runs for" if "boards" in state else "board time"
-    first = f"eddy top  {where}  {who}  policy {state['policy']}  {clock} {seconds(state['now_s'])}"
+    first = f"eddy top  {where}  {who}  policy {state['policy']}  {clock} {format_duration(state['now_s'])}"
     second = Line(f"{jobs} jobs under way{': ' if said else ''}{said}")
     faults = ", ".join(f"{count} {code}" for code, count in sorted(state.get("faults", {}).items()))
     third = [Line(f"faults since the start: {faults}", "bad")] if faults else []
@@ -95,7 +95,7 @@ def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
 def _slots(state: Mapping[str, Any], columns: int) -> list[Line]:
     rows = [("SLOT", "POOL", "PHASE", "SINCE", "MODULE", "TENANT", "JOB", "ITEM")]
     for slot in state["slots"]:
-        since = seconds(state["now_s"] - slot["since_s"])
+        since = format_duration(state["now_s"] - slot["since_s"])
         values = (slot["slot"], slot["pool"], phase_of(slot), since, slot["module"], slot["tenant"])
         rows.append((*values, slot["job"], slot["item"]))
     head, *texts = _table(_SLOT, rows, columns)
@@ -172,7 +172,7 @@ def _jobs(state: Mapping[str, Any], room: int, columns: int) -> list[Line]:
 def _job(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     progress, error = entry["progress"], entry["error"]
     what = f"{entry['state']}{': ' + error['cause'] if error else ''}"
-    times = (seconds(entry["waiting_s"]), seconds(entry["running_s"]), _ends(entry))
+    times = (format_duration(entry["waiting_s"]), format_duration(entry["running_s"]), _ends(entry))
     items = f"{progress['done']}/{progress['total']}"
     return (entry["id"], entry["tenant"], entry["application"], what, items, *times)
 
@@ -181,8 +181,8 @@ def _ends(entry: Mapping[str, Any]) -> str:
     """What it took; of a job under way, within what nine in ten such jobs end."""
     estimate = entry.get("estimate")
     if entry["response_s"] is None and estimate:
-        return f"<{seconds(max(estimate['end_p90_s'] - entry['arrival_s'], 0.0)).replace(' ', '')}"
-    return seconds(entry["response_s"])
+        return f"<{format_duration(max(estimate['end_p90_s'] - entry['arrival_s'], 0.0)).replace(' ', '')}"
+    return format_duration(entry["response_s"])
 
 
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (16, "<"), (12, "<"), (12, ">"), (5, ">"))
@@ -209,7 +209,9 @@ def _table(columns: Sequence[tuple[int, str]], rows: Sequence[Sequence[Any]], wi
         widths[place] = min(needed[place], room // (len(texts) - done))
         room -= widths[place]
     return [
-        " ".join(names.fitted(text, most, side) for text, most, (_, side) in zip(row, widths, columns, strict=True))
+        " ".join(
+            names.fit_columns(text, most, side) for text, most, (_, side) in zip(row, widths, columns, strict=True)
+        )
         for row in shown
     ]
 

@@ -11,10 +11,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from eddy.cli.top.frame import Chosen, Line, Seen, frame
-from eddy.cli.top.look import look
+from eddy.cli.top.frame import Chosen, FrameData, Line, frame
+from eddy.cli.top.server_poll import look
 from eddy.core.errors import EddyError
-from eddy.core.names import fitted
+from eddy.core.names import fit_columns
 
 if TYPE_CHECKING:
     from eddy.client import Client
@@ -69,7 +69,7 @@ class Screen(App[None]):
     def __init__(self, client: Client, url: str, interval_s: float) -> None:
         super().__init__()
         self._client, self._url, self._interval_s = client, url, interval_s
-        self._seen = Seen(url, None, problem="asking")
+        self._seen = FrameData(url, None, problem="asking")
         self._chosen: Chosen | None = None
         self._said, self._asked = "", ""
         self._details: list[str] = []
@@ -93,7 +93,7 @@ class Screen(App[None]):
         seen = look(self._client, self._url)
         self.call_from_thread(self._show, seen)
 
-    def _show(self, seen: Seen) -> None:
+    def _show(self, seen: FrameData) -> None:
         self._seen = seen
         self._draw()
 
@@ -105,7 +105,8 @@ class Screen(App[None]):
         text = Text(no_wrap=True)
         for line in lines:
             text.append(
-                f"{fitted(line.text, self.size.width) if line.style == 'chosen' else line.text}\n", STYLES[line.style]
+                f"{fit_columns(line.text, self.size.width) if line.style == 'chosen' else line.text}\n",
+                STYLES[line.style],
             )
         self.query_one("#frame", Static).update(text)
         self.query_one("#keys", Static).update(self._asked or self._said or self._keys())

@@ -6,9 +6,9 @@ from typing import Any
 
 from eddy.client import answers
 from eddy.client.calls.views import Listing
-from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.sendable import quoted
+from eddy.client.transport.request_values import quote_segment
 
 
 class AccountCalls(Caller):
@@ -17,12 +17,12 @@ class AccountCalls(Caller):
     @call
     def who_am_i(self) -> Operation[answers.SessionAnswer]:
         """Who you are: `tenant`, and whether you are an `operator`."""
-        return self.transport.answering(answers.SessionAnswer, "GET", "/v1/session")
+        return self.transport.read_answer(answers.SessionAnswer, "GET", "/v1/session")
 
     @call
     def keys(self, tenant: str = "") -> Operation[Listing[answers.Key]]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        found = yield from self.transport.answering(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})
+        found = yield from self.transport.read_answer(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})
         return Listing(found["keys"], found.get("damaged", ()))
 
     @call
@@ -33,7 +33,7 @@ class AccountCalls(Caller):
             fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
         """
         given = {name: value for name, value in fields.items() if value is not None}
-        return self.transport.answering(answers.KeyMade, "POST", "/v1/keys", body=given)
+        return self.transport.read_answer(answers.KeyMade, "POST", "/v1/keys", body=given)
 
     @call
     def revoke_key(self, key: str) -> Operation[None]:
@@ -42,7 +42,7 @@ class AccountCalls(Caller):
         Raises:
             Conflict: It is the last operator's key.
         """
-        yield from self.transport.requesting("DELETE", f"/v1/keys/{quoted(key)}")
+        yield from self.transport.send_request("DELETE", f"/v1/keys/{quote_segment(key)}")
 
     @call
     def usage(self, first: str = "", last: str = "", tenant: str = "") -> Operation[answers.UsageReport]:
@@ -54,9 +54,9 @@ class AccountCalls(Caller):
             tenant: Only this tenant's (operators).
         """
         params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
-        return self.transport.answering(answers.UsageReport, "GET", "/v1/usage", params=params)
+        return self.transport.read_answer(answers.UsageReport, "GET", "/v1/usage", params=params)
 
     @call
     def quota(self) -> Operation[answers.QuotaAnswer]:
         """Your bounds, and how much of each is used."""
-        return self.transport.answering(answers.QuotaAnswer, "GET", "/v1/quota")
+        return self.transport.read_answer(answers.QuotaAnswer, "GET", "/v1/quota")

@@ -8,7 +8,7 @@ from typing import Protocol
 from eddy.client import answers
 from eddy.client.calls.kernel import LaunchCalls, array_of
 from eddy.client.transport.async_transport import AsyncTransport
-from eddy.client.transport.calling import Awaiting
+from eddy.client.transport.call_modes import AwaitingCaller
 
 
 class AsyncLauncher(Protocol):
@@ -24,7 +24,7 @@ class AsyncLauncher(Protocol):
         """An output of all items, end to end."""
 
 
-class AsyncKernel(Awaiting, LaunchCalls):
+class AsyncKernel(AwaitingCaller, LaunchCalls):
     """A kernel of an OpenCL C source; as `eddy.client.calls.kernel.Kernel`.
 
     Args:
@@ -66,5 +66,5 @@ class AsyncKernel(Awaiting, LaunchCalls):
         for name, output in (kernel["outputs"] if kernel else {}).items():
             array = array_of(arguments[output["argument"]])
             if array is not None:
-                array[...] = arrays.written(await self._client.output_bytes(job, name), output)
+                array[...] = arrays.read_written_array(await self._client.output_bytes(job, name), output)
         return data

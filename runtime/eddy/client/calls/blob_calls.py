@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from eddy.client import answers
 from eddy.client.calls.views import Listing
-from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.exchange import Exchange
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.parts import PART_BYTES, put_in_parts
-from eddy.client.transport.sendable import quoted
+from eddy.client.transport.part_upload import PART_BYTES, put_in_parts
+from eddy.client.transport.request_values import quote_segment
 from eddy.core.errors import NotFound
 
 
@@ -26,7 +26,9 @@ class BlobCalls(Caller):
         found = Listing[answers.Blob]()
         cursor: str | None = ""
         while cursor is not None:
-            page = yield from self.transport.answering(answers.BlobPage, "GET", "/v1/blobs", params={"cursor": cursor})
+            page = yield from self.transport.read_answer(
+                answers.BlobPage, "GET", "/v1/blobs", params={"cursor": cursor}
+            )
             found += page["blobs"]
             found.damaged += page.get("damaged", [])
             cursor = page["next"]
@@ -39,7 +41,7 @@ class BlobCalls(Caller):
         Raises:
             NotFound: You keep none of that hash.
         """
-        return (yield from self.transport.requesting("GET", f"/v1/blobs/{quoted(sha256)}")).content
+        return (yield from self.transport.send_request("GET", f"/v1/blobs/{quote_segment(sha256)}")).content
 
     @call
     def delete_blob(self, sha256: str) -> Operation[None]:
@@ -48,7 +50,7 @@ class BlobCalls(Caller):
         Raises:
             Conflict: A job that has not ended needs it.
         """
-        yield from self.transport.requesting("DELETE", f"/v1/blobs/{quoted(sha256)}")
+        yield from self.transport.send_request("DELETE", f"/v1/blobs/{quote_segment(sha256)}")
 
 
 def putting(exchange: Exchange, data: bytes) -> Operation[str]:
@@ -57,10 +59,10 @@ def putting(exchange: Exchange, data: bytes) -> Operation[str]:
 
     name = arrays.digest(data)
     try:
-        yield from exchange.requesting("HEAD", f"/v1/blobs/{name}")
+        yield from exchange.send_request("HEAD", f"/v1/blobs/{name}")
     except NotFound:
         if len(data) > PART_BYTES:
             yield from put_in_parts(exchange, name, data)
         else:
-            yield from exchange.requesting("PUT", f"/v1/blobs/{name}", content=data)
+            yield from exchange.send_request("PUT", f"/v1/blobs/{name}", content=data)
     return name

@@ -10,14 +10,14 @@ from eddy.client.calls.job_calls import JobCalls
 from eddy.client.calls.lookup_calls import LookupCalls
 from eddy.client.calls.operator_calls import OperatorCalls
 from eddy.client.calls.submit_calls import SubmitCalls
-from eddy.client.transport.sendable import setting
+from eddy.client.transport.request_values import setting
 
 SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
 
 
 class ClientCalls(AccountCalls, BlobCalls, JobCalls, LookupCalls, OperatorCalls, SubmitCalls):
-    """The calls of a client; `Blocking` or `Awaiting` beside it says how they are carried out."""
+    """The calls of a client; `BlockingCaller` or `AwaitingCaller` beside it says how they are carried out."""
 
 
 def transport_settings(

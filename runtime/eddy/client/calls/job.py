@@ -149,7 +149,7 @@ class Job:
             time.sleep(min(left_s, _PAUSE_S))
 
     def _failure(self) -> JobFailed:
-        why, cause = said_of(self.data)
+        why, cause = describe_end(self.data)
         return JobFailed(f"Job {self.id} ended as {self.state}{why}", job=self.id, state=self.state, cause=cause)
 
     @property
@@ -166,7 +166,7 @@ OnChange = Callable[[Job], None]
 """Called with a job that has changed."""
 
 
-def said_of(job: answers.Job) -> tuple[str, str]:
+def describe_end(job: answers.Job) -> tuple[str, str]:
     """How a message on a job's end goes on, "" where there is nothing to say; and the cause."""
     error = job.get("error")
     if not error:

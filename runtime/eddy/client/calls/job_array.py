@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from eddy.client import answers
-from eddy.client.calls.job import Job, said_of
+from eddy.client.calls.job import Job, describe_end
 from eddy.client.transport.errors import JobFailed, WaitTimeout
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class JobArray:
             raise WaitTimeout(message, array=self.id)
         bad = [job for job in self.jobs() if job.state != "succeeded"]
         if bad:
-            why, _ = said_of(bad[0].data)
+            why, _ = describe_end(bad[0].data)
             message = f"{len(bad)} of {len(self)} jobs did not succeed; job {bad[0].id} ended as {bad[0].state}{why}"
             raise JobFailed(message, array=self.id, jobs=[job.id for job in bad])
         return self

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from eddy.client import answers
 from eddy.client.calls.lookup_calls import buffers_of
 from eddy.client.calls.views import JobList
-from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.exchange import Exchange
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.sendable import quoted
+from eddy.client.transport.request_values import quote_segment
 from eddy.core.errors import Conflict
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class JobCalls(Caller):
         Raises:
             NotFound: You have none of that id.
         """
-        return self.transport.answering(answers.Array, "GET", f"/v1/arrays/{array}")
+        return self.transport.read_answer(answers.Array, "GET", f"/v1/arrays/{array}")
 
     @call
     def cancel_array(self, array: int) -> Operation[answers.Array]:
@@ -37,7 +37,7 @@ class JobCalls(Caller):
         Raises:
             Conflict: All have ended already.
         """
-        return self.transport.answering(answers.Array, "DELETE", f"/v1/arrays/{array}")
+        return self.transport.read_answer(answers.Array, "DELETE", f"/v1/arrays/{array}")
 
     @call
     def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> Operation[answers.Job]:
@@ -52,7 +52,7 @@ class JobCalls(Caller):
             NotFound: You have none of that id.
         """
         params = {"wait": wait_s, **({"while": while_state} if while_state else {})} if wait_s else None
-        return self.transport.answering(answers.Job, "GET", f"/v1/jobs/{job}", params=params)
+        return self.transport.read_answer(answers.Job, "GET", f"/v1/jobs/{job}", params=params)
 
     @call
     def explain(self, job: int) -> Operation[answers.Explained]:
@@ -61,7 +61,7 @@ class JobCalls(Caller):
         Raises:
             NotFound: You have none of that id.
         """
-        return self.transport.answering(answers.Explained, "GET", f"/v1/jobs/{job}/explain")
+        return self.transport.read_answer(answers.Explained, "GET", f"/v1/jobs/{job}/explain")
 
     @call
     def cancel(self, job: int, *, wait_s: float = 0.0) -> Operation[answers.Job]:
@@ -71,7 +71,7 @@ class JobCalls(Caller):
             Conflict: It has ended already.
         """
         params = {"wait": wait_s} if wait_s else None
-        return self.transport.answering(answers.Job, "DELETE", f"/v1/jobs/{job}", params=params)
+        return self.transport.read_answer(answers.Job, "DELETE", f"/v1/jobs/{job}", params=params)
 
     @call
     def hold(self, job: int) -> Operation[answers.Job]:
@@ -81,7 +81,7 @@ class JobCalls(Caller):
             Conflict: It has not ended.
             QuotaExceeded: You may not keep so many bytes.
         """
-        return self.transport.answering(answers.Job, "PUT", f"/v1/jobs/{job}/hold")
+        return self.transport.read_answer(answers.Job, "PUT", f"/v1/jobs/{job}/hold")
 
     @call
     def let_go(self, job: int) -> Operation[answers.Job]:
@@ -90,7 +90,7 @@ class JobCalls(Caller):
         Raises:
             Conflict: The operator holds it.
         """
-        return self.transport.answering(answers.Job, "DELETE", f"/v1/jobs/{job}/hold")
+        return self.transport.read_answer(answers.Job, "DELETE", f"/v1/jobs/{job}/hold")
 
     @call
     def output_bytes(self, job: int, name: str) -> Operation[bytes]:
@@ -117,7 +117,7 @@ class JobCalls(Caller):
         found: dict[str, Array] = OutputArrays()
         if kernel := shown.get("kernel"):
             for name, entry in kernel["outputs"].items():
-                found[name] = arrays.written((yield from output_bytes_of(self.transport, job, name)), entry)
+                found[name] = arrays.read_written_array((yield from output_bytes_of(self.transport, job, name)), entry)
             return found
         for buffer in (yield from buffers_of(self.transport, shown["application"])):
             if buffer.role == "output":
@@ -132,7 +132,7 @@ class JobCalls(Caller):
         Raises:
             NotFound: You have no job of that id.
         """
-        return (yield from self.transport.requesting("GET", f"/v1/jobs/{job}/log")).text
+        return (yield from self.transport.send_request("GET", f"/v1/jobs/{job}/log")).text
 
 
 class OutputArrays(dict[str, "Array"]):
@@ -145,7 +145,7 @@ class OutputArrays(dict[str, "Array"]):
 
 def output_bytes_of(exchange: Exchange, job: int, name: str) -> Operation[bytes]:
     """An output of all items, end to end."""
-    return (yield from exchange.requesting("GET", f"/v1/jobs/{job}/outputs/{quoted(name)}")).content
+    return (yield from exchange.send_request("GET", f"/v1/jobs/{job}/outputs/{quote_segment(name)}")).content
 
 
 def found_jobs(exchange: Exchange, limit: int | None, filters: Mapping[str, Any]) -> Operation[JobList]:
@@ -157,7 +157,7 @@ def found_jobs(exchange: Exchange, limit: int | None, filters: Mapping[str, Any]
         size = min(100, limit - len(found)) if limit else None
         wanted = {**filters, "limit": size, "cursor": cursor}
         given = {name: value for name, value in wanted.items() if value is not None}
-        page = yield from exchange.answering(answers.JobPage, "GET", "/v1/jobs", params=given)
+        page = yield from exchange.read_answer(answers.JobPage, "GET", "/v1/jobs", params=given)
         found += page["jobs"]
         found.damaged += page.get("damaged", [])
         cursor = page["next"]

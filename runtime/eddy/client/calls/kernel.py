@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eddy.client import answers
-from eddy.client.calls.asked import asked
 from eddy.client.calls.blob_calls import putting
 from eddy.client.calls.job import Job
-from eddy.client.transport.calling import Blocking, Caller, call, call_as
+from eddy.client.calls.submission_fields import submission_fields
+from eddy.client.transport.call_modes import BlockingCaller, Caller, call, call_with_handle
 from eddy.client.transport.operations import Operation, T
-from eddy.client.transport.sendable import submission_key
-from eddy.core.conversion import convert, little
+from eddy.client.transport.request_values import submission_key
+from eddy.core.conversion import convert, to_little_endian
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.launches.launch import ImageArgument, Local, array_of
-from eddy.gpu.launches.request import ELEMENTS, ArgumentValue, Buffer, KernelRequest, Same
+from eddy.gpu.launches.request import ELEMENTS, ArgumentValue, Buffer, KernelRequest, RepeatedArray
 from eddy.gpu.programs.image import Texels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from eddy.client.calls.asked import Others
+    from eddy.client.calls.submission_fields import Others
     from eddy.client.transport.arrays import Array
     from eddy.client.transport.session import Session
 
@@ -95,11 +95,11 @@ class KernelSource:
         if argument is None or isinstance(argument, (Local, bytes)):
             return argument
         if isinstance(argument, np.void):
-            return little(argument).tobytes()
+            return to_little_endian(argument).tobytes()
         if isinstance(argument, np.ndarray) and argument.ndim:
             first = next(k for k, known in enumerate(arguments) if known is argument)
             if first < place:
-                return Same(first)
+                return RepeatedArray(first)
             data = _sendable(argument, place)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
         if isinstance(argument, ImageArgument):
@@ -173,7 +173,7 @@ class KernelJob(Job):
             array = array_of(self._arguments[output["argument"]])
             if array is not None:
                 _writable(array, self.id, name, output["argument"])
-                array[...] = arrays.written(self._client.output_bytes(self.id, name), output)
+                array[...] = arrays.read_written_array(self._client.output_bytes(self.id, name), output)
         return self
 
     def _result(self) -> Mapping[str, Any]:
@@ -213,7 +213,7 @@ class LaunchCalls(Caller, KernelSource):
 
     submit_timeout_s: float
 
-    @call_as(_handle_on_launch)
+    @call_with_handle(_handle_on_launch)
     def launch(
         self,
         global_size: int | Sequence[int],
@@ -254,7 +254,7 @@ class LaunchCalls(Caller, KernelSource):
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        beside = asked(options, labels, after, retries, end_late, afterany, afternotok)
+        beside = submission_fields(options, labels, after, retries, end_late, afterany, afternotok)
         body = yield from self._uploaded(global_size, arguments, local_size, offset)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body |= beside
@@ -285,7 +285,7 @@ class LaunchCalls(Caller, KernelSource):
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        beside = asked(options)
+        beside = submission_fields(options)
         body = yield from self._uploaded(global_size, arguments, local_size, offset)
         body |= beside
         return (yield from self._posted(answers.DryRun, "/v1/jobs?dry_run=true", body, {}))
@@ -300,15 +300,17 @@ class LaunchCalls(Caller, KernelSource):
         body = self.body(global_size, arguments, local_size, offset)
         for array in map(array_of, arguments):
             if array is not None:
-                yield from putting(self.transport, little(array).tobytes())
+                yield from putting(self.transport, to_little_endian(array).tobytes())
         return body
 
     def _posted(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Operation[T]:
         # Compiling takes seconds, and its turn may have to come first.
-        return self.transport.answering(kind, "POST", path, body=body, headers=headers, answer_s=self.submit_timeout_s)
+        return self.transport.read_answer(
+            kind, "POST", path, body=body, headers=headers, answer_s=self.submit_timeout_s
+        )
 
 
-class Kernel(Blocking, LaunchCalls):
+class Kernel(BlockingCaller, LaunchCalls):
     """A kernel of a source, ready to launch; made by `Client.kernel`."""
 
     def __init__(

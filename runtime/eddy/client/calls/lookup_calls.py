@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from eddy.client import answers
 from eddy.client.calls.views import MarketView, Timeline
-from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.exchange import Exchange
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.sendable import quoted
+from eddy.client.transport.request_values import quote_segment
 from eddy.core.errors import EddyError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class LookupCalls(Caller):
     @call
     def apps(self) -> Operation[list[answers.App]]:
         """Every application."""
-        return list((yield from self.transport.answering(answers.AppList, "GET", "/v1/apps"))["apps"])
+        return list((yield from self.transport.read_answer(answers.AppList, "GET", "/v1/apps"))["apps"])
 
     @call
     def app(self, name: str) -> Operation[answers.App]:
@@ -31,7 +31,7 @@ class LookupCalls(Caller):
         Raises:
             NotFound: There is none of that name.
         """
-        return self.transport.answering(answers.App, "GET", f"/v1/apps/{quoted(name)}")
+        return self.transport.read_answer(answers.App, "GET", f"/v1/apps/{quote_segment(name)}")
 
     @call
     def buffers(self, application: str) -> Operation[list[BufferInfo]]:
@@ -41,12 +41,12 @@ class LookupCalls(Caller):
     @call
     def slots(self) -> Operation[answers.SlotList]:
         """What every slot does now: `now_s` and `slots`."""
-        return self.transport.answering(answers.SlotList, "GET", "/v1/slots")
+        return self.transport.read_answer(answers.SlotList, "GET", "/v1/slots")
 
     @call
     def overview(self) -> Operation[answers.Overview]:
         """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
-        return self.transport.answering(answers.Overview, "GET", "/v1/overview")
+        return self.transport.read_answer(answers.Overview, "GET", "/v1/overview")
 
     @call
     def timeline(self) -> Operation[Timeline]:
@@ -56,24 +56,24 @@ class LookupCalls(Caller):
     @call
     def market(self) -> Operation[MarketView]:
         """Prices of the clusters, and one's own shares of them; a notebook draws them."""
-        return MarketView((yield from self.transport.answering(answers.MarketAnswer, "GET", "/v1/market")))
+        return MarketView((yield from self.transport.read_answer(answers.MarketAnswer, "GET", "/v1/market")))
 
     @call
     def market_history(self, after: int = -1) -> Operation[list[answers.MarketEpoch]]:
         """Epochs that ended, with a number above `after`, in which one had work; oldest first."""
-        path = self.transport.answering(answers.MarketHistory, "GET", f"/v1/market/history?after={after}")
+        path = self.transport.read_answer(answers.MarketHistory, "GET", f"/v1/market/history?after={after}")
         return list((yield from path)["epochs"])
 
     @call
     def market_explained(self) -> Operation[answers.MarketExplanation]:
         """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
-        return self.transport.answering(answers.MarketExplanation, "GET", "/v1/market/explain")
+        return self.transport.read_answer(answers.MarketExplanation, "GET", "/v1/market/explain")
 
     @call
     def ready(self) -> Operation[bool]:
         """Whether the server takes jobs at this moment."""
         try:
-            found = yield from self.transport.answering(answers.Health, "GET", "/readyz", retries=0)
+            found = yield from self.transport.read_answer(answers.Health, "GET", "/readyz", retries=0)
         except EddyError:
             return False
         return bool(found.get("status") == "ok")
@@ -83,5 +83,5 @@ def buffers_of(exchange: Exchange, application: str) -> Operation[list[BufferInf
     """The buffers of an application."""
     from eddy.client.transport.arrays import BufferInfo
 
-    app = yield from exchange.answering(answers.App, "GET", f"/v1/apps/{quoted(application)}")
+    app = yield from exchange.read_answer(answers.App, "GET", f"/v1/apps/{quote_segment(application)}")
     return [BufferInfo.parse(buffer) for buffer in app["buffers"]]

@@ -7,9 +7,9 @@ from typing import Any
 
 from eddy.client import answers
 from eddy.client.calls.views import Listing
-from eddy.client.transport.calling import Caller, call
+from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.sendable import quoted
+from eddy.client.transport.request_values import quote_segment
 
 
 class OperatorCalls(Caller):
@@ -18,12 +18,12 @@ class OperatorCalls(Caller):
     @call
     def price_policy(self) -> Operation[answers.PriceInForce]:
         """The price policy in force, and the names `allowed` (operators)."""
-        return self.transport.answering(answers.PriceInForce, "GET", "/v1/admin/price")
+        return self.transport.read_answer(answers.PriceInForce, "GET", "/v1/admin/price")
 
     @call
     def set_price_policy(self, policy: str) -> Operation[answers.PriceInForce]:
         """Put another price policy in force (operators)."""
-        return self.transport.answering(answers.PriceInForce, "PUT", "/v1/admin/price", body={"policy": policy})
+        return self.transport.read_answer(answers.PriceInForce, "PUT", "/v1/admin/price", body={"policy": policy})
 
     @call
     def add_app(self, package: Mapping[str, Any]) -> Operation[answers.App]:
@@ -33,7 +33,7 @@ class OperatorCalls(Caller):
             PackageRefused: Nobody whom the server trusts signed it.
             Conflict: Another application has that name.
         """
-        return self.transport.answering(answers.App, "POST", "/v1/apps", body=dict(package))
+        return self.transport.read_answer(answers.App, "POST", "/v1/apps", body=dict(package))
 
     @call
     def drain(self, slot: int, because: str = "") -> Operation[answers.Slot]:
@@ -42,24 +42,24 @@ class OperatorCalls(Caller):
         Raises:
             NotFound: There is no such slot that jobs are given.
         """
-        return self.transport.answering(
+        return self.transport.read_answer(
             answers.Slot, "PUT", f"/v1/admin/slots/{slot}", body={"drained": True, "because": because}
         )
 
     @call
     def undrain(self, slot: int) -> Operation[answers.Slot]:
         """Give a slot to jobs again (operators); answers it."""
-        return self.transport.answering(answers.Slot, "PUT", f"/v1/admin/slots/{slot}", body={"drained": False})
+        return self.transport.read_answer(answers.Slot, "PUT", f"/v1/admin/slots/{slot}", body={"drained": False})
 
     @call
     def policy_in_force(self) -> Operation[answers.PolicyInForce]:
         """The dispatch `policy` in force, and the names `allowed` (operators)."""
-        return self.transport.answering(answers.PolicyInForce, "GET", "/v1/admin/policy")
+        return self.transport.read_answer(answers.PolicyInForce, "GET", "/v1/admin/policy")
 
     @call
     def set_policy(self, policy: str) -> Operation[answers.PolicyInForce]:
         """Put another dispatch policy in force, at once (operators)."""
-        return self.transport.answering(answers.PolicyInForce, "PUT", "/v1/admin/policy", body={"policy": policy})
+        return self.transport.read_answer(answers.PolicyInForce, "PUT", "/v1/admin/policy", body={"policy": policy})
 
     @call
     def add_tenant(
@@ -79,12 +79,12 @@ class OperatorCalls(Caller):
             body["display_name"] = display_name
         if weight is not None:
             body["attributes"] = {"weight": weight}
-        return self.transport.answering(answers.TenantWithKey, "POST", "/v1/admin/tenants", body=body)
+        return self.transport.read_answer(answers.TenantWithKey, "POST", "/v1/admin/tenants", body=body)
 
     @call
     def tenants(self) -> Operation[Listing[answers.Tenant]]:
         """Every tenant (operators)."""
-        found = yield from self.transport.answering(answers.TenantList, "GET", "/v1/admin/tenants")
+        found = yield from self.transport.read_answer(answers.TenantList, "GET", "/v1/admin/tenants")
         return Listing(found["tenants"], found.get("damaged", ()))
 
     @call
@@ -109,7 +109,9 @@ class OperatorCalls(Caller):
             "attributes": attributes,
         }
         given = {field: value for field, value in body.items() if value is not None}
-        return self.transport.answering(answers.Tenant, "PATCH", f"/v1/admin/tenants/{quoted(name)}", body=given)
+        return self.transport.read_answer(
+            answers.Tenant, "PATCH", f"/v1/admin/tenants/{quote_segment(name)}", body=given
+        )
 
     @call
     def remove_tenant(self, name: str, *, cancel: bool = False) -> Operation[answers.TenantLeaving]:
@@ -121,8 +123,8 @@ class OperatorCalls(Caller):
             Conflict: It has jobs that have not ended, and `cancel` is false.
         """
         params = {"cancel": "true"} if cancel else {}
-        return self.transport.answering(
-            answers.TenantLeaving, "DELETE", f"/v1/admin/tenants/{quoted(name)}", params=params
+        return self.transport.read_answer(
+            answers.TenantLeaving, "DELETE", f"/v1/admin/tenants/{quote_segment(name)}", params=params
         )
 
     @call
@@ -132,7 +134,7 @@ class OperatorCalls(Caller):
         body = {"older_than_s": older_than_s, "tenant": tenant or None, "keep": keep}
         removed, more = 0, True
         while more:
-            found = yield from self.transport.answering(answers.PurgeAnswer, "POST", "/v1/admin/purge", body=body)
+            found = yield from self.transport.read_answer(answers.PurgeAnswer, "POST", "/v1/admin/purge", body=body)
             removed, more = removed + found["removed"], found["more"]
         return removed
 
@@ -142,7 +144,7 @@ class OperatorCalls(Caller):
         found: list[answers.AuditLine] = []
         while True:
             after = found[-1]["seq"] if found else 0
-            page = yield from self.transport.answering(
+            page = yield from self.transport.read_answer(
                 answers.AuditPage, "GET", "/v1/admin/audit", params={"after": after}
             )
             found += page["entries"]

@@ -29,7 +29,7 @@ class Card:
 @contextmanager
 def shown(job: Mapping[str, Any]) -> Iterator[Tell]:
     """Show how far a job is for as long as the block runs; gives what is to be called as it changes."""
-    if in_notebook():
+    if is_notebook():
         yield _in_notebook(job)
     elif sys.stderr.isatty():
         with _in_terminal(job) as tell:
@@ -38,7 +38,7 @@ def shown(job: Mapping[str, Any]) -> Iterator[Tell]:
         yield lambda job: None
 
 
-def in_notebook() -> bool:
+def is_notebook() -> bool:
     """Whether a Jupyter kernel runs this."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eddy.client import answers
-from eddy.client.calls.asked import asked
 from eddy.client.calls.blob_calls import putting
 from eddy.client.calls.job import Job
 from eddy.client.calls.job_array import JobArray
 from eddy.client.calls.lookup_calls import buffers_of
-from eddy.client.transport.calling import Caller, call, call_as
+from eddy.client.calls.submission_fields import submission_fields
+from eddy.client.transport.call_modes import Caller, call, call_with_handle
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.sendable import submission_key
+from eddy.client.transport.request_values import submission_key
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from eddy.client.calls.asked import Others
+    from eddy.client.calls.submission_fields import Others
     from eddy.client.transport.arrays import BufferInfo
 
 
@@ -38,7 +38,7 @@ def _handle_on_array(client: Any, data: answers.Array, given: tuple[Any, ...]) -
 class SubmitCalls(Caller):
     """The part of a client that submits application jobs."""
 
-    @call_as(_handle_on_job)
+    @call_with_handle(_handle_on_job)
     def submit(
         self,
         application: str,
@@ -77,13 +77,13 @@ class SubmitCalls(Caller):
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
             QuotaExceeded: Too many jobs or bytes.
         """
-        beside = asked(options, labels, after, retries, end_late, afterany, afternotok)
+        beside = submission_fields(options, labels, after, retries, end_late, afterany, afternotok)
         (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch, on_upload)
         body = {**same, **fields, **beside}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return (yield from self.transport.answering(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
+        return (yield from self.transport.read_answer(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
 
-    @call_as(_handle_on_array)
+    @call_with_handle(_handle_on_array)
     def submit_array(
         self,
         application: str,
@@ -112,12 +112,12 @@ class SubmitCalls(Caller):
             InvalidRequest: A field is wrong; `details` has `field`, with its place in the array.
             QuotaExceeded: Too many jobs or bytes.
         """
-        beside = asked(options, labels, after, retries, end_late, afterany, afternotok, aftercorr)
+        beside = submission_fields(options, labels, after, retries, end_late, afterany, afternotok, aftercorr)
         each, same = yield from self._uploaded(application, inputs, batch, on_upload)
         bound = {} if max_running is None else {"max_running": max_running}
         body = {"job": {**same, **beside}, "each": each, **bound}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return (yield from self.transport.answering(answers.Array, "POST", "/v1/arrays", body=body, headers=headers))
+        return (yield from self.transport.read_answer(answers.Array, "POST", "/v1/arrays", body=body, headers=headers))
 
     @call
     def dry_run(
@@ -136,10 +136,10 @@ class SubmitCalls(Caller):
         Raises:
             InvalidRequest, QuotaExceeded: As `submit` does.
         """
-        beside = asked(options)
+        beside = submission_fields(options)
         (fields,), same = yield from self._uploaded(application, [_given(inputs)], batch)
         body = {**same, **fields, **beside}
-        return (yield from self.transport.answering(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body))
+        return (yield from self.transport.read_answer(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body))
 
     def _uploaded(
         self,

@@ -101,6 +101,6 @@ def output(data: bytes, buffer: BufferInfo, batch: int) -> Array:
     return np.frombuffer(data, buffer.dtype).reshape((batch, *buffer.shape)).copy()
 
 
-def written(data: bytes, output: Mapping[str, Any]) -> Array:
+def read_written_array(data: bytes, output: Mapping[str, Any]) -> Array:
     """An array a kernel has written, as the job object describes it."""
     return np.frombuffer(data, np.dtype(output["dtype"])).reshape(tuple(output["shape"])).copy()

@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from eddy.client.transport.exchange import Exchange
-from eddy.client.transport.operations import Operation, Send, T
+from eddy.client.transport.operations import Operation, SendOperation, T
 
 
 class AsyncTransport(Exchange):
@@ -56,7 +56,7 @@ class AsyncTransport(Exchange):
                 answer: T = done.value
                 return answer
             came = None
-            if isinstance(step, Send):
+            if isinstance(step, SendOperation):
                 try:
                     came = await self._http.request(**self.arguments(step))
                 except httpx.TransportError as failure:
@@ -65,8 +65,8 @@ class AsyncTransport(Exchange):
                 await self.pause(step.seconds)
 
     async def request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        """Send until answered; see `Exchange.requesting`."""
-        return await self.run(self.requesting(method, path, **arguments))
+        """Send until answered; see `Exchange.send_request`."""
+        return await self.run(self.send_request(method, path, **arguments))
 
     async def json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """Ask for a JSON object; see `request`."""
@@ -77,4 +77,4 @@ class AsyncTransport(Exchange):
         self, path: str, headers: Mapping[str, str], read_s: float
     ) -> AbstractAsyncContextManager[httpx.Response]:
         """Open a stream of lines."""
-        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.patience(read_s))
+        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.long_timeout(read_s))

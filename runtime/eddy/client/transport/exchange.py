@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 import httpx
 
 from eddy.client.transport.errors import AnswerTimeout, ServerUnreachable, from_problem
-from eddy.client.transport.operations import Operation, Pause, Send
-from eddy.client.transport.sendable import address, bearer_key, json_body
+from eddy.client.transport.operations import Operation, PauseOperation, SendOperation
+from eddy.client.transport.request_values import address, bearer_key, json_body
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class Exchange:
         """Where requests go at present."""
         return self._addresses[0]
 
-    def elsewhere(self) -> None:
+    def use_next_address(self) -> None:
         """Ask the next address from now on, where there is more than one."""
         self._addresses.append(self._addresses.pop(0))
 
@@ -61,19 +61,19 @@ class Exchange:
         encrypted = any(each.startswith("https:") for each in self._addresses)
         return {"headers": self._headers, "timeout": self.timeout_s, "verify": encrypted}
 
-    def arguments(self, send: Send) -> dict[str, Any]:
+    def arguments(self, send: SendOperation) -> dict[str, Any]:
         """What httpx's `request` takes for one try."""
-        waits = httpx.USE_CLIENT_DEFAULT if send.answer_s is None else self.patience(send.answer_s)
+        waits = httpx.USE_CLIENT_DEFAULT if send.answer_s is None else self.long_timeout(send.answer_s)
         return {
             **{"method": send.method, "url": self.url + send.path, "params": send.params},
             **{"content": send.content, "headers": dict(send.headers), "timeout": waits},
         }
 
-    def patience(self, read_s: float) -> httpx.Timeout:
+    def long_timeout(self, read_s: float) -> httpx.Timeout:
         """Wall times of a request whose answer may be silent for so long."""
         return httpx.Timeout(self.timeout_s, read=read_s)
 
-    def requesting(
+    def send_request(
         self,
         method: str,
         path: str,
@@ -98,7 +98,7 @@ class Exchange:
         if body is not None:
             content = json_body(body)
             sent["Content-Type"] = "application/json"
-        send = Send(method, path, params, content, sent, answer_s)
+        send = SendOperation(method, path, params, content, sent, answer_s)
         retries = self.retries if retries is None else retries
         for attempt in range(retries + 1):
             last = attempt == retries
@@ -110,13 +110,13 @@ class Exchange:
                     raise self.problem(came)
             elif last or (answer_s is not None and isinstance(came, httpx.ReadTimeout)):
                 raise self.unreachable(came, answer_s) from came
-            self.elsewhere()
-            yield Pause(self.pause_s(attempt))
+            self.use_next_address()
+            yield PauseOperation(self.pause_s(attempt))
         raise AssertionError("the loop above returns or raises")
 
-    def answering(self, kind: type[T], method: str, path: str, **arguments: Any) -> Operation[T]:
-        """Ask for what the page says is answered: `kind` is a type of `eddy.client.answers`; see `requesting`."""
-        return cast(T, (yield from self.requesting(method, path, **arguments)).json())
+    def read_answer(self, kind: type[T], method: str, path: str, **arguments: Any) -> Operation[T]:
+        """Ask for what the page says is answered: `kind` is a type of `eddy.client.answers`; see `send_request`."""
+        return cast(T, (yield from self.send_request(method, path, **arguments)).json())
 
     def unreachable(self, failure: Exception, answer_s: float | None = None) -> ServerUnreachable:
         """The error that says where nothing answered, or nothing in time, and what to do."""

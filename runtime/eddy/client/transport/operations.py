@@ -1,7 +1,7 @@
 """What is done for a call of the server, step by step, without input or output.
 
-An operation is a generator: it yields what is to be done (`Send` a request, `Pause`), is sent what came of it, and
-returns its typed answer. `Transport.run` carries it out and blocks, `AsyncTransport.run` awaits.
+An operation is a generator: it yields what is to be done (`SendOperation` a request, `PauseOperation`), is sent what
+came of it, and returns its typed answer. `Transport.run` carries it out and blocks, `AsyncTransport.run` awaits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendOperation:
     """Send a request once; what comes of it is an `httpx.Response`, or the `httpx.TransportError`.
 
     Attributes:
@@ -35,11 +35,11 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PauseOperation:
     """Wait so many wall seconds; nothing comes of it."""
 
     seconds: float
 
 
-Operation = Generator[Send | Pause, Any, T]
+Operation = Generator[SendOperation | PauseOperation, Any, T]
 """What is done for one call, step by step; it returns the answer."""

@@ -66,7 +66,7 @@ def parse(lines: Iterable[str]) -> Iterator[Event]:
             yield event
 
 
-class Following:
+class StreamFollower:
     """How far a stream was followed, and what is done where its connection breaks; opens nothing itself.
 
     The server ends the stream of a job with an event of kind ``end``, which is not handed on.
@@ -86,7 +86,7 @@ class Following:
         self._parser = Parser()
         return {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(self._after)} if self._after >= 0 else {})
 
-    def opened(self, answer: httpx.Response) -> Event | None:
+    def check_response(self, answer: httpx.Response) -> Event | None:
         """Look at how it was answered; the body of a refusal has been read. Answers an event to hand on, where the
         stream is to be asked for again without the last one.
 
@@ -115,7 +115,7 @@ class Following:
             self._after, self._received = event.id, True
         return event
 
-    def broken(self, failure: Exception | None) -> float:
+    def reconnect_delay_s(self, failure: Exception | None) -> float:
         """The connection broke; answers the wall seconds to wait before it is opened again.
 
         Raises:
@@ -125,7 +125,7 @@ class Following:
         self._failures += 1
         if self._failures > self._exchange.retries:
             raise self._exchange.unreachable(cut) from cut
-        self._exchange.elsewhere()
+        self._exchange.use_next_address()
         return self._exchange.pause_s(self._failures)
 
 
@@ -139,14 +139,14 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
         EddyError: The server refused it.
         ServerUnreachable: Nothing answers any more.
     """
-    following = Following(transport, after)
+    following = StreamFollower(transport, after)
     while True:
         cut: Exception | None = None
         try:
             with transport.stream(path, following.headers(), _READ_TIMEOUT_S) as answer:
                 if answer.status_code >= 400:
                     answer.read()
-                if (restarted := following.opened(answer)) is not None:
+                if (restarted := following.check_response(answer)) is not None:
                     yield restarted
                     continue
                 for line in answer.iter_lines():
@@ -159,19 +159,19 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
             cut = failure
         if following.ended:
             return
-        transport.pause(following.broken(cut))
+        transport.pause(following.reconnect_delay_s(cut))
 
 
 async def follow_awaiting(transport: AsyncTransport, path: str, after: int = -1) -> AsyncIterator[Event]:
     """`follow` for event loops."""
-    following = Following(transport, after)
+    following = StreamFollower(transport, after)
     while True:
         cut: Exception | None = None
         try:
             async with transport.stream(path, following.headers(), _READ_TIMEOUT_S) as answer:
                 if answer.status_code >= 400:
                     await answer.aread()
-                if (restarted := following.opened(answer)) is not None:
+                if (restarted := following.check_response(answer)) is not None:
                     yield restarted
                     continue
                 async for line in answer.aiter_lines():
@@ -184,4 +184,4 @@ async def follow_awaiting(transport: AsyncTransport, path: str, after: int = -1)
             cut = failure
         if following.ended:
             return
-        await transport.pause(following.broken(cut))
+        await transport.pause(following.reconnect_delay_s(cut))

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from eddy.client.transport.exchange import Exchange
-from eddy.client.transport.operations import Operation, Send, T
+from eddy.client.transport.operations import Operation, SendOperation, T
 
 
 class Transport(Exchange):
@@ -56,7 +56,7 @@ class Transport(Exchange):
                 answer: T = done.value
                 return answer
             came = None
-            if isinstance(step, Send):
+            if isinstance(step, SendOperation):
                 try:
                     came = self._http.request(**self.arguments(step))
                 except httpx.TransportError as failure:
@@ -65,8 +65,8 @@ class Transport(Exchange):
                 self.pause(step.seconds)
 
     def request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        """Send until answered; see `Exchange.requesting`."""
-        return self.run(self.requesting(method, path, **arguments))
+        """Send until answered; see `Exchange.send_request`."""
+        return self.run(self.send_request(method, path, **arguments))
 
     def json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """Ask for a JSON object; see `request`."""
@@ -75,4 +75,4 @@ class Transport(Exchange):
 
     def stream(self, path: str, headers: Mapping[str, str], read_s: float) -> AbstractContextManager[httpx.Response]:
         """Open a stream of lines."""
-        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.patience(read_s))
+        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.long_timeout(read_s))

@@ -1,7 +1,7 @@
 """Work that is given up: what runs on behalf of a caller who has left ends, and with it the processes it started.
 
-The caller's side is `abandonable`, the working side `abandoned` and `check`. The connection between them follows the
-context into threads, so that nothing in between has to hand it on.
+The caller's side is `abandon_scope`, the working side `is_abandoned` and `check`. The connection between them follows
+the context into threads, so that nothing in between has to hand it on.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from contextvars import ContextVar
 _STOP: ContextVar[threading.Event | None] = ContextVar("eddy_abandoned", default=None)
 
 
-class Abandoned(Exception):
+class WorkAbandoned(Exception):
     """Nobody waits for the result any more."""
 
 
 @contextmanager
-def abandonable(stop: threading.Event) -> Iterator[None]:
-    """Work begun in this block, also in threads begun from it, ends soon after `stop` is set, with `Abandoned`."""
+def abandon_scope(stop: threading.Event) -> Iterator[None]:
+    """Work begun in this block, also in threads begun from it, ends soon after `stop` is set, with `WorkAbandoned`."""
     token = _STOP.set(stop)
     try:
         yield
@@ -28,7 +28,7 @@ def abandonable(stop: threading.Event) -> Iterator[None]:
         _STOP.reset(token)
 
 
-def abandoned() -> bool:
+def is_abandoned() -> bool:
     """Whether nobody waits for this work any more."""
     stop = _STOP.get()
     return stop is not None and stop.is_set()
@@ -40,5 +40,5 @@ def check() -> None:
     Raises:
         Abandoned: Nobody does.
     """
-    if abandoned():
-        raise Abandoned
+    if is_abandoned():
+        raise WorkAbandoned

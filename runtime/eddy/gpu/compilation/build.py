@@ -9,7 +9,7 @@ from eddy.core.errors import CompilationFailed
 from eddy.gpu.compilation import build_options
 from eddy.gpu.compilation.compiler import MAX_SOURCE_BYTES, Compiler, diagnostics
 from eddy.gpu.compilation.includes import Headers
-from eddy.gpu.compilation.local_scope import moved
+from eddy.gpu.compilation.local_scope import hoist_declarations
 from eddy.gpu.programs.program import Program
 
 
@@ -41,7 +41,7 @@ def build(
     asked = build_options.parse(options)
     macros = {**asked.defines, **(defines or {})}
     headers = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES)
-    whole = headers.expanded(source, lambda text: compiler.preprocessed(text, fpu=fpu, defines=macros))
+    whole = headers.expand_includes(source, lambda text: compiler.preprocessed(text, fpu=fpu, defines=macros))
 
     def compiled(text: str) -> Program:
         single = asked.single_constants
@@ -50,7 +50,7 @@ def build(
     try:
         program = compiled(whole)
     except CompilationFailed as error:
-        again = moved(whole, error.message)
+        again = hoist_declarations(whole, error.message)
         if again is None:
             raise
         program = compiled(again)

@@ -19,23 +19,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
-from eddy.files import os_errors
+from eddy.files import translate_os_errors
 from eddy.gpu.compilation import library, sandbox, toolchain
 from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
 from eddy.gpu.compilation.confine import NOBODY
-from eddy.gpu.compilation.placing import placed
 from eddy.gpu.compilation.prelude import complete
-from eddy.gpu.compilation.printed import fitted
+from eddy.gpu.compilation.printf_arguments import fit_printf_arguments
 from eddy.gpu.compilation.program_cache import CACHE_BYTES, ProgramCache
 from eddy.gpu.compilation.sandbox import Limits, ProcessEnd
+from eddy.gpu.compilation.section_placement import place_kernels
 from eddy.gpu.compilation.stack_bound import with_stacks
 from eddy.gpu.programs.program import Program, local_bytes, symbols
-from eddy.gpu.programs.signature import read_kernels, stubs, without_saves
+from eddy.gpu.programs.signature import drop_saves, read_kernels, stubs
 from eddy.gpu.work_items import inner_loops, item_pairs
-from eddy.gpu.work_items.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
-from eddy.gpu.work_items.item_loops import crowded, with_item_loops
+from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, switch_words, with_barriers
+from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
-from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, threaded
+from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, thread_item_id
 
 _log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 8 << 20
@@ -156,7 +156,7 @@ class Compiler:
         digest = hashlib.sha256(made_by.encode() + repr(flags).encode() + text).hexdigest()
         kept = self._programs.find(digest, owner)
         if kept is None or kept.made_by != made_by:
-            with os_errors(self.cache):
+            with translate_os_errors(self.cache):
                 kept = self._compile(text, fpu, digest, flags)
             self._programs.keep(kept, owner)
         return kept
@@ -172,21 +172,21 @@ class Compiler:
             raise CompilationFailed(message, diagnostics=[])
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said)
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
-        looped = with_item_loops(fitted(whole.decode(errors="replace")), waiting)
-        along = [name for name, kernel in kernels.items() if kernel.goes_along]
+        looped = with_item_loops(fit_printf_arguments(whole.decode(errors="replace")), waiting)
+        along = [name for name, kernel in kernels.items() if kernel.iterates_items]
         paired = with_item_pairs(looped.ir, along)
         generated = self._generate(code, paired.ir, said)
-        if any(item_pairs.crowded(generated, name) for name in paired.kernels):
+        if any(item_pairs.has_register_pressure(generated, name) for name in paired.kernels):
             paired = with_item_pairs(
-                looped.ir, [name for name in paired.kernels if not item_pairs.crowded(generated, name)]
+                looped.ir, [name for name in paired.kernels if not item_pairs.has_register_pressure(generated, name)]
             )
             generated = self._generate(code, paired.ir, said)
         entries = [f"{STUB}{name}" for name in kernels] + [f"{LOOP_STUB}{name}" for name in looped.words]
-        if inner_loops.crowded(generated, entries):
+        if inner_loops.has_register_pressure(generated, entries):
             other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir, said)
-            generated = other if inner_loops.shorter(generated, other, entries) else generated
+            generated = other if inner_loops.has_shorter_loops(generated, other, entries) else generated
         waiting = [name for name in waiting if name not in looped.words]
-        ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
+        ways, chosen = saved_registers_by_kernel(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (
             *code[: 2 + len(toolchain.machine(fpu))],
             "-Qunused-arguments",
@@ -198,7 +198,7 @@ class Compiler:
             "-",
         )
         early = any(kernel.early for kernel in kernels.values())
-        assembly = with_barriers(without_saves(generated), early) + switch_code(ways or ((),))
+        assembly = with_barriers(drop_saves(generated), early) + switch_code(ways or ((),))
         elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
@@ -208,7 +208,7 @@ class Compiler:
             stub = at[f"{LOOP_STUB}{name}"]
             known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
             known[name] = replace(known[name], local_each=name in looped.placed)
-            known[name] = replace(known[name], loop_crowded=crowded(generated, name))
+            known[name] = replace(known[name], loop_crowded=has_register_pressure(generated, name))
         for name in paired.kernels:
             known[name] = replace(known[name], folds=True)
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
@@ -220,7 +220,7 @@ class Compiler:
 
     def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
         """The assembly of a module."""
-        module, end = threaded(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
+        module, end = thread_item_id(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
         try:
             return self._step((*code, "-w", *end), module, said).decode()
         except CompilationFailed as error:
@@ -255,7 +255,7 @@ class Compiler:
                 shutil.copyfile(part, folder / part.name)
             script = (toolchain.LIBRARY / library.LINK_SCRIPT).read_text(encoding="utf-8")
             start = parts[library.SOURCES.index("start.S")].read_bytes()
-            (folder / library.LINK_SCRIPT).write_text(placed(script, start, kernel), encoding="utf-8")
+            (folder / library.LINK_SCRIPT).write_text(place_kernels(script, start, kernel), encoding="utf-8")
             (folder / "kernel.o").write_bytes(kernel)
             argv: tuple[str, ...] = (
                 toolchain.executable(),

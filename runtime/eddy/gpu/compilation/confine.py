@@ -144,7 +144,7 @@ def drop_root() -> bool:
     return True
 
 
-def end_with(libc: ctypes.CDLL, parent: int) -> None:
+def end_with_parent(libc: ctypes.CDLL, parent: int) -> None:
     """End when the process that asked ends, however it does."""
     libc.prctl(1, 9, 0, 0, 0)
     if os.getppid() != parent:
@@ -169,7 +169,7 @@ def main() -> None:
     if os.getuid() == 0 and drop_root():
         took.append("nobody")
     # Changing the user forgets it, so it comes after.
-    end_with(libc, int(parent))
+    end_with_parent(libc, int(parent))
     took.append("seccomp")
     os.write(int(report), " ".join(took).encode())
     os.close(int(report))

@@ -71,7 +71,7 @@ class Headers:
                 message = f"Header {name[:64]!r} must have a plain relative name of at most 128 characters."
                 raise InvalidRequest(message, field=f"includes.{name[:64]}", allowed="letters, digits and _.+-/")
 
-    def expanded(self, source: str, preprocess: Callable[[str], str] | None = None) -> str:
+    def expand_includes(self, source: str, preprocess: Callable[[str], str] | None = None) -> str:
         """A source with its headers in it.
 
         Args:
@@ -94,7 +94,7 @@ class Headers:
             marked = _Expansion(self, files, chosen, marks=True)
             told = _MARK.findall(preprocess(marked.text()))
             named = ((marked.computed[int(number)], quoted or angled) for number, quoted, angled in told)
-            found = {place: self.found(asked, place[-1][0]) for place, asked in named}
+            found = {place: self.find_header(asked, place[-1][0]) for place, asked in named}
             known = {place: name for place, name in found.items() if name}
             if known == chosen:
                 return _Expansion(self, files, chosen).text()
@@ -104,7 +104,7 @@ class Headers:
         )
         raise InvalidRequest(message, field="includes", allowed=MAX_ROUNDS)
 
-    def found(self, asked: str, includer: str) -> str | None:
+    def find_header(self, asked: str, includer: str) -> str | None:
         """The header an include names: beside the file it is in, in one of the folders, or as it is.
 
         A way out of the folder of the source (`"./../main.h"`, `-I ..`) ends in it: there is nothing above.
@@ -193,7 +193,7 @@ class _Expansion:
         parts, done = [], 0
         for include in file.includes:
             place, mark = (*within, (name, include.begin)), ""
-            header = self._headers.found(include.asked, name) if include.asked else self._chosen.get(place)
+            header = self._headers.find_header(include.asked, name) if include.asked else self._chosen.get(place)
             if include.computed:
                 mark = f"\neddy_include_{len(self.computed)} {include.computed}\n" if self._marks else ""
                 self.computed.append(place)

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEYWORD = re.compile(r"\b(?:__local|local)\b")
 
 
-def moved(source: str, message: str) -> str | None:
+def hoist_declarations(source: str, message: str) -> str | None:
     """A source with the declarations a message refuses in outer scopes; None where that is not what it refuses.
 
     Args:

@@ -28,11 +28,11 @@ _WORD = 0xFFFF_FFFF
 _INSTEAD = "use the atomic functions of OpenCL C, which are for words"
 
 
-class Unbounded(EddyError):
+class StackUnbounded(EddyError):
     """No bound can be given; `details` has `function`, its address."""
 
 
-class NotThere(Unbounded):
+class InstructionMissing(StackUnbounded):
     """The cores do not have an instruction of the program."""
 
 
@@ -84,9 +84,9 @@ class StackNeeds:
         if entry in self._under_way:
             ring = [*self._under_way[self._under_way.index(entry) :], entry]
             names = " -> ".join(map(self.name, ring))
-            raise Unbounded(f"is recursive ({names}), and a work-item's stack has a fixed size", function=entry)
+            raise StackUnbounded(f"is recursive ({names}), and a work-item's stack has a fixed size", function=entry)
         if len(self._under_way) == MAX_NESTING:
-            raise Unbounded(f"is called through more than {MAX_NESTING} functions", function=entry)
+            raise StackUnbounded(f"is called through more than {MAX_NESTING} functions", function=entry)
         self._under_way.append(entry)
         self._needs[entry] = _Walk(self, entry).depth()
         self._under_way.pop()
@@ -102,7 +102,7 @@ class StackNeeds:
         at = pc - REGION_BASE
         self._steps_left -= 1
         if self._steps_left < 0:
-            raise Unbounded("is part of a program too long to be checked", function=pc)
+            raise StackUnbounded("is part of a program too long to be checked", function=pc)
         if pc in self._ends or not 0 <= at <= len(self._image) - 4 or at % 4:
             return END
         return decode(int.from_bytes(self._image[at : at + 4], "little"), pc)
@@ -152,7 +152,9 @@ class _Walk:
                     return
                 self._call(target, found.rd, registers)
             elif found.kind == "reserve":
-                raise NotThere("uses lr and sc, which the cores do not have; " + _INSTEAD, function=self._entry)
+                raise InstructionMissing(
+                    "uses lr and sc, which the cores do not have; " + _INSTEAD, function=self._entry
+                )
             elif found.kind == "branch":
                 self._waiting.append((pc + found.immediate, dict(registers)))
             else:
@@ -202,11 +204,11 @@ class _Walk:
         if found.rd == SP:
             self._deepest = max(self._deepest, _depth(registers))
 
-    def _unknown(self) -> Unbounded:
+    def _unknown(self) -> StackUnbounded:
         return self._refused("moves its stack pointer by an amount only known as it runs (alloca, or assembly)")
 
-    def _refused(self, why: str) -> Unbounded:
-        return Unbounded(why, function=self._entry)
+    def _refused(self, why: str) -> StackUnbounded:
+        return StackUnbounded(why, function=self._entry)
 
 
 def _depth(registers: Registers) -> int:

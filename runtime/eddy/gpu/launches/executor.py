@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
-from eddy.core.counters import CoreCounters, added
+from eddy.core.counters import CoreCounters, add_run
 from eddy.gpu.programs.shape import ClusterShape
 
 __all__ = ["CAUSES", "CoreCounters", "Execution", "Executor", "Fault", "total"]
@@ -86,5 +86,5 @@ def total(runs: Iterable[Execution]) -> tuple[CoreCounters, ...]:
     """The counters of several runs of the same cluster, added up core by core."""
     summed: tuple[CoreCounters, ...] = ()
     for run in runs:
-        summed = added(summed, run.counters)
+        summed = add_run(summed, run.counters)
     return summed

@@ -15,7 +15,7 @@ from eddy.gpu.launches.packed_arguments import Extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.programs.image import Texels
 from eddy.gpu.programs.layout import REGION_BASE
-from eddy.gpu.programs.ndrange import Arrangement, arrange, slices
+from eddy.gpu.programs.ndrange import Arrangement, arrange_ndrange, slices
 from eddy.gpu.programs.ndrange import Local as Local
 from eddy.gpu.programs.program import Program, symbols
 from eddy.gpu.work_items.ir_pieces import source_name
@@ -97,7 +97,9 @@ def launch(
     """
     arrays: dict[Hashable, Array] = {id(array): array for array in map(array_of, arguments) if array is not None}
     values = [extent(value) if isinstance(value, (np.ndarray, ImageArgument)) else value for value in arguments]
-    arrangement = arrange(executor.shape, program, kernel, global_size, values, local_size=local_size, offset=offset)
+    arrangement = arrange_ndrange(
+        executor.shape, program, kernel, global_size, values, local_size=local_size, offset=offset
+    )
     packing = Packing(executor.shape, program, kernel, arrangement, values, stack_bytes=stack_bytes)
     memory = bytearray(packing.bytes)
     _put(memory, *packing.fixed())

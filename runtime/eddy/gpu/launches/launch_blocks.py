@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eddy.gpu.launches.cut import cut_words
+from eddy.gpu.launches.lane_steps import cut_words
 from eddy.gpu.programs.layout import BLOCK, align, pack_block
 from eddy.gpu.programs.ndrange import Arrangement
 from eddy.gpu.programs.shape import ClusterShape

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.core.conversion import convert, little
+from eddy.core.conversion import convert, to_little_endian
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.programs.image import DESCRIPTOR_BYTES, SIZES, Texels
 from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE, align
@@ -82,7 +82,7 @@ class PackedArguments:
         self.descriptors: dict[tuple[Hashable, Texels], tuple[int, bytes]] = {}
         offsets = kernel.offsets()
         size = max((at + a.size for at, a in zip(offsets, kernel.arguments, strict=True)), default=0)
-        self.address = space.take(size)
+        self.address = space.allocate(size)
         packed = bytearray(size)
         for at, argument, value in zip(offsets, kernel.arguments, arguments, strict=True):
             data = self._pack(argument, value)
@@ -111,7 +111,7 @@ class PackedArguments:
             raise _refused(argument, f"texels of {np.dtype(texels.element)}, not of {np.dtype(value.element)}")
         address = self._place(argument, value, value.writeable)
         known = self.descriptors.get((value.key, texels))
-        at = known[0] if known else self._space.take(DESCRIPTOR_BYTES) - REGION_BASE
+        at = known[0] if known else self._space.allocate(DESCRIPTOR_BYTES) - REGION_BASE
         self.descriptors[value.key, texels] = at, texels.descriptor(address)
         return REGION_BASE + at
 
@@ -125,14 +125,14 @@ class PackedArguments:
             raise _refused(argument, "a writeable array: the kernel may write it")
         known = self.placed.get(value.key)
         if known is None:
-            known = Placed(value.key, self._space.take(max(1, value.bytes)) - REGION_BASE, value.bytes, False)
+            known = Placed(value.key, self._space.allocate(max(1, value.bytes)) - REGION_BASE, value.bytes, False)
         self.placed[value.key] = Placed(value.key, known.offset, known.bytes, known.written or written)
         return REGION_BASE + known.offset
 
 
 def _record(argument: Argument, value: object) -> bytes:
     """A structure, from its bytes or from a numpy record."""
-    data = little(value).tobytes() if isinstance(value, np.void) else value
+    data = to_little_endian(value).tobytes() if isinstance(value, np.void) else value
     if not isinstance(data, bytes) or len(data) != argument.size:
         raise _refused(argument, f"{argument.size} bytes, or a numpy record of that size (dtype with align=True)")
     return data

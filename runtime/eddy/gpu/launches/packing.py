@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eddy.core.errors import QuotaExceeded
-from eddy.gpu.launches.cut import flags, local_step
+from eddy.gpu.launches.lane_steps import flags, local_step
 from eddy.gpu.launches.launch_blocks import BLOCK_BYTES, LaunchBlocks
 from eddy.gpu.launches.packed_arguments import PackedArguments, Placed
 from eddy.gpu.programs.layout import (
@@ -42,7 +42,7 @@ class Packing:
         shape: The cluster.
         program: From `Compiler.compile`.
         kernel: Name of the kernel.
-        arrangement: How its ND-range fills the cluster, from `eddy.gpu.programs.ndrange.arrange`.
+        arrangement: How its ND-range fills the cluster, from `eddy.gpu.programs.ndrange.arrange_ndrange`.
         arguments: As `arrange` had them: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
             for vectors.
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
@@ -75,14 +75,14 @@ class Packing:
         self._shape, self._image, self._space = shape, program.image(), RegionSpace()
         clusters = max(sliced_on, 1)
         self._cores, self._harts = shape.cores * clusters, shape.harts * clusters
-        self._space.take(len(self._image))
-        self.block_address = self._space.take(4 * len(BLOCK))
+        self._space.allocate(len(self._image))
+        self.block_address = self._space.allocate(4 * len(BLOCK))
         self._arguments = PackedArguments(found, arguments, self._space, program.local_bytes)
         self._group_bytes = group_bytes(program, found, arrangement.local_bytes)
         rows, room = self._rows(found, program)
         stacks = self._stacks(found, stack_bytes, room)
-        self._log_base = self._space.take(self._harts * LOG_BYTES) if program.prints else 0
-        self._core_blocks = self._space.take(shape.cores * sliced_on * BLOCK_BYTES)
+        self._log_base = self._space.allocate(self._harts * LOG_BYTES) if program.prints else 0
+        self._core_blocks = self._space.allocate(shape.cores * sliced_on * BLOCK_BYTES)
         self.bytes = self._space.bytes
         if self.bytes > MAX_REGION_BYTES:
             message = (
@@ -103,7 +103,7 @@ class Packing:
             "local_stride": self._group_bytes,
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
-        self._blocks = LaunchBlocks(shape, arrangement, found.goes_along, words, LOG_BYTES)
+        self._blocks = LaunchBlocks(shape, arrangement, found.iterates_items, words, LOG_BYTES)
 
     def _stacks(self, kernel: Kernel, least: int, room: range) -> dict[str, int]:
         """Where stacks lie: in local memory where there is room for what the kernel needs and nobody asks for more.
@@ -124,7 +124,7 @@ class Packing:
             stride = stack_stride(max(least, frame))
             core = self._shape.lanes * each * stride
             self.stack_bytes = self._items * stride
-            base = self._space.take(self.stack_bytes)
+            base = self._space.allocate(self.stack_bytes)
         return {"stack_base": base, "stack_core": core, "stack_stride": stride, "lane_stack": stride * each}
 
     def _rows(self, kernel: Kernel, program: Program) -> tuple[dict[str, int], range]:
@@ -143,7 +143,7 @@ class Packing:
         for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
             local = 0 < size <= top - end
             top -= size if local else 0
-            words[f"{name}_base"] = top if local else self._space.take(self._cores * size)
+            words[f"{name}_base"] = top if local else self._space.allocate(self._cores * size)
             words[f"{name}_core"] = 0 if local else size
         return words, range(end, top)
 

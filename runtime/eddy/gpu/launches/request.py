@@ -68,7 +68,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class RepeatedArray:
     """The array of an earlier argument once more.
 
     Attributes:
@@ -78,7 +78,7 @@ class Same:
     argument: int
 
 
-ArgumentValue = Buffer | Same | Local | float | int | tuple[float, ...] | bytes | None
+ArgumentValue = Buffer | RepeatedArray | Local | float | int | tuple[float, ...] | bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class KernelRequest:
     def array(self, place: int) -> Buffer | None:
         """The array at a place of the arguments, or None where there is none."""
         value = self.arguments[place]
-        value = self.arguments[value.argument] if isinstance(value, Same) else value
+        value = self.arguments[value.argument] if isinstance(value, RepeatedArray) else value
         return value if isinstance(value, Buffer) else None
 
     def to_json(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class KernelRequest:
             **({"options": self.options} if self.options else {}),
         }
 
-    def built_with(self) -> dict[str, Any]:
+    def build_arguments(self) -> dict[str, Any]:
         """What `eddy.gpu.compilation.build.build` is told beside the source and the cores."""
         return {"defines": self.defines, "includes": self.includes, "options": self.options}
 
@@ -156,7 +156,7 @@ class KernelRequest:
             raise _wrong("global_size", "1 to 3 whole numbers")
         values = tuple(_argument(k, value) for k, value in enumerate(arguments))
         for place, value in enumerate(values):
-            if isinstance(value, Same) and not isinstance(values[value.argument], Buffer):
+            if isinstance(value, RepeatedArray) and not isinstance(values[value.argument], Buffer):
                 raise _wrong(f"arguments[{place}].argument", "the place of an array, a buffer itself")
         local, offset = _sizes(raw, "local_size"), _sizes(raw, "offset")
         return cls(raw["source"], raw["kernel"], sizes, values, local, offset, defines, includes, options)
@@ -198,11 +198,11 @@ def execute(
     Raises:
         EddyError: As `Compiler.compile` and `launch`; and `InvalidRequest` where bytes and shape disagree.
     """
-    program = build(compiler, request.source, fpu=executor.shape.fpu, **request.built_with())
+    program = build(compiler, request.source, fpu=executor.shape.fpu, **request.build_arguments())
     values: list[object] = []
     for value in request.arguments:
         made = _given(value, fetch(value.digest)) if isinstance(value, Buffer) else value
-        values.append(values[value.argument] if isinstance(value, Same) else made)
+        values.append(values[value.argument] if isinstance(value, RepeatedArray) else made)
     done = launch(
         executor,
         program,
@@ -269,7 +269,7 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
         return {"buffer": value.digest, "dtype": value.dtype, "shape": list(value.shape), **image}
     if isinstance(value, Local):
         return {"local": value.bytes}
-    if isinstance(value, Same):
+    if isinstance(value, RepeatedArray):
         return {"argument": value.argument}
     if value is None:
         return {"null": True}
@@ -289,7 +289,7 @@ def _argument(place: int, raw: object) -> ArgumentValue:
     if "argument" in raw:
         if type(raw["argument"]) is not int or not 0 <= raw["argument"] < place:
             raise _wrong(f"{where}.argument", "the place of an earlier argument")
-        return Same(raw["argument"])
+        return RepeatedArray(raw["argument"])
     if raw.get("null") is True:
         return None
     if type(raw.get("local")) is int and raw["local"] > 0:

@@ -22,7 +22,7 @@ _STORE = re.compile(r"^\s+store (?!atomic|volatile)(.*), ptr (%[\w.$-]+),")
 _LIFETIME = re.compile(r"^\s+call void @llvm\.lifetime\.(start|end)\.\w+\((?:i64 \d+, )?ptr (%[\w.$-]+)\)")
 
 
-class Irregular(Exception):
+class IrregularFunction(Exception):
     """A function is not of the form that can be worked on; it stays as it is."""
 
 
@@ -63,19 +63,19 @@ class Function:
         return next(iter(self.blocks))
 
 
-def defined(line: str) -> str:
+def defined_value(line: str) -> str:
     """The value an instruction defines; "" where it defines none."""
     found = _DEFINED.match(line)
     return found[1] if found else ""
 
 
-def loaded(line: str) -> str:
+def plain_load_source(line: str) -> str:
     """What a plain load reads from, where it is a value; or ""."""
     found = _LOAD.match(line)
     return found[1] if found else ""
 
 
-def stored(line: str) -> tuple[str, str]:
+def plain_store(line: str) -> tuple[str, str]:
     """The value, "" for a constant, that a plain store writes, and the value it writes to; or two times ""."""
     found = _STORE.match(line)
     if not found:
@@ -120,10 +120,10 @@ def parse(text: str) -> Function:
             name, body, number = f"%{label[1]}", [], 0
             whole = name
         elif not name:
-            raise Irregular("no first label")
+            raise IrregularFunction("no first label")
         elif made := _ALLOCA.match(line):
             if "," in made[2].split("{")[0].split("<")[0]:
-                raise Irregular("a variable whose size is not known")
+                raise IrregularFunction("a variable whose size is not known")
             variables[made[1]] = made[2]
             beginning.append(line)
         elif BARRIER.match(line):
@@ -137,7 +137,7 @@ def parse(text: str) -> Function:
                 blocks[name] = Block(body, tuple(dict.fromkeys(_TARGET.findall(line))))
                 ends[whole] = name
     if any(target not in blocks for block in blocks.values() for target in block.targets):
-        raise Irregular("a block that is not there")
+        raise IrregularFunction("a block that is not there")
     for block in blocks.values():
         block.lines = [_with_ends(line, ends) if " = phi " in line else line for line in block.lines]
     return Function(head, blocks, variables, beginning)
@@ -165,7 +165,7 @@ def _with_ends(line: str, ends: Mapping[str, str]) -> str:
     return re.sub(r", (%[\w.$-]+) \]", lambda found: f", {ends.get(found[1], found[1])} ]", line)
 
 
-def reached(
+def reachable_blocks(
     blocks: Mapping[str, Block], begin: Iterable[str], over: Iterable[str] = (), waits: bool = True
 ) -> list[str]:
     """Blocks that may be come to, in the function's order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from eddy.gpu.programs.ir_function import Irregular
+from eddy.gpu.programs.ir_function import IrregularFunction
 
 _NAMED = re.compile(r"^(%[\w.\"-]+) = type (.*)$", re.M)
 _REPEATED = re.compile(r"[\[<](\d+) x (.*)[\]>]\Z", re.S)
@@ -54,7 +54,7 @@ def bytes_of(text: str, named: Mapping[str, str]) -> int:
     try:
         return 4 if text == "ptr" else layout(text, named)[0]
     except (ValueError, KeyError):
-        raise Irregular("a variable of another kind") from None
+        raise IrregularFunction("a variable of another kind") from None
 
 
 def _structure(fields: str, named: Mapping[str, str]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.gpu.programs.layout import LOG_WORDS, REGION_BASE
-from eddy.gpu.programs.log_format import MAX_STRING, Full, Text
+from eddy.gpu.programs.log_format import MAX_STRING, BoundedText, LogFull
 
 MAX_LOG_BYTES = 256 << 10
 """Bytes of text at most, before the lines that say what is missing."""
@@ -57,7 +57,7 @@ def read_log(read: Read, image: bytes, region_bytes: int, logs: Logs) -> str:
     raw = read(logs.base - REGION_BASE, logs.stride * logs.lanes)
     words = np.frombuffer(raw, "<u4").reshape(logs.lanes, logs.stride // 4)
     records = _records(words)
-    text = Text(MAX_LOG_BYTES, MAX_PIECES, _strings(read, image, region_bytes))
+    text = BoundedText(MAX_LOG_BYTES, MAX_PIECES, _strings(read, image, region_bytes))
     # Each record is a piece at least, so that no more of them can be shown.
     lanes, first, last = records[:MAX_PIECES].T.astype(np.int64)
     formats, starts = words[lanes, first + 1], lanes * logs.stride + 4 * first
@@ -67,7 +67,7 @@ def read_log(read: Read, image: bytes, region_bytes: int, logs: Logs) -> str:
         for address, start, end in places:
             text.record(address, raw[start:end], bool(raw[start - _HEAD_BYTES] & WIDE))
             done += 1
-    except Full:
+    except LogFull:
         missing = records[done:]
         left = 4 * int((missing[:, 2] - missing[:, 1]).sum(dtype=np.uint64))
         text.note(f"\n[{len(missing)} printf records of {left} more bytes were not kept]\n")

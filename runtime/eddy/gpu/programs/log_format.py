@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from eddy.gpu.programs.log_number import Form
+from eddy.gpu.programs.log_number import NumberFormat
 
 MAX_STRING = 4096
 """Bytes of one format, or of one string it names."""
@@ -19,7 +19,7 @@ _INTEGER, _LONG, _FLOAT, _DOUBLE = (struct.Struct(f"<{letter}") for letter in "i
 _UNSIGNED, _UNSIGNED_LONG = struct.Struct("<I"), struct.Struct("<Q")
 
 
-class Full(Exception):
+class LogFull(Exception):
     """A bound is reached."""
 
 
@@ -41,10 +41,10 @@ class _Part:
     spec: str = ""
     word: struct.Struct = _UNSIGNED
     count: int = 1
-    form: Form | None = None
+    form: NumberFormat | None = None
 
 
-class Text:
+class BoundedText:
     """A text that grows by records until a bound is reached.
 
     Args:
@@ -105,12 +105,12 @@ class Text:
         room = self._limit - len(self._text)
         self._text += part[:room]
         if len(part) >= room:
-            raise Full
+            raise LogFull
 
     def _work(self, pieces: int) -> None:
         self._pieces -= pieces
         if self._pieces < 0:
-            raise Full
+            raise LogFull
 
     def _shown(self, part: _Part, value: float) -> bytes:
         """A conversion of the value in its words."""
@@ -143,7 +143,7 @@ def _part(before: bytes, match: re.Match[bytes], wide: bool) -> _Part:
         return _Part(before, kind, spec + kind)
     places = int(precision[1:_PRECISION] or 0) if precision else None
     bits = {"hh": 8, "h": 16, "l": 64, "ll": 64}.get(length, 32) if not vector else 64
-    form = Form(kind, flags, int(width[:_WIDTH] or 0), places, bits) if kind in "diouxXfFeEgGaA" else None
+    form = NumberFormat(kind, flags, int(width[:_WIDTH] or 0), places, bits) if kind in "diouxXfFeEgGaA" else None
     spec = f"%{flags}{width[:_WIDTH]}{precision[:_PRECISION]}{'d' if kind == 'u' else kind}"
     spec = spec if form and form.as_python else ""
     if vector:

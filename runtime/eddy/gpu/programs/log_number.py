@@ -9,7 +9,7 @@ _MANTISSA_DIGITS = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class NumberFormat:
     """How a number is written.
 
     Attributes:

@@ -11,7 +11,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.gpu.programs.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.gpu.programs.sharing import LaneSharing, context_words, looped
+from eddy.gpu.programs.sharing import LaneSharing, context_words, looped_sharing
 from eddy.gpu.programs.signature import Kernel
 
 Sizes = tuple[int, int, int]
@@ -76,7 +76,7 @@ class Arrangement:
         return math.prod(self.num_groups)
 
 
-def arrange(
+def arrange_ndrange(
     shape: ClusterShape,
     program: Program,
     kernel: str,
@@ -108,9 +108,9 @@ def arrange(
     whole, start = _range(global_size, offset)
     group = _group(shape, found, whole, local_size, dimensions)
     _check_group(group)
-    fold = _fold(shape, found, whole) if found.goes_along else 0
+    fold = _fold(shape, found, whole) if found.iterates_items else 0
     cut = (whole[0], fold or whole[1], whole[2])
-    if found.goes_along:
+    if found.iterates_items:
         # Nothing the kernel does depends on its work-groups.
         group = _suitable(shape, found, cut)
     counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
@@ -220,7 +220,7 @@ def _shared(
         message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {max(0, most)}."
         raise InvalidRequest(message, field="local_memory", asked=asked, allowed=max(0, most))
     if kernel.loop_stub:
-        return looped(shape, program, kernel, group, groups, local)
+        return looped_sharing(shape, program, kernel, group, groups, local)
     items = math.prod(group)
     warps = min(shape.warps, -(-items // shape.threads))
     lane_items = -(-items // (warps * shape.threads))

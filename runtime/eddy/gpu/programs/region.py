@@ -11,7 +11,7 @@ class RegionSpace:
     def __init__(self) -> None:
         self._end = REGION_BASE
 
-    def take(self, size: int) -> int:
+    def allocate(self, size: int) -> int:
         """The address of so many bytes that nobody else is given."""
         at, self._end = self._end, align(self._end + size)
         return at

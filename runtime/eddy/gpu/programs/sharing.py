@@ -62,7 +62,7 @@ def lane_grid(group: Sequence[int], lanes: int) -> tuple[int, int, int]:
     return min(choices, key=lambda grid: (_steps(group, grid), -grid[0], math.prod(grid)))
 
 
-def looped(
+def looped_sharing(
     shape: ClusterShape, program: Program, kernel: Kernel, group: Sequence[int], groups: int, local_bytes: int
 ) -> LaneSharing:
     """How work-groups are shared whose kernel has loops over items: as is estimated to take the fewest cycles.

@@ -118,7 +118,7 @@ class Kernel:
     folds: bool = False
 
     @property
-    def goes_along(self) -> bool:
+    def iterates_items(self) -> bool:
         """Whether its stub goes from item to item of a row by itself."""
         return not self.waits and not self.placed
 
@@ -281,7 +281,7 @@ def _along(kernel: Kernel) -> str:
     loads = map(_load, kernel.arguments, kernel.offsets())
     read = "".join(f"const __auto_type eddy_{k} = {load}; " for k, load in enumerate(loads))
     call = f"{kernel.name}({', '.join(f'eddy_{k}' for k in range(len(kernel.arguments)))});"
-    if not kernel.goes_along:
+    if not kernel.iterates_items:
         return read + call
     step = "const unsigned int eddy_step = EDDY_WORD(STEP_X), eddy_end = EDDY_LANE(X_END);"
     left = '__asm__ volatile("sw %0, %1(tp)" : : "r"(eddy_first_id), "i"(EDDY_CTX_X));'
@@ -312,6 +312,6 @@ _ENTRY = re.compile(
 )
 
 
-def without_saves(assembly: str) -> str:
+def drop_saves(assembly: str) -> str:
     """Assembly whose stubs no longer save the registers of a caller they never return to."""
     return _ENTRY.sub(r"\1", assembly)

@@ -35,7 +35,9 @@ def kept_registers(assembly: str) -> tuple[str, ...]:
     return tuple(f"{'fs' if floating else 's'}{number}" for floating, number in sorted(found))
 
 
-def ways_of_keeping(assembly: str, entries: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
+def saved_registers_by_kernel(
+    assembly: str, entries: Sequence[str]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
     """What fibers of each kernel keep: the registers of the functions on its ways to a barrier.
 
     What such a function calls besides saves for itself what it uses. Where kernels differ too much, some keep more than

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 
-from eddy.gpu.work_items.item_pairs import function_body, reloads
+from eddy.gpu.work_items.item_pairs import function_body, stack_reloads
 
 MAX_RELOADS = 4
 """Loads of what registers had no room for in an innermost loop, beyond which the other way is looked at."""
@@ -20,7 +20,7 @@ _LABEL = re.compile(r"^(\.LBB\d+_\d+):")
 _TARGET = re.compile(r"\t(\.LBB\d+_\d+)$|, (\.LBB\d+_\d+)$")
 
 
-def innermost(assembly: str, function: str) -> Iterator[tuple[int, int]]:
+def find_innermost_loops(assembly: str, function: str) -> Iterator[tuple[int, int]]:
     """Instructions, and loads from the stack among them, of each innermost loop of a function.
 
     Args:
@@ -43,15 +43,15 @@ def innermost(assembly: str, function: str) -> Iterator[tuple[int, int]]:
             spans.append((begin, end))
     for begin, end in dict.fromkeys(spans):
         if not any((b, e) != (begin, end) and begin <= b and e <= end for b, e in spans):
-            yield end - begin, reloads("\n".join(instructions[begin:end]))
+            yield end - begin, stack_reloads("\n".join(instructions[begin:end]))
 
 
-def crowded(assembly: str, functions: Iterable[str]) -> bool:
+def has_register_pressure(assembly: str, functions: Iterable[str]) -> bool:
     """Whether an innermost loop of any of the functions has more values than there are registers."""
-    return any(loads > MAX_RELOADS for function in functions for _, loads in innermost(assembly, function))
+    return any(loads > MAX_RELOADS for function in functions for _, loads in find_innermost_loops(assembly, function))
 
 
-def shorter(assembly: str, other: str, functions: Iterable[str]) -> bool:
+def has_shorter_loops(assembly: str, other: str, functions: Iterable[str]) -> bool:
     """Whether the functions' innermost loops are shorter in another assembly than in one, as a geometric mean.
 
     Args:
@@ -63,4 +63,4 @@ def shorter(assembly: str, other: str, functions: Iterable[str]) -> bool:
 
 
 def _log_length(assembly: str, function: str) -> float:
-    return math.log(1 + sum(length for length, _ in innermost(assembly, function)))
+    return math.log(1 + sum(length for length, _ in find_innermost_loops(assembly, function)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eddy.gpu.programs.layout import BLOCK, CONTEXT, CONTEXT_ALIASES, ROW_BYTES
-from eddy.gpu.work_items.local_places import Placed
+from eddy.gpu.work_items.local_placement import PlacedFunction
 
 BODY = "__clang_ocl_kern_imp_"
 """Begins the name of a kernel's own function."""
@@ -50,7 +50,7 @@ BAR = (
 """A barrier of a lane with one item, or behind the loop over its items."""
 
 
-def bases(own: Placed) -> Iterator[str]:
+def bases(own: PlacedFunction) -> Iterator[str]:
     """Where the work-group's own `__local` variables lie."""
     if own.names:
         yield f"  %eddy.place = {lane_word('barrier')}"

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from eddy.gpu.programs.ir_function import BARRIER, Irregular, functions
+from eddy.gpu.programs.ir_function import BARRIER, IrregularFunction, functions
 from eddy.gpu.programs.ir_types import named_types
 from eddy.gpu.work_items.ir_pieces import BAR, BODY, ITEMS, LOOP, ONCE, TAG, bases, called_as
-from eddy.gpu.work_items.item_pairs import function_body, reloads
+from eddy.gpu.work_items.item_pairs import function_body, stack_reloads
 from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB
-from eddy.gpu.work_items.local_places import Placed, local_variables, placed
+from eddy.gpu.work_items.local_placement import PlacedFunction, local_variables, place_locals
 from eddy.gpu.work_items.loop_plan import LoopPlan
 from eddy.gpu.work_items.looped_kernel import looped_kernel
 from eddy.gpu.work_items.uniform import IrModule
@@ -27,7 +27,7 @@ MAX_RELOADS = 16
 
 
 @dataclass(slots=True)
-class Loops:
+class LoopModule:
     """A module with such kernels.
 
     Attributes:
@@ -41,7 +41,7 @@ class Loops:
     placed: set[str] = field(default_factory=set)
 
 
-def with_item_loops(ir: str, kernels: Iterable[str]) -> Loops:
+def with_item_loops(ir: str, kernels: Iterable[str]) -> LoopModule:
     """A module in which kernels with regular barriers are loops over items.
 
     Args:
@@ -50,15 +50,17 @@ def with_item_loops(ir: str, kernels: Iterable[str]) -> Loops:
     """
     texts, named = functions(ir), named_types(ir)
     module, variables = IrModule(texts), local_variables(ir)
-    made = Loops(ir)
+    made = LoopModule(ir)
     for kernel in kernels:
         text, stub = texts.get(f"{BODY}{kernel}", ""), texts[f"{STUB}{kernel}"]
-        elsewhere = set().union(*(variables & module.named(name) for name in module.called(f"{BODY}{kernel}")))
-        own = None if elsewhere else placed(text, variables)
-        own, made_placed = own or Placed(text, {}), own is not None
+        elsewhere = set().union(
+            *(variables & module.referenced_names(name) for name in module.called(f"{BODY}{kernel}"))
+        )
+        own = None if elsewhere else place_locals(text, variables)
+        own, made_placed = own or PlacedFunction(text, {}), own is not None
         try:
             plan = LoopPlan(own, module, named)
-        except Irregular:
+        except IrregularFunction:
             continue
         body = looped_kernel(kernel, plan)
         once = _once(called_as(own.text, kernel, ONCE), own)
@@ -73,7 +75,7 @@ def with_item_loops(ir: str, kernels: Iterable[str]) -> Loops:
     return made
 
 
-def crowded(assembly: str, kernel: str) -> bool:
+def has_register_pressure(assembly: str, kernel: str) -> bool:
     """Whether a kernel's loops over items have more values than there are registers, so that they are slower than one
     item a lane where that can be.
 
@@ -81,11 +83,11 @@ def crowded(assembly: str, kernel: str) -> bool:
         assembly: The compiler's.
         kernel: Its name.
     """
-    loops, once = (reloads(function_body(assembly, stub + kernel)) for stub in (LOOP_STUB, STUB))
+    loops, once = (stack_reloads(function_body(assembly, stub + kernel)) for stub in (LOOP_STUB, STUB))
     return loops - once > MAX_RELOADS
 
 
-def _once(text: str, own: Placed) -> str:
+def _once(text: str, own: PlacedFunction) -> str:
     """A kernel's function for lanes with one item each."""
     lines = [BAR.format(n=k) if BARRIER.match(line) else line for k, line in enumerate(text.split("\n"))]
     at = lines.index("entry:") + 1

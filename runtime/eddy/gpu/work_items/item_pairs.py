@@ -12,12 +12,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from eddy.gpu.programs.ir_function import TOKEN, Irregular, defined, functions, lifetime, parse, reached, stored
+from eddy.gpu.programs.ir_function import (
+    TOKEN,
+    IrregularFunction,
+    defined_value,
+    functions,
+    lifetime,
+    parse,
+    plain_store,
+    reachable_blocks,
+)
 from eddy.gpu.programs.ir_types import bytes_of, named_types
 from eddy.gpu.programs.layout import LOCAL_BITS
 from eddy.gpu.work_items.ir_pieces import BODY, PURE, called_as, lane_word, word
 from eddy.gpu.work_items.item_parameter import STUB
-from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called, is_asm
+from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called_function, is_asm
 
 AXIS = "1"
 """The dimension in which the two items differ."""
@@ -36,7 +45,7 @@ _PHI_FROM = re.compile(r", (%[\w.$-]+) \]")
 
 
 @dataclass(slots=True)
-class Pairs:
+class PairModule:
     """A module with such kernels.
 
     Attributes:
@@ -48,7 +57,7 @@ class Pairs:
     kernels: list[str] = field(default_factory=list)
 
 
-def with_item_pairs(ir: str, kernels: Iterable[str]) -> Pairs:
+def with_item_pairs(ir: str, kernels: Iterable[str]) -> PairModule:
     """A module in which kernels that can be are done for two items at a time.
 
     Args:
@@ -56,12 +65,12 @@ def with_item_pairs(ir: str, kernels: Iterable[str]) -> Pairs:
         kernels: Names of those whose items the launch may share out as it likes.
     """
     texts, named = functions(ir), named_types(ir)
-    module, made = IrModule(texts), Pairs(ir)
+    module, made = IrModule(texts), PairModule(ir)
     for kernel in kernels:
         text, stub = texts.get(f"{BODY}{kernel}", ""), texts[f"{STUB}{kernel}"]
         try:
             pair = _Pair(kernel, text, module, named).text()
-        except Irregular:
+        except IrregularFunction:
             continue
         made.ir = made.ir.replace(stub, called_as(stub, kernel, TWO))
         made.ir += f"\n{pair}\n{_one(text, kernel)}\n{_two(text.partition(chr(10))[0], kernel)}"
@@ -69,7 +78,7 @@ def with_item_pairs(ir: str, kernels: Iterable[str]) -> Pairs:
     return made
 
 
-def crowded(assembly: str, kernel: str) -> bool:
+def has_register_pressure(assembly: str, kernel: str) -> bool:
     """Whether a kernel's function has more values than there are registers.
 
     Args:
@@ -79,7 +88,7 @@ def crowded(assembly: str, kernel: str) -> bool:
     body = function_body(assembly, f"{STUB}{kernel}")
     _, *parts = _LABEL.split(body)
     loops = (text for name, text in zip(parts[::2], parts[1::2], strict=True) if re.search(rf", {name}$", text, re.M))
-    return reloads(body) > MAX_RELOADS or any(reloads(text) > MAX_LOOP_RELOADS for text in loops)
+    return stack_reloads(body) > MAX_RELOADS or any(stack_reloads(text) > MAX_LOOP_RELOADS for text in loops)
 
 
 def function_body(assembly: str, name: str) -> str:
@@ -87,7 +96,7 @@ def function_body(assembly: str, name: str) -> str:
     return assembly.partition(f"\n{name}:")[2].partition(f"-{name}\n")[0]
 
 
-def reloads(text: str) -> int:
+def stack_reloads(text: str) -> int:
     """Loads from the stack."""
     return len(_RELOAD.findall(text))
 
@@ -116,7 +125,7 @@ def _named(line: str) -> str:
 def _one(text: str, kernel: str) -> str:
     """The function that does an item of a row that it is told."""
     head, *lines = called_as(text, kernel, ONE).split("\n")
-    rows = [f"  {defined(line)} = add i32 %eddy.one, 0" if _is_row(line) else line for line in lines]
+    rows = [f"  {defined_value(line)} = add i32 %eddy.one, 0" if _is_row(line) else line for line in lines]
     return "\n".join([_with(_named(head), "i32 %eddy.one"), *map(_named_parameters(head), rows)])
 
 
@@ -178,21 +187,21 @@ class _Pair:
 
     def __init__(self, kernel: str, text: str, module: IrModule, named: Mapping[str, str]) -> None:
         if not text or "byval(" in text.partition("\n")[0]:
-            raise Irregular("no function of its own, or structures of its own behind parameters")
+            raise IrregularFunction("no function of its own, or structures of its own behind parameters")
         self._kernel, self._module = kernel, module
         self._function = parse(text)
         self._blocks = self._function.blocks
-        again = {name for name, block in self._blocks.items() if name in reached(self._blocks, block.targets)}
+        again = {name for name, block in self._blocks.items() if name in reachable_blocks(self._blocks, block.targets)}
         rows = any(_is_row(line) for block in self._blocks.values() for line in block.lines)
         if len(self._blocks) > MAX_BLOCKS or not again or not rows:
-            raise Irregular("too long, or without a loop or rows")
+            raise IrregularFunction("too long, or without a loop or rows")
         self._uniform = Uniformity(self._function, module, AXIS)
         variables = self._function.variables
         self._private = set(variables) - self._uniform.direct
         self._twice = self._uniform.varying | self._uniform.variables | self._private
         if sum(bytes_of(variables[name], named) for name in self._private) > MAX_PRIVATE_BYTES:
-            raise Irregular("private memory")
-        self._own = {defined(line) for block in self._blocks.values() for line in block.lines} - {""}
+            raise IrregularFunction("private memory")
+        self._own = {defined_value(line) for block in self._blocks.values() for line in block.lines} - {""}
         self._own |= {*self._blocks, *variables}
         self._agreeing = {name for name in self._blocks if self._differ(name)}
         for name in self._agreeing:
@@ -214,10 +223,10 @@ class _Pair:
         """Where two items part both are begun again, so nothing may have been written, and it should be rare."""
         block = self._blocks[name]
         if name in again or not block.lines[-1].lstrip().startswith("br i1 "):
-            raise Irregular("ways that differ within a loop")
-        before = [at for at in self._blocks if name in reached(self._blocks, [at])]
+            raise IrregularFunction("ways that differ within a loop")
+        before = [at for at in self._blocks if name in reachable_blocks(self._blocks, [at])]
         if any(self._writes(line) for at in before for line in self._blocks[at].lines):
-            raise Irregular("ways that differ after something is written")
+            raise IrregularFunction("ways that differ after something is written")
 
     def _writes(self, line: str) -> bool:
         if lifetime(line)[1]:
@@ -225,14 +234,14 @@ class _Pair:
         if _OPERATIONS.search(line) or " asm sideeffect " in line:
             return True
         if line.lstrip().startswith("store "):
-            return stored(line)[1] not in self._function.variables
-        name = called(line)
-        return bool(name) and not self._module.same(name) and not ID.search(line)
+            return plain_store(line)[1] not in self._function.variables
+        name = called_function(line)
+        return bool(name) and not self._module.is_result_uniform(name) and not ID.search(line)
 
     def _lines(self) -> Iterator[str]:
         yield "eddy.begin:"
         for line in self._function.beginning:
-            yield from self._doubled(line) if defined(line) in self._twice else (self._line(line, ""),)
+            yield from self._doubled(line) if defined_value(line) in self._twice else (self._line(line, ""),)
         yield f"  br label {self._line(self._function.entry, '')}"
         for name, block in self._blocks.items():
             yield f"{self._line(name, '')[1:]}:"
@@ -243,25 +252,30 @@ class _Pair:
         yield "  ret i1 false"
 
     def _instruction(self, line: str) -> Iterator[str]:
-        name, to = called(line), stored(line)[1]
+        name, to = called_function(line), plain_store(line)[1]
         if " = phi " in line:
             line = _PHI_FROM.sub(lambda at: f", {self._last(at[1])} ]", line)
         elif is_asm(line) and re.search(r"\bt6\b|\bx31\b", line):
-            raise Irregular("assembly that reads ids")
-        elif name and not ID.search(line) and not self._module.same(name) and self._module.reads_item(name):
-            raise Irregular("a function that reads ids")
+            raise IrregularFunction("assembly that reads ids")
+        elif (
+            name
+            and not ID.search(line)
+            and not self._module.is_result_uniform(name)
+            and self._module.reads_item_id(name)
+        ):
+            raise IrregularFunction("a function that reads ids")
         if lifetime(line)[1]:
             twice = lifetime(line)[1] in self._twice
         elif to in self._uniform.direct:
             twice = to in self._twice
         else:
-            twice = not defined(line) or defined(line) in self._twice
+            twice = not defined_value(line) or defined_value(line) in self._twice
         yield from self._doubled(line) if twice else (self._line(line, ""),)
 
     def _doubled(self, line: str) -> Iterator[str]:
         for suffix, own in ((".one", "%eddy.one"), (".other", "%eddy.other")):
             made = self._line(line, suffix)
-            yield f"  {defined(made)} = add i32 {own}, 0" if _is_row(line) else made
+            yield f"  {defined_value(made)} = add i32 {own}, 0" if _is_row(line) else made
 
     def _end(self, name: str, line: str) -> Iterator[str]:
         if line.split()[0] == "ret":

@@ -30,7 +30,7 @@ _PARAMETER = "%eddy.first.id"
 """Its name in functions; no variable of a source has a dot in its name."""
 
 
-def threaded(ir: str) -> str:
+def thread_item_id(ir: str) -> str:
     """A module whose functions hand the first global id on, and of which only the stubs are seen from outside.
 
     Args:

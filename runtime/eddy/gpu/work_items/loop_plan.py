@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from eddy.gpu.programs.ir_function import Irregular, defined, parse
+from eddy.gpu.programs.ir_function import IrregularFunction, defined_value, parse
 from eddy.gpu.programs.ir_types import bytes_of
 from eddy.gpu.work_items.item_region import ItemRegion
-from eddy.gpu.work_items.kept_variables import Again, LiveVariables, pointed_to
-from eddy.gpu.work_items.local_places import Placed
-from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called, is_asm
+from eddy.gpu.work_items.live_variables import LiveVariables, Rematerialization, escaped_variables
+from eddy.gpu.work_items.local_placement import PlacedFunction
+from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called_function, is_asm
 
 MAX_BLOCKS, MAX_COPIES = 400, 1000
 """Blocks of a kernel, and of all its regions, at most."""
@@ -47,29 +47,29 @@ class LoopPlan:
         Irregular: It cannot become loops.
     """
 
-    def __init__(self, own: Placed, module: IrModule, named: Mapping[str, str]) -> None:
+    def __init__(self, own: PlacedFunction, module: IrModule, named: Mapping[str, str]) -> None:
         text = own.text
         if not text or "byval(" in text.partition("\n")[0]:
-            raise Irregular("no function of its own, or structures of its own behind parameters")
+            raise IrregularFunction("no function of its own, or structures of its own behind parameters")
         self.own, self._module = own, module
         self.function = parse(text)
         if len(self.function.blocks) > MAX_BLOCKS:
-            raise Irregular("too long")
+            raise IrregularFunction("too long")
         self.axes = self._check()
         self._uniform = Uniformity(self.function, module)
         if not self._uniform.regular:
-            raise Irregular("barriers that not all items come to")
+            raise IrregularFunction("barriers that not all items come to")
         blocks = self.function.blocks
         starts = [self.function.entry, *(b.targets[0] for b in blocks.values() if b.waits)]
         self.regions = [ItemRegion(blocks, start, number) for number, start in enumerate(starts)]
         if sum(len(region.names) for region in self.regions) > MAX_COPIES:
-            raise Irregular("too long, with what is behind each barrier")
+            raise IrregularFunction("too long, with what is behind each barrier")
         self.direct = self._uniform.direct
-        self.again = Again(self.function, self._uniform, module)
+        self.again = Rematerialization(self.function, self._uniform, module)
         self.live = LiveVariables(self.function, self.direct)
-        self._pointed_to = pointed_to(self.function, self.direct)
+        self._pointed_to = escaped_variables(self.function, self.direct)
         self.rows = self._places(named)
-        self.values = set(blocks) | {defined(line) for block in blocks.values() for line in block.lines} - {""}
+        self.values = set(blocks) | {defined_value(line) for block in blocks.values() for line in block.lines} - {""}
         for region in self.regions:
             region.check(self.values)
 
@@ -104,9 +104,11 @@ class LoopPlan:
                 if found:
                     axes = max(axes, int(found[2]) + 1)
                 elif is_asm(line) and re.search(r"\bt6\b|\bx31\b", line):
-                    raise Irregular("assembly that reads ids")
-                elif (name := called(line)) and (self._module.reads_item(name) or self._module.waits(name)):
-                    raise Irregular("a function that reads ids or waits")
+                    raise IrregularFunction("assembly that reads ids")
+                elif (name := called_function(line)) and (
+                    self._module.reads_item_id(name) or self._module.reaches_barrier(name)
+                ):
+                    raise IrregularFunction("a function that reads ids or waits")
         return axes
 
     def _places(self, named: Mapping[str, str]) -> dict[str, tuple[int, int]]:
@@ -119,10 +121,10 @@ class LoopPlan:
                 continue
             size = bytes_of(kind, named)
             if not WHOLE.fullmatch(kind) and size % 4:
-                raise Irregular("a variable that is not of words")
+                raise IrregularFunction("a variable that is not of words")
             private += 0 if name in self.direct else size
             rows[name] = at, max(1, size // 4)
             at += rows[name][1]
         if private > MAX_PRIVATE_BYTES:
-            raise Irregular("private memory is kept")
+            raise IrregularFunction("private memory is kept")
         return rows

@@ -8,7 +8,7 @@ from eddy.gpu.programs.layout import LOCAL_BITS
 from eddy.gpu.work_items.ir_pieces import ITEMS, PURE, bases, called_as, lane_word, word
 from eddy.gpu.work_items.item_steps import AXES
 from eddy.gpu.work_items.loop_plan import LoopPlan
-from eddy.gpu.work_items.region_loop import RegionLoop, renamed
+from eddy.gpu.work_items.region_loop import RegionLoop, rename_values
 
 
 def looped_kernel(kernel: str, plan: LoopPlan) -> str:
@@ -20,7 +20,7 @@ def looped_kernel(kernel: str, plan: LoopPlan) -> str:
     """
     head = called_as(plan.function.head, kernel, ITEMS)
     lines = [*_begin(plan), *(line for region in plan.regions for line in RegionLoop(plan, region).lines())]
-    return "\n".join([renamed(head, plan.values, ""), *lines, "}", ""])
+    return "\n".join([rename_values(head, plan.values, ""), *lines, "}", ""])
 
 
 def _begin(plan: LoopPlan) -> Iterator[str]:

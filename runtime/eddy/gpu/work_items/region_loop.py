@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from eddy.gpu.programs.ir_function import TOKEN, defined, lifetime
+from eddy.gpu.programs.ir_function import TOKEN, defined_value, lifetime
 from eddy.gpu.programs.layout import ROW_BYTES
 from eddy.gpu.work_items.ir_pieces import BAR, TAG
 from eddy.gpu.work_items.item_region import PHI_WAY, ItemRegion
@@ -20,7 +20,7 @@ from eddy.gpu.work_items.uniform import ID
 _DIGITS = re.compile(r"%\d+\Z")
 
 
-def renamed(line: str, values: Collection[str], suffix: str) -> str:
+def rename_values(line: str, values: Collection[str], suffix: str) -> str:
     """A line with a function's values as one region has them; parameters without a name get one."""
 
     def one(found: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ class RegionLoop:
         plan, r = self._plan, self._label
         live = plan.live.at[self._region.start]
         for line in plan.again.needed(live):
-            yield self._line(renamed(line, plan.values, f".{r}.again"))
+            yield self._line(rename_values(line, plan.values, f".{r}.again"))
         for name in plan.rows:
             if name in live:
                 yield from self._copy(name, f"{r}.take", True)
@@ -142,7 +142,7 @@ class RegionLoop:
         found = ID.search(line)
         if not found:
             return line
-        value, axis = defined(line), int(found[2])
+        value, axis = defined_value(line), int(found[2])
         if axis > 2:
             return f"  {value} = add i32 0, 0"
         own = f"%{self._label}.{AXES[axis]}"
@@ -169,7 +169,7 @@ class RegionLoop:
         yield f"  br label %r{self._plan.region_at(end).number}.start"
 
     def _renamed(self, line: str) -> str:
-        return renamed(line, self._plan.values, f".r{self._region.number}")
+        return rename_values(line, self._plan.values, f".r{self._region.number}")
 
 
 def _align(kind: str) -> int:

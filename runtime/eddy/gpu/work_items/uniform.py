@@ -11,7 +11,16 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from eddy.gpu.programs.ir_function import TOKEN, Function, defined, dominators, lifetime, loaded, reached, stored
+from eddy.gpu.programs.ir_function import (
+    TOKEN,
+    Function,
+    defined_value,
+    dominators,
+    lifetime,
+    plain_load_source,
+    plain_store,
+    reachable_blocks,
+)
 
 _CALL = re.compile(r"\bcall [^@\"\n]*@([\w.$]+)\(")
 _NAMED = re.compile(r"@[\w.$]+")
@@ -36,7 +45,7 @@ class IrModule:
         self._called = {name: set(_CALL.findall(text)) for name, text in texts.items()}
         self._pure: dict[str, bool] = {}
 
-    def reads_item(self, name: str) -> bool:
+    def reads_item_id(self, name: str) -> bool:
         """Whether a function comes to what tells work-items apart."""
         return any(
             at in PRINTS or at == "eddy_first_id" or any(map(_ITEM_ASM.search, _asm_lines(self._texts.get(at, ""))))
@@ -47,15 +56,15 @@ class IrModule:
         """Functions a function comes to beside itself."""
         return self._reached(name) - {name}
 
-    def named(self, name: str) -> set[str]:
+    def referenced_names(self, name: str) -> set[str]:
         """Variables and functions of the module that a function names."""
         return set(_NAMED.findall(self._texts.get(name, "")))
 
-    def waits(self, name: str) -> bool:
+    def reaches_barrier(self, name: str) -> bool:
         """Whether a function comes to a barrier."""
         return "eddy_barrier" in self._reached(name)
 
-    def same(self, name: str) -> bool:
+    def is_result_uniform(self, name: str) -> bool:
         """Whether a function's result is uniform where its arguments are."""
         if name not in self._pure:
             self._pure[name] = False  # one that calls itself is not
@@ -69,10 +78,10 @@ class IrModule:
         for line in text.splitlines()[1:]:
             if _ASM.search(line) or " volatile " in line or " atomic" in line:
                 return False
-            at = loaded(line) or stored(line)[1]
+            at = plain_load_source(line) or plain_store(line)[1]
             if (at or " load " in line or " store " in line) and at not in own:
                 return False
-        return bool(text) and all(self.same(called) for called in self._called[name])
+        return bool(text) and all(self.is_result_uniform(called) for called in self._called[name])
 
     def _reached(self, name: str) -> set[str]:
         found, waiting = set(), [name]
@@ -88,7 +97,7 @@ def _asm_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if _ASM.search(line)]
 
 
-def called(line: str) -> str:
+def called_function(line: str) -> str:
     """The function an instruction calls; "" where it calls none."""
     found = _CALL.search(line)
     return found[1] if found else ""
@@ -132,8 +141,8 @@ class Uniformity:
             for line in block.lines:
                 if lifetime(line)[1]:
                     continue
-                value, to = stored(line)
-                whole = loaded(line) or to
+                value, to = plain_store(line)
+                whole = plain_load_source(line) or to
                 taken |= {token for token in TOKEN.findall(line) if token != whole}
                 if value == to:
                     taken.add(to)
@@ -149,22 +158,22 @@ class Uniformity:
         return before != (len(self.varying), len(self.variables), len(self._parted))
 
     def _look(self, block: str, line: str) -> None:
-        value, to = stored(line)
+        value, to = plain_store(line)
         if to in self.direct and (value in self.varying or block in self._apart):
             self.variables.add(to)
-        made = defined(line)
+        made = defined_value(line)
         if made and made not in self.varying and self._differs(block, line, made):
             self.varying.add(made)
 
     def _differs(self, block: str, line: str, made: str) -> bool:
-        at = loaded(line)
+        at = plain_load_source(line)
         if at in self.direct:
             return at in self.variables
         if found := ID.search(line):
             return self._axis in ("", found[2])
         if _VARYING.search(line) or is_asm(line):
             return True
-        if (name := called(line)) and not self._module.same(name):
+        if (name := called_function(line)) and not self._module.is_result_uniform(name):
             return True
         if " = phi " in line and block in self._joins | self._apart:
             return True
@@ -177,7 +186,7 @@ class Uniformity:
             return
         blocks = self._function.blocks
         meeting = self._meetings.get(name, _EXIT)
-        self._apart |= set(reached(blocks, blocks[name].targets, over=(meeting,)))
+        self._apart |= set(reachable_blocks(blocks, blocks[name].targets, over=(meeting,)))
         self._joins.add(meeting)
 
     @cached_property

@@ -17,7 +17,7 @@ from eddy.hypervisor.clusters.kernel_work import KernelWork
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs.bound_kernel import BoundKernel
 from eddy.hypervisor.jobs.job import BufferState, Job
-from eddy.hypervisor.jobs.messages import Free, Spread
+from eddy.hypervisor.jobs.messages import CorePartition, Free
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster, entitled_cores
@@ -58,7 +58,7 @@ class ClusterBinding:
         """Of the `gpu` pool, by index."""
         return [self._state.slots[index] for index in self._indices]
 
-    def may_restart(self, job: Job) -> bool:
+    def can_restart(self, job: Job) -> bool:
         """Whether a kernel has not begun again as often as it may."""
         return self._restarts.get(job.spec.id, 0) < MOST_RESTARTS
 
@@ -78,38 +78,38 @@ class ClusterBinding:
         """The cluster that `choose_cluster` takes among those a kernel may be bound to; None where it is to wait."""
         spread, tenant = job.spec.spread, job.spec.tenant
         assert spread is not None
-        first = self._queues.idle(tenant)
+        first = self._queues.has_no_bound_kernel(tenant)
         offers = (self._offer(slot, spread, tenant, first) for slot in self.slots if self._is_open(slot, spread))
         chosen = choose_cluster(offers, first)
         return None if chosen is None else self._state.slots[chosen]
 
-    def _is_open(self, slot: MachineSlot, spread: Spread) -> bool:
-        module = self._loads.target(slot)
+    def _is_open(self, slot: MachineSlot, spread: CorePartition) -> bool:
+        module = self._loads.target_module(slot)
         able = not slot.drained and slot.rests_until_s <= self._state.now_s
-        return able and module in spread.variants and module == self._loads.wanted(slot)
+        return able and module in spread.variants and module == self._loads.next_module(slot)
 
-    def _offer(self, slot: MachineSlot, spread: Spread, tenant: str, first: bool) -> ClusterOffer:
-        module, alone = self._loads.target(slot), not self._queues.claimed(slot.index, tenant)
+    def _offer(self, slot: MachineSlot, spread: CorePartition, tenant: str, first: bool) -> ClusterOffer:
+        module, alone = self._loads.target_module(slot), not self._queues.is_claimed(slot.index, tenant)
         share = self._loop.accounts[slot.index].shares.get(tenant, 0.0)
         return ClusterOffer(
             slot.index,
             self._loop.kinds[module].cores,
-            self._work.left(slot.index, tenant),
+            self._work.slices_left(slot.index, tenant),
             share,
             self._loop.price(slot.index),
             alone,
-            wanted=share <= 0 and bool(self._work.wants(slot.index)),
+            wanted=share <= 0 and bool(self._work.startable_slices(slot.index)),
             speed=self._entitled_speed(spread, module, tenant, alone) if first else 0.0,
         )
 
-    def _entitled_speed(self, spread: Spread, module: str, tenant: str, idle: bool) -> float:
+    def _entitled_speed(self, spread: CorePartition, module: str, tenant: str, idle: bool) -> float:
         """What a tenant's part by weight of one cluster of a kind would do of a kernel, over one base PE."""
-        cores = entitled_cores(self._loop.part(tenant), self._loop.kinds[module].cores, idle)
+        cores = entitled_cores(self._loop.weight_fraction(tenant), self._loop.kinds[module].cores, idle)
         return self._loop.estimates.speed_on(spread, module, cores)
 
     def bind_to(self, job: Job, slot: MachineSlot, trial: bool = False) -> None:
         """Bind a kernel to a cluster, with memory of its own where it has none; for a slice on trial, or to stay."""
-        spec, module = job.spec, self._loads.target(slot)
+        spec, module = job.spec, self._loads.target_module(slot)
         assert spec.spread is not None
         assert spec.kernel is not None
         variant = spec.spread.variants[module]
@@ -117,22 +117,22 @@ class ClusterBinding:
         job.spec = replace(spec, application=variant.application, kernel=kernel)
         self._queues.bind(job, BoundKernel(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
         if job.memory is BufferState.NONE:
-            self._state.ask_for_memory(job)
-        self._state.changed(job)
+            self._state.request_memory(job)
+        self._state.mark_changed(job)
 
     def is_host(self, slot: MachineSlot) -> bool:
         """Whether a cluster may run kernels bound to others of its kind: not what is to be loaded again, or drained."""
-        return bool(slot.module) and not slot.drained and slot.module == self._loads.wanted(slot)
+        return bool(slot.module) and not slot.drained and slot.module == self._loads.next_module(slot)
 
-    def start_over(self, job: Job) -> None:
+    def restart_when_idle(self, job: Job) -> None:
         """A kernel begins again, once none of its slices runs on any cluster."""
         progress = self._queues.progress[job.spec.id]
         self._queues.forget(job)
         progress.again = True
         if not progress.running:
-            self.begin_again(job)
+            self.restart_kernel(job)
 
-    def begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
+    def restart_kernel(self, job: Job, why: str = "its slot failed: it begins again") -> None:
         """What a kernel did is gone: it begins again, with its arrays as they came."""
         self._restarts[job.spec.id] = self._restarts.get(job.spec.id, 0) + 1
         self._state.note(job, self._state.now_s, JobEventKind.RECOVERED, detail=why)
@@ -140,15 +140,15 @@ class ClusterBinding:
 
     def unbind(self, job: Job) -> None:
         """A kernel gives up its cluster, and with it what it did there; it is the first to get another."""
-        self._queues.returned(job)
+        self._queues.requeue(job)
         job.held, job.cores = 0, ()
-        if self._state.memory.leave(job):
+        if self._state.memory.release_job(job):
             self._state.out.commands.append(Free(job.spec.id))
         job.memory = BufferState.NONE
-        self._state.changed(job)
+        self._state.mark_changed(job)
 
-    def let_go(self, job: Job) -> None:
+    def release_kernel(self, job: Job) -> None:
         """A job has ended, or done its last work-group."""
-        self._queues.leave(job)
+        self._queues.remove_kernel(job)
         self._restarts.pop(job.spec.id, None)
         job.held = 0

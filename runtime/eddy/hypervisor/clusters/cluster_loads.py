@@ -34,39 +34,39 @@ class ClusterLoads:
 
     def begin(self, slots: list[MachineSlot]) -> None:
         """Load one cluster that is missing where somebody waits for it, or is to be another one and has drained."""
-        if self.state.port.closed_to(Pool.GPU):
+        if self.state.port.is_closed_to(Pool.GPU):
             return
         for slot in slots:
-            target = self.target(slot)
-            if slot.phase is not Phase.FREE or slot.module == target or not slot.offered(self.state.now_s):
+            target = self.target_module(slot)
+            if slot.phase is not Phase.FREE or slot.module == target or not slot.is_offered(self.state.now_s):
                 continue
             if target and (slot.module or self._awaited(slot, target)):
                 self.state.port.begin(slot, Pool.GPU)
                 slot.module, slot.tenant = target, ""
                 slot.enter(Phase.LOADING, self.state.now_s)
                 self.loop.accounts[slot.index].cores = []
-                slot.meter.share(0, self.state.now_s)
+                slot.meter.set_cores(0, self.state.now_s)
                 self.state.out.slots.add(slot.index)
                 self.state.out.commands.append(Load(slot.index, self._fits[target][slot.index]))
                 self._book(slot)
                 return
 
-    def ended(self, slot: MachineSlot) -> None:
+    def handle_loaded(self, slot: MachineSlot) -> None:
         """A cluster is there, its cores free."""
         kind = self.loop.kinds.get(slot.module)
         cores = kind.cores if kind is not None else 0
         self.loop.accounts[slot.index].cores = [None] * cores
-        slot.meter.share(cores, slot.since_s)
+        slot.meter.set_cores(cores, slot.since_s)
         self._unbook(slot, JobEventKind.CONFIGURED)
 
-    def failed(self, slot: MachineSlot, module: str, refused: bool) -> bool:
+    def handle_failed_load(self, slot: MachineSlot, module: str, refused: bool) -> bool:
         """A load failed; answers whether the slot is given up for kernels that are bound to it."""
         self._unbook(slot, JobEventKind.CONFIGURATION_FAILED)
         if refused:
             self._fits.get(module, {}).pop(slot.index, None)
         return refused or slot.failed_loads >= GIVEN_UP_AFTER
 
-    def leave(self, job: Job) -> None:
+    def cancel_loads(self, job: Job) -> None:
         """A job is to end: loads are booked for it no more."""
         for index in [index for index, number in self._loading_for.items() if number == job.spec.id]:
             del self._loading_for[index]
@@ -76,40 +76,40 @@ class ClusterLoads:
         """What a slot held may not be trusted any more."""
         slot.forget_module()
         self.loop.accounts[slot.index].cores = []
-        slot.meter.share(0, self.state.now_s)
+        slot.meter.set_cores(0, self.state.now_s)
         self.state.out.slots.add(slot.index)
 
-    def target(self, slot: MachineSlot) -> str:
+    def target_module(self, slot: MachineSlot) -> str:
         """The module a slot should hold: what kernels are bound to it for, else what price wants, or what is in it."""
-        for number in self.queues.bound(slot.index):
+        for number in self.queues.bound_kernels(slot.index):
             return self.queues.progress[number].module
         for progress in self.queues.progress.values():
             if progress.slot == slot.index:
                 return progress.module
-        return self.wanted(slot)
+        return self.next_module(slot)
 
-    def wanted(self, slot: MachineSlot) -> str:
+    def next_module(self, slot: MachineSlot) -> str:
         """The module a slot holds once kernels that are bound to it have ended."""
         wanted = self.loop.offers.wanted.get(slot.index, "") or slot.module
         if slot.index in self._fits.get(wanted, {}):
             return wanted
         return next((module for module in self.loop.kinds if slot.index in self._fits.get(module, {})), "")
 
-    def hopeful(self, module: str) -> bool:
+    def can_still_load(self, module: str) -> bool:
         """Whether some slot may still be loaded with a module."""
         slots = (self.state.slots[index] for index in self._fits.get(module, {}))
         return any(slot.failed_loads < GIVEN_UP_AFTER for slot in slots)
 
     def _awaited(self, slot: MachineSlot, module: str) -> bool:
         """Whether some kernel is bound to a slot, or could be; or is bound to another, and more than that can do."""
-        if any(True for _ in self.queues.bound(slot.index)) or self.work.overflows(module, slot.index):
+        if any(True for _ in self.queues.bound_kernels(slot.index)) or self.work.overflows(module, slot.index):
             return True
-        spreads = (job.spec.spread for job in self.queues.unbound())
+        spreads = (job.spec.spread for job in self.queues.unbound_kernels())
         return any(spread is not None and module in spread.variants for spread in spreads)
 
     def _book(self, slot: MachineSlot) -> None:
         """A load is booked for the oldest job that waits for it, if any does."""
-        waiting = list(self.queues.bound(slot.index)) or [job.spec.id for job in self.queues.unbound()]
+        waiting = list(self.queues.bound_kernels(slot.index)) or [job.spec.id for job in self.queues.unbound_kernels()]
         if waiting:
             job = self.state.jobs[min(waiting)]
             self._loading_for[slot.index] = job.spec.id

@@ -11,7 +11,7 @@ from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.clusters.kernel_work import KernelWork
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs.job import Job
-from eddy.hypervisor.jobs.messages import Spread
+from eddy.hypervisor.jobs.messages import CorePartition
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.price.kernel_places import is_stranded
@@ -43,7 +43,7 @@ class ClusterMoves:
         self._looked = -1
         """The epoch in which kernels were last looked through for those that are stranded."""
 
-    def off_drained(self) -> None:
+    def leave_drained_slots(self) -> None:
         """Kernels none of whose slices runs leave slots that are drained, as far as there is another for them.
 
         They keep what they have done where it holds the same module, and begin again otherwise.
@@ -53,17 +53,19 @@ class ClusterMoves:
             if progress.running or job.ending is not None or not self._state.slots[progress.slot].drained:
                 continue
             assert job.spec.spread is not None
-            variants, left = job.spec.spread.variants, partial(self._work.left, tenant=job.spec.tenant)
-            there = [slot for slot in self._binding.slots if not slot.drained and self._loads.target(slot) in variants]
-            same = [slot.index for slot in there if self._loads.target(slot) == progress.module]
+            variants, left = job.spec.spread.variants, partial(self._work.slices_left, tenant=job.spec.tenant)
+            there = [
+                slot for slot in self._binding.slots if not slot.drained and self._loads.target_module(slot) in variants
+            ]
+            same = [slot.index for slot in there if self._loads.target_module(slot) == progress.module]
             if same:
                 self._queues.forget(job)
                 progress.slot = min(same, key=lambda index: (left(index), index))
                 self._queues.has_more(progress.slot, job)
             elif there:
-                self._binding.begin_again(job, "its slot is drained: it begins again on another cluster")
+                self._binding.restart_kernel(job, "its slot is drained: it begins again on another cluster")
 
-    def off_stranded(self) -> None:
+    def leave_unpromised_slots(self) -> None:
         """Kernels bound where their tenant has no share any more, and others take all there is, go where it has one:
         at once if they have not begun, else after some epochs, because they begin again there (`is_stranded`)."""
         if self._loop.now is None or self._loop.now.number == self._looked:
@@ -72,10 +74,16 @@ class ClusterMoves:
         self._to_idle()
         for number, progress in list(self._queues.progress.items()):
             job, account = self._state.jobs[number], self._loop.accounts[progress.slot]
-            if progress.running or progress.again or progress.trial or job.ending is not None or not progress.left:
+            if (
+                progress.running
+                or progress.again
+                or progress.trial
+                or job.ending is not None
+                or not progress.groups_left
+            ):
                 continue
             share = account.shares.get(job.spec.tenant, 0.0)
-            others_want = bool(set(self._work.wants(progress.slot)) - {job.spec.tenant})
+            others_want = bool(set(self._work.startable_slices(progress.slot)) - {job.spec.tenant})
             rested = (self._state.now_s - progress.rests_s) / self._loop.settings.epoch_s
             if is_stranded(share, others_want, progress.slices > 0, rested) and self._has_share_elsewhere(job):
                 if progress.slices:
@@ -85,11 +93,11 @@ class ClusterMoves:
 
     def _to_idle(self) -> None:
         """Kernels that had no core for an epoch, and have done little that is lost, go to clusters that stand idle."""
-        for job in self._queues.held_up(self._state.now_s, self._loop.settings.epoch_s):
+        for job in self._queues.starved_kernels(self._state.now_s, self._loop.settings.epoch_s):
             assert job.spec.spread is not None
             spread, taken = job.spec.spread, {each.slot for each in self._queues.progress.values()}
             idle = [slot for slot in self._binding.slots if slot.index not in taken and self._is_idle(slot)]
-            there = [slot for slot in idle if self._loads.target(slot) in spread.variants]
+            there = [slot for slot in idle if self._loads.target_module(slot) in spread.variants]
             if there:
                 if self._queues.progress[job.spec.id].slices:
                     why = "it waited for longer than it ever ran, and another cluster stood idle: it begins again there"
@@ -97,15 +105,15 @@ class ClusterMoves:
                 self._binding.unbind(job)
                 self._binding.bind_to(job, max(there, key=lambda slot: self._whole_speed(spread, slot)))
 
-    def _whole_speed(self, spread: Spread, slot: MachineSlot) -> float:
-        module = self._loads.target(slot)
+    def _whole_speed(self, spread: CorePartition, slot: MachineSlot) -> float:
+        module = self._loads.target_module(slot)
         return self._loop.estimates.speed_on(spread, module, float(self._loop.kinds[module].cores))
 
     def _is_idle(self, slot: MachineSlot) -> bool:
         """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
         able = not slot.drained and not slot.failed_loads and slot.rests_until_s <= self._state.now_s
-        stays = self._loads.target(slot) == self._loads.wanted(slot)
-        used = self._loop.accounts[slot.index].running or self._work.wants(slot.index)
+        stays = self._loads.target_module(slot) == self._loads.next_module(slot)
+        used = self._loop.accounts[slot.index].running or self._work.startable_slices(slot.index)
         return able and stays and not used
 
     def _has_share_elsewhere(self, job: Job) -> bool:

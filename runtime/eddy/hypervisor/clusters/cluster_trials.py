@@ -14,7 +14,7 @@ from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.slot import MachineSlot
-from eddy.policy.price.kernel_places import affords_trial, trial_ends, tried
+from eddy.policy.price.kernel_places import add_trial, can_afford_trial, trial_ends
 
 
 class ClusterTrials:
@@ -28,7 +28,7 @@ class ClusterTrials:
     def __init__(self, loop: PriceLoop, queues: KernelQueues) -> None:
         self._loop, self._queues = loop, queues
         self._took_s: dict[str, float] = {}
-        """By tenant: what its trials took, as `tried` counts it."""
+        """By tenant: what its trials took, as `add_trial` counts it."""
 
     def place(self, job: Job, slots: Iterable[MachineSlot]) -> MachineSlot | None:
         """The cluster a kernel that has not begun is to be tried on first; None for none.
@@ -40,21 +40,21 @@ class ClusterTrials:
         spread = job.spec.spread
         assert spread is not None
         learned, held = self._loop.estimates.learned, list(slots)
-        known = {m for m in spread.variants if learned.look(spread.kernel, m).group_s is not None}
+        known = {m for m in spread.variants if learned.peek(spread.kernel, m).group_s is not None}
         if not known or not self._affords(job.spec.tenant):
             return None
         return next((s for s in held if s.module in spread.variants and s.module not in known), None)
 
-    def due(self, slot: int) -> Iterator[Job]:
+    def due_kernels(self, slot: int) -> Iterator[Job]:
         """Kernels that are to get a core of a cluster before anybody else does, for one slice."""
-        return self._queues.on_trial(slot)
+        return self._queues.trial_kernels(slot)
 
-    def ended(self, tenant: str, took_s: float) -> None:
+    def record_trial(self, tenant: str, took_s: float) -> None:
         """A slice on trial ended."""
         before_s, quantum_s = self._took_s.get(tenant, 0.0), self._loop.settings.quantum_s
-        self._took_s[tenant] = tried(before_s, self._delivered_s(tenant), quantum_s, took_s)
+        self._took_s[tenant] = add_trial(before_s, self._delivered_s(tenant), quantum_s, took_s)
 
-    def says_enough(self, took_s: float, whole_s: float) -> bool:
+    def is_trial_over(self, took_s: float, whole_s: float) -> bool:
         """Whether a slice that took so long ends the trial, of which all slices took so long together."""
         return trial_ends(took_s, whole_s, self._loop.settings.quantum_s)
 
@@ -65,4 +65,4 @@ class ClusterTrials:
     def _affords(self, tenant: str) -> bool:
         """Whether no kernel of a tenant is on trial, and its trials took little of what it had."""
         spent_s = self._took_s.get(tenant, 0.0)
-        return not self._queues.tries(tenant) and affords_trial(spent_s, self._delivered_s(tenant))
+        return not self._queues.has_trial(tenant) and can_afford_trial(spent_s, self._delivered_s(tenant))

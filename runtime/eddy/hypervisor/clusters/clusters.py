@@ -22,8 +22,8 @@ from eddy.hypervisor.clusters.cluster_moves import ClusterMoves
 from eddy.hypervisor.clusters.cluster_trials import ClusterTrials
 from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.clusters.kernel_work import KernelWork
-from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice, note_company
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice, note_corunners
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs.bound_kernel import BoundKernel
 from eddy.hypervisor.jobs.job import Job
@@ -73,19 +73,19 @@ class SharedClusters:
 
     # What happened ------------------------------------------------------------------------------------------------
 
-    def arrived(self, job: Job) -> None:
+    def add_kernel(self, job: Job) -> None:
         """A kernel wants cores."""
         assert job.spec.spread is not None
-        self.queues.arrived(job)
-        self.loop.arrived(job.spec.tenant, job.spec.spread, self.state.now_s)
+        self.queues.enqueue(job)
+        self.loop.add_arrival(job.spec.tenant, job.spec.spread, self.state.now_s)
 
-    def leave(self, job: Job) -> None:
+    def remove_job(self, job: Job) -> None:
         """A job is to end: it gets no core any more, and what runs of it is stopped."""
         self.queues.forget(job)
-        self.loads.leave(job)
+        self.loads.cancel_loads(job)
         progress = self.queues.progress.get(job.spec.id)
         if progress is None or not progress.running:
-            self.binding.let_go(job)
+            self.binding.release_kernel(job)
             return
         for index, account in self.loop.accounts.items():
             for each in account.running:
@@ -93,7 +93,7 @@ class SharedClusters:
                     each.stopping = True
                     self.state.out.commands.append(StopItem(index, each.name))
 
-    def ended(self, message: SliceEnded) -> Job | None:
+    def charge_slice(self, message: SliceEnded) -> Job | None:
         """Charge a slice that ended, and update its job; returns the job if that was its last and all went well."""
         account = self.loop.accounts.get(message.slot)
         found = account.cores[message.core] if account is not None and message.core < len(account.cores) else None
@@ -111,19 +111,19 @@ class SharedClusters:
         job.paid += took_s * self.loop.price(message.slot)
         if message.cause is Cause.NONE:
             alone = found.alone and not self._others_run()
-            measured = SliceMeasured(
+            measured = SliceMeasurement(
                 *(message.slot, progress.module, found.count, took_s, beside, message.counters), alone=alone
             )
             self._count(job, progress, found, measured, len(account.cores))
         if progress.trial:
             progress.tried_s += took_s
-            self.trials.ended(found.tenant, took_s)
+            self.trials.record_trial(found.tenant, took_s)
         return self._goes_on(job, progress, found, message)
 
     def _free(self, account: CoreAccount, message: SliceEnded, took_s: float) -> float:
         """A slice's core is free; how many cores its tenant had on the cluster meanwhile, on average."""
-        beside = account.beside(message.core, took_s)
-        account.end(message.core, took_s, self.work.wants(message.slot), self.loop.weights)
+        beside = account.average_cores(message.core, took_s)
+        account.finish_slice(message.core, took_s, self.work.startable_slices(message.slot), self.loop.weights)
         slot = self.state.slots[message.slot]
         slot.meter.end(message.core, message.at_s)
         if not account.running:
@@ -137,15 +137,15 @@ class SharedClusters:
         """What becomes of a kernel after a slice; the job where that was the last and all went well."""
         if job.ending is not None:
             if not progress.running:
-                self.binding.let_go(job)
+                self.binding.release_kernel(job)
                 self.state.settle(job, message.at_s)
             return None
         if message.cause is not Cause.NONE:
             self._went_wrong(job, progress, ended, message)
         elif progress.again and not progress.running:
-            self.binding.begin_again(job)
+            self.binding.restart_kernel(job)
         elif progress.done == progress.variant.groups:
-            self.binding.let_go(job)
+            self.binding.release_kernel(job)
             return job
         elif progress.trial:
             self._tried(job, progress, message)
@@ -154,17 +154,17 @@ class SharedClusters:
     def _tried(self, job: Job, progress: BoundKernel, message: SliceEnded) -> None:
         """A kernel on trial goes on with it, or begins again elsewhere once enough is known."""
         took_s = max(message.at_s - message.started_s, 0.0)
-        if not self.trials.says_enough(took_s, progress.tried_s):
+        if not self.trials.is_trial_over(took_s, progress.tried_s):
             self.queues.has_more(progress.slot, job)
             return
         self.state.note(job, message.at_s, JobEventKind.RECOVERED, detail="measured on this cluster: it begins again")
         self.binding.unbind(job)
 
-    def _count(self, job: Job, progress: BoundKernel, ended: Slice, measured: SliceMeasured, cores: int) -> None:
+    def _count(self, job: Job, progress: BoundKernel, ended: Slice, measured: SliceMeasurement, cores: int) -> None:
         progress.done += ended.count
         spread, counters = job.spec.spread, measured.counters
         assert spread is not None
-        self.loop.measured(ended.tenant, spread, measured)
+        self.loop.record_slice(ended.tenant, spread, measured)
         if counters is not None:
             nothing = CoreCounters(0, 0, 0, (0,) * len(counters.cycle_thread))
             job.count(tuple(counters if core == ended.core else nothing for core in range(cores)))
@@ -182,14 +182,14 @@ class SharedClusters:
             return
         detail = f"{message.cause.value} {message.detail}".strip()
         self.state.log(job, slot, message.at_s, JobEventKind.ITEM_FAILED, 0, message.started_s, detail)
-        if message.cause not in OWN_FAULTS and self.binding.may_restart(job):
-            self.binding.start_over(job)
+        if message.cause not in OWN_FAULTS and self.binding.can_restart(job):
+            self.binding.restart_when_idle(job)
             return
         job.failed_task, job.failed_item = 0, 0
         where = f"slice {ended.number}, slot {message.slot}, core {ended.core}: {message.detail}".rstrip(": ")
         self.state.end(job, JobState.FAILED, message.at_s, message.cause.value, where)
 
-    def slice_named(self, slot: int, item: str) -> Slice | None:
+    def find_slice(self, slot: int, item: str) -> Slice | None:
         """What runs in a slot under the board's name for it."""
         account = self.loop.accounts.get(slot)
         found = (each for each in (account.running if account else ()) if each.name == item)
@@ -197,20 +197,20 @@ class SharedClusters:
 
     # Loads --------------------------------------------------------------------------------------------------------
 
-    def loaded(self, slot: MachineSlot) -> None:
+    def add_cluster(self, slot: MachineSlot) -> None:
         """A cluster is there, its cores free."""
         if slot.index in self.loop.accounts:
-            self.loads.ended(slot)
+            self.loads.handle_loaded(slot)
 
     def load_failed(self, slot: MachineSlot, module: str, refused: bool) -> None:
         """A load failed: kernels go elsewhere where this one is hopeless, and those that have nowhere to go fail."""
-        if slot.index not in self.loop.accounts or not self.loads.failed(slot, module, refused):
+        if slot.index not in self.loop.accounts or not self.loads.handle_failed_load(slot, module, refused):
             return
         for number in [n for n, progress in self.queues.progress.items() if progress.slot == slot.index]:
-            self.binding.start_over(self.state.jobs[number])
-        for job in list(self.queues.unbound()):
+            self.binding.restart_when_idle(self.state.jobs[number])
+        for job in list(self.queues.unbound_kernels()):
             spread = job.spec.spread
-            if spread is not None and not any(self.loads.hopeful(module) for module in spread.variants):
+            if spread is not None and not any(self.loads.can_still_load(module) for module in spread.variants):
                 why = "no slot could be loaded with a cluster that runs it"
                 self.state.end(job, JobState.FAILED, self.state.now_s, "image-refused", why)
 
@@ -231,11 +231,11 @@ class SharedClusters:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
         shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
         tenants = self.queues.tenants() if shared else set[str]()
-        known = self.work.waiting_s, self.work.running, self.queues.reach
+        known = self.work.waiting_s, self.work.running, self.queues.reachable_slots
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
         if any(slot.drained for slot in self.slots):
-            self.moves.off_drained()
-        self.moves.off_stranded()
+            self.moves.leave_drained_slots()
+        self.moves.leave_unpromised_slots()
         self.binding.bind()
         self.loads.begin(self.slots)
         self.queues.hosts = frozenset(slot.index for slot in self.slots if self.binding.is_host(slot))
@@ -244,14 +244,14 @@ class SharedClusters:
 
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
-        account.present(self.state.now_s, self.queues.having_work(slot.index))
-        if slot.phase is Phase.LOADING or account.closing or slot.drained:
+        account.update_claimants(self.state.now_s, self.queues.tenants_with_work(slot.index))
+        if slot.phase is Phase.LOADING or account.is_closing or slot.drained:
             return
         for core in account.free:
-            if (tried := next(self.trials.due(slot.index), None)) is not None:
+            if (tried := next(self.trials.due_kernels(slot.index), None)) is not None:
                 self._start(slot, account, core, tried)
                 continue
-            wants = self.work.wants(slot.index)
+            wants = self.work.startable_slices(slot.index)
             if not wants:
                 return
             claims = account.claims(self.state.now_s, wants, self.loop.weights)
@@ -264,19 +264,19 @@ class SharedClusters:
         number, tenant = job.spec.id, job.spec.tenant
         progress, area = self.queues.progress[number], self.queues.area(number, slot.index, core)
         assert area is not None, "only kernels that may run here are ready"
-        first, count = progress.take(self.work.size(job, progress))
+        first, count = progress.take_groups(self.work.size(job, progress))
         name = item_name(number, self.loop.life, next(self._names))
         assert job.spec.spread is not None, "it has slices"
         started = Slice(number, tenant, core, progress.slices, name, first, count, self.state.now_s)
         started.kernel = job.spec.spread.kernel
         account.start(started)
-        note_company(started, account, self.loop.accounts.values())
+        note_corunners(started, account, self.loop.accounts.values())
         # Slices on trial keep to one core.
         started.alone &= not (progress.trial or self._others_run())
         slot.meter.start(core, tenant, self.state.now_s)
         progress.slices += 1
         progress.running += 1
-        if progress.trial or not progress.left:
+        if progress.trial or not progress.groups_left:
             self.queues.forget(job)
         if slot.phase is not Phase.RUNNING:
             slot.enter(Phase.RUNNING, self.state.now_s)

@@ -48,11 +48,11 @@ class KernelQueues:
         """By slot and tenant: jobs with work-groups to give out, oldest first."""
         self._unbound: dict[Line, deque[int]] = {}
 
-    def arrived(self, job: Job) -> None:
+    def enqueue(self, job: Job) -> None:
         """A kernel waits for a cluster."""
         self._unbound.setdefault(_line(job), deque()).append(job.spec.id)
 
-    def returned(self, job: Job) -> None:
+    def requeue(self, job: Job) -> None:
         """A kernel that was bound to a cluster waits for one again, before its tenant's others."""
         self.forget(job)
         self.progress.pop(job.spec.id, None)
@@ -76,7 +76,7 @@ class KernelQueues:
         for lines in self._bound.values():
             _remove(lines, job.spec.tenant, job.spec.id)
 
-    def leave(self, job: Job) -> None:
+    def remove_kernel(self, job: Job) -> None:
         """A kernel has ended."""
         self.forget(job)
         self.progress.pop(job.spec.id, None)
@@ -85,7 +85,7 @@ class KernelQueues:
         """Those with kernels that have not ended."""
         return {self._jobs[number].spec.tenant for number in self.progress}.union(tenant for tenant, _ in self._unbound)
 
-    def reach(self) -> dict[str, frozenset[int]]:
+    def reachable_slots(self) -> dict[str, frozenset[int]]:
         """By tenant: slots whose clusters its kernels may run on before another is bound; of those with none to bind.
 
         A kernel runs on the cluster it is bound to, and on others of that kind where it has room for their cores.
@@ -105,26 +105,26 @@ class KernelQueues:
             )
         return {tenant: frozenset(slots) for tenant, slots in found.items()}
 
-    def claimed(self, slot: int, tenant: str) -> bool:
+    def is_claimed(self, slot: int, tenant: str) -> bool:
         """Whether somebody else has a kernel bound to a cluster."""
         owners = (self._jobs[number].spec.tenant for number, each in self.progress.items() if each.slot == slot)
         return any(owner != tenant for owner in owners)
 
-    def idle(self, tenant: str) -> bool:
+    def has_no_bound_kernel(self, tenant: str) -> bool:
         """Whether a tenant has no kernel that is bound to a cluster, other than on trial."""
         bound = (number for number, progress in self.progress.items() if not progress.trial)
         return all(self._jobs[number].spec.tenant != tenant for number in bound)
 
-    def tries(self, tenant: str) -> bool:
+    def has_trial(self, tenant: str) -> bool:
         """Whether a tenant has a kernel on trial."""
         return any(each.trial and self._jobs[number].spec.tenant == tenant for number, each in self.progress.items())
 
-    def on_trial(self, slot: int) -> Iterator[Job]:
+    def trial_kernels(self, slot: int) -> Iterator[Job]:
         """Kernels that can give out a slice on trial on a cluster, oldest first."""
-        bound = [number for number in self.bound(slot) if self.progress[number].trial]
+        bound = [number for number in self.bound_kernels(slot) if self.progress[number].trial]
         return (self._jobs[number] for number in sorted(bound) if self._ready(number))
 
-    def held_up(self, now_s: float, at_least_s: float) -> list[Job]:
+    def starved_kernels(self, now_s: float, at_least_s: float) -> list[Job]:
         """Kernels that could run where they are bound and have had no core for so long, oldest first.
 
         Of those that have begun, the ones that have waited for longer than they ever ran: to begin again costs less.
@@ -147,11 +147,11 @@ class KernelQueues:
         line = self._unbound.get(at)
         return self._jobs[line[0]] if line else None
 
-    def unbound(self) -> Iterator[Job]:
+    def unbound_kernels(self) -> Iterator[Job]:
         """Kernels that wait for a cluster."""
         return (self._jobs[number] for line in self._unbound.values() for number in line)
 
-    def bound(self, slot: int) -> Iterator[int]:
+    def bound_kernels(self, slot: int) -> Iterator[int]:
         """Numbers of the kernels with work-groups to give out on a cluster."""
         return (number for line in self._bound[slot].values() for number in line)
 
@@ -184,7 +184,7 @@ class KernelQueues:
         cores = self._kinds[progress.module].cores
         return several.index(slot) * cores + core if slot in several else None
 
-    def having_work(self, slot: int) -> set[str]:
+    def tenants_with_work(self, slot: int) -> set[str]:
         """Tenants with work-groups to give out that a cluster may run, now or when it is ready for them."""
         return set(self._bound[slot]) if slot not in self.hosts else set().union(*self._bound.values())
 
@@ -197,7 +197,7 @@ class KernelQueues:
         the configuration port still holds the cluster before it."""
         progress = self.progress[number]
         there = self._slots[progress.slot].module == progress.module
-        return there and self._jobs[number].memory is BufferState.HELD and progress.left > 0
+        return there and self._jobs[number].memory is BufferState.HELD and progress.groups_left > 0
 
 
 def _line(job: Job) -> Line:

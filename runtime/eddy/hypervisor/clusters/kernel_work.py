@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.cores.progress_watch import TenantRunning
+from eddy.hypervisor.cores.progress_watch import RunningKernels
 from eddy.hypervisor.jobs.bound_kernel import BoundKernel
 from eddy.hypervisor.jobs.job import Job
 
@@ -35,7 +35,7 @@ class KernelWork:
         """
         assert job.spec.spread is not None
         wave = progress.variant.wave
-        wanted = self._loop.estimates.learned.look(job.spec.spread.kernel, progress.module).slice_groups
+        wanted = self._loop.estimates.learned.peek(job.spec.spread.kernel, progress.module).slice_groups
         limit_s, quantum_s = progress.variant.application.tasks[0].time_limit_s, self._loop.settings.quantum_s
         wanted *= min(1.0, LEAST_OF_LIMIT * limit_s / quantum_s)
         return max(int(wanted) // wave * wave, wave)
@@ -43,16 +43,16 @@ class KernelWork:
     def slices(self, number: int) -> int:
         """Slices a kernel that is bound to a cluster has left."""
         progress = self._queues.progress[number]
-        return -(-progress.left // self.size(self._jobs[number], progress))
+        return -(-progress.groups_left // self.size(self._jobs[number], progress))
 
-    def left(self, slot: int, tenant: str) -> int:
+    def slices_left(self, slot: int, tenant: str) -> int:
         """Slices a tenant's kernels have left on a cluster."""
         return sum(self.slices(number) for number in self._queues.open_on(slot, tenant))
 
-    def wants(self, slot: int) -> dict[str, int]:
+    def startable_slices(self, slot: int) -> dict[str, int]:
         """By tenant: slices it could start on a cluster now, if cores were free."""
         most, wants = len(self._loop.accounts[slot].cores), {}
-        for tenant in sorted(self._queues.having_work(slot)):
+        for tenant in sorted(self._queues.tenants_with_work(slot)):
             count = 0
             for job in self._queues.ready(slot, tenant):
                 count += self.slices(job.spec.id)
@@ -67,7 +67,7 @@ class KernelWork:
         cluster of a slot as well."""
         left = Counter[int]()
         for number, progress in self._queues.progress.items():
-            if progress.module == module and progress.left and self._queues.area(number, slot, 0) is not None:
+            if progress.module == module and progress.groups_left and self._queues.area(number, slot, 0) is not None:
                 left[progress.slot] += self.slices(number)
         return any(count > self._loop.kinds[module].cores for count in left.values())
 
@@ -78,14 +78,14 @@ class KernelWork:
             job = self._jobs[number]
             groups = progress.variant.groups - progress.done
             waiting[job.spec.tenant] = waiting.get(job.spec.tenant, 0.0) + self._takes_s(job, progress.module, groups)
-        for job in self._queues.unbound():
+        for job in self._queues.unbound_kernels():
             assert job.spec.spread is not None
             module, variant = next(iter(job.spec.spread.variants.items()))
             tenant = job.spec.tenant
             waiting[tenant] = waiting.get(tenant, 0.0) + self._takes_s(job, module, variant.groups)
         return waiting
 
-    def running(self) -> dict[str, TenantRunning]:
+    def running(self) -> dict[str, RunningKernels]:
         """What each tenant has bound to clusters."""
         kernels: dict[str, set[str]] = {}
         groups: Counter[str] = Counter()
@@ -99,10 +99,10 @@ class KernelWork:
             asked = spec.asked.min_progress
             wanted = self._loop.least_of(spec.tenant) if asked is None else asked
             least[spec.tenant] = max(least.get(spec.tenant, 0.0), wanted)
-        return {t: TenantRunning(tuple(sorted(names)), groups[t], least[t]) for t, names in kernels.items()}
+        return {t: RunningKernels(tuple(sorted(names)), groups[t], least[t]) for t, names in kernels.items()}
 
     def _takes_s(self, job: Job, module: str, groups: int) -> float:
         """Core-seconds of so many work-groups, as measured."""
         assert job.spec.spread is not None
-        group_s = self._loop.estimates.learned.look(job.spec.spread.kernel, module).group_s
+        group_s = self._loop.estimates.learned.peek(job.spec.spread.kernel, module).group_s
         return math.inf if group_s is None else groups * group_s

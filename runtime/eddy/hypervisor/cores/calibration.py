@@ -110,7 +110,7 @@ def hardware_now(board: BoardPort, clusters: Iterable[str]) -> str:
     return hardware_of(description, board.images(), clusters, memory)
 
 
-def fitted(
+def fit_law(
     profile: str, hardware: str, points: Sequence[CalibrationPoint], peak_bytes_per_s: float, request_bytes: int
 ) -> MemoryCalibration:
     """The law by least squares over kernels that memory bounds; [001] 2.3.2.
@@ -149,7 +149,7 @@ def _law(points: Sequence[CalibrationPoint], peak_bytes_per_s: float) -> MemoryL
     return law
 
 
-def by_pairs(calibration: MemoryCalibration) -> tuple[MemoryLaw, ...]:
+def laws_by_pair(calibration: MemoryCalibration) -> tuple[MemoryLaw, ...]:
     """The laws that each pair of kernels that memory holds up would have given, their hit rates a quarter apart or more
     ([001] 6.5)."""
     pairs = combinations(_bound(calibration.points), 2)

@@ -109,7 +109,9 @@ class ConfigurationOffers:
         return [h for h in named if all(m in self._kinds and s in fits.get(m, {}) for s, m in h.items())]
 
 
-def within_reach(whole: Configuration, tenants: Iterable[str], reach: Mapping[str, Collection[int]]) -> Configuration:
+def reachable_configuration(
+    whole: Configuration, tenants: Iterable[str], reach: Mapping[str, Collection[int]]
+) -> Configuration:
     """A configuration whose throughput is 0 where none of a tenant's kernels can run.
 
     Args:

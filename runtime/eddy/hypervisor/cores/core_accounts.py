@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from eddy.policy.price.turns import Claim, charged, in_force, settled
+from eddy.policy.price.turns import Claim, charge_lags, settle_lags, shares_in_force
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class CoreAccount:
         return [core for core, each in enumerate(self.cores) if each is None]
 
     @property
-    def closing(self) -> bool:
+    def is_closing(self) -> bool:
         """Whether all that runs was told to stop: the board closes the slot with the last of it."""
         running = self.running
         return bool(running) and all(each.stopping for each in running)
@@ -90,13 +90,13 @@ class CoreAccount:
             Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), len(held.get(tenant, ())), wanted)
             for tenant, wanted in _every(held, wants)
         ]
-        shares = in_force(plain, len(self.cores))
+        shares = shares_in_force(plain, len(self.cores))
         lags = self.lags
         for each in running:
-            lags = charged(lags, shares, each.tenant, now_s - each.started_s, self._there_s(now_s))
+            lags = charge_lags(lags, shares, each.tenant, now_s - each.started_s, self._there_s(now_s))
         return [replace(claim, lag_s=lags.get(claim.tenant, 0.0)) for claim in plain]
 
-    def present(self, now_s: float, having_work: Collection[str]) -> None:
+    def update_claimants(self, now_s: float, having_work: Collection[str]) -> None:
         """Take down who runs or has work here; who has left is owed no more than it used.
 
         Args:
@@ -108,7 +108,7 @@ class CoreAccount:
             self.came[tenant] = (now_s, self.delivered_s.get(tenant, 0.0))
         for tenant in sorted(self.came.keys() - there):
             _, before_s = self.came.pop(tenant)
-            self.lags = settled(self.lags, tenant, self.delivered_s.get(tenant, 0.0) - before_s)
+            self.lags = settle_lags(self.lags, tenant, self.delivered_s.get(tenant, 0.0) - before_s)
 
     def _there_s(self, now_s: float) -> dict[str, float]:
         """By tenant: since it came."""
@@ -124,7 +124,7 @@ class CoreAccount:
         started.before_s = self.held_s(started.tenant, started.started_s)
         self.cores[started.core] = started
 
-    def beside(self, core: int, took_s: float) -> float:
+    def average_cores(self, core: int, took_s: float) -> float:
         """Cores the tenant of a slice that ends had while it ran, on average, itself included: 1 or more."""
         ended = self.cores[core]
         assert ended is not None
@@ -133,7 +133,7 @@ class CoreAccount:
         had_s = self.held_s(ended.tenant, ended.started_s + took_s) - ended.before_s
         return min(max(had_s / took_s, 1.0), float(len(self.cores)))
 
-    def end(self, core: int, took_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> Slice:
+    def finish_slice(self, core: int, took_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> Slice:
         """A core is free again; its tenant is charged what the slice took and others wanted."""
         ended = self.cores[core]
         assert ended is not None
@@ -145,13 +145,13 @@ class CoreAccount:
             for tenant, wanted in _every(held, wants)
         ]
         there_s = self._there_s(ended.started_s + took_s)
-        self.lags = charged(self.lags, in_force(claims, len(self.cores)), ended.tenant, took_s, there_s)
+        self.lags = charge_lags(self.lags, shares_in_force(claims, len(self.cores)), ended.tenant, took_s, there_s)
         self.delivered_s[ended.tenant] = self.delivered_s.get(ended.tenant, 0.0) + took_s
         self.cores[core] = None
         return ended
 
 
-def note_company(started: Slice, here: CoreAccount, every: Iterable[CoreAccount]) -> None:
+def note_corunners(started: Slice, here: CoreAccount, every: Iterable[CoreAccount]) -> None:
     """A slice begins: it and those of other kernels, and of its own elsewhere, are alone no more."""
     for account in every:
         for other in account.running:

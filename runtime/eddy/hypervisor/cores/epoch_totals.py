@@ -19,7 +19,7 @@ Accounts = Mapping[int, CoreAccount]
 
 
 @dataclass(frozen=True, slots=True)
-class SliceMeasured:
+class SliceMeasurement:
     """What a slice was measured to do.
 
     Attributes:
@@ -62,7 +62,7 @@ class EpochTotals:
         self._work_s.clear()
         self._counted.clear()
 
-    def ended(self, tenant: str, of: SliceMeasured, group_s: float | None, work_s: float) -> None:
+    def add_slice(self, tenant: str, of: SliceMeasurement, group_s: float | None, work_s: float) -> None:
         """A slice of a tenant's kernel ended well.
 
         Args:
@@ -71,7 +71,7 @@ class EpochTotals:
             group_s: Seconds one of its work-groups takes alone on all cores; None where that is not known.
             work_s: Seconds that what it did takes on a base PE.
         """
-        self._alone.ended(tenant, of.slot, of.groups, of.took_s, group_s)
+        self._alone.add_slice(tenant, of.slot, of.groups, of.took_s, group_s)
         self._work_s[tenant] = self._work_s.get(tenant, 0.0) + work_s
         if of.counters is not None and any(of.counters.cycle_thread):
             before = self._counted.get((tenant, of.slot), (0,) * len(of.counters.cycle_thread))

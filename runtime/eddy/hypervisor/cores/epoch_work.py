@@ -25,7 +25,7 @@ class EpochWork:
         """An epoch begins."""
         self._ended.clear()
 
-    def ended(self, tenant: str, slot: int, groups: int, took_s: float, group_s: float | None) -> None:
+    def add_slice(self, tenant: str, slot: int, groups: int, took_s: float, group_s: float | None) -> None:
         """A slice ended.
 
         Args:

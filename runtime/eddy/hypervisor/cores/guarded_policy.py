@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eddy.policy.price.view import PriceDecision, PricePolicy, PriceView, entitled, unpriced
+from eddy.policy.price.view import PriceDecision, PricePolicy, PriceView, entitled, zero_prices
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class GuardedPolicy:
 
     def _entitled(self, view: PriceView) -> tuple[str, PriceDecision]:
         self.memory = self._policy.initial()
-        return "entitlement", PriceDecision(entitled(view), unpriced(view))
+        return "entitlement", PriceDecision(entitled(view), zero_prices(view))
 
 
 def _can_be_given(decision: PriceDecision, view: PriceView) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from eddy.hypervisor.cores.market_history import Epoch
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.cores.market_report import worth
+from eddy.hypervisor.cores.market_report import speedup_worth
 from eddy.policy.price import POLICIES
 from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.view import Floats, PriceDecision, entitled
@@ -27,9 +27,9 @@ _AS_GOOD = 0.999
 """Of the best worth of money: as good as the best."""
 
 
-def explanation_of(loop: PriceLoop, tenant: str) -> dict[str, Any]:
+def explain_market(loop: PriceLoop, tenant: str) -> dict[str, Any]:
     """The epoch that lasts, or the last one, as `GET /v1/market/explain` answers it."""
-    now, history = loop.shown()
+    now, history = loop.snapshot_epochs()
     epoch = now if now is not None else (history[-1] if history else None)
     head = {
         "epoch": epoch.number if epoch else 0,
@@ -84,7 +84,7 @@ def _doubled(epoch: Epoch, tenant: str) -> dict[str, Any] | None:
     shares = found.shares[row]
     return {
         "weight": float(weights[row]),
-        "promised_speedup": worth(here.parallel_fraction[row], here.throughput[row], shares),
+        "promised_speedup": speedup_worth(here.parallel_fraction[row], here.throughput[row], shares),
         "shares": [
             {"slot": cluster.slot, "pes": float(shares[c]), "price": float(found.prices[c])}
             for c, cluster in enumerate(here.clusters)
@@ -101,7 +101,7 @@ def _asked_again(epoch: Epoch, weights: Floats) -> PriceDecision:
 def _words(epoch: Epoch, tenant: str, clusters: Sequence[dict[str, Any]], doubled: dict[str, Any] | None) -> list[str]:
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     numbers = here.parallel_fraction[row], here.throughput[row]
-    fair, now = worth(*numbers, entitled(epoch.view)[row]), worth(*numbers, epoch.decision.shares[row])
+    fair, now = speedup_worth(*numbers, entitled(epoch.view)[row]), speedup_worth(*numbers, epoch.decision.shares[row])
     lines = [
         f"Your weight is {epoch.view.weights[row]:g}. Your part of every cluster by weight, which you are entitled to, "
         f"would be worth a speedup of {fair:.3f}."

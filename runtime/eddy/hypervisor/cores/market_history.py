@@ -1,7 +1,7 @@
 """Epochs that ended, kept over restarts: the latest in memory, and the same as rows of text for the store.
 
 Where there are more than are kept, every tenant keeps its latest ones before any tenant keeps more than its part (see
-`retained`): one that comes and goes all day does not push out another's of yesterday.
+`select_retained`): one that comes and goes all day does not push out another's of yesterday.
 
 Rows hold what reports, explanations and pictures need. What the cores counted, the configurations a policy was offered
 and its memory are not among it. A row that cannot be read, as another version's, is left out.
@@ -65,7 +65,7 @@ class Epoch:
     progress_measured: Floats | None = None
 
 
-def retained(present: Sequence[Collection[str]], most: int) -> list[int]:
+def select_retained(present: Sequence[Collection[str]], most: int) -> list[int]:
     """Which epochs to keep where there are too many; a pure function of who had work in each.
 
     With n tenants in them, the latest `most` / n of each stay, whoever shares them; of the others the latest stay. So a
@@ -120,7 +120,7 @@ class EpochHistory:
             if len(self._ended) > self.most:
                 self._ended = _latest(self._ended, self.most - self.most // _ROOM)
 
-    def ended(self) -> tuple[Epoch, ...]:
+    def list_epochs(self) -> tuple[Epoch, ...]:
         """All of them."""
         with self._lock:
             return tuple(self._ended)
@@ -131,7 +131,7 @@ class EpochHistory:
         with self._lock:
             return self._ended[-1] if self._ended else None
 
-    def delivered_last(self, tenants: Sequence[str], clusters: Sequence[ClusterView]) -> Floats:
+    def last_delivered(self, tenants: Sequence[str], clusters: Sequence[ClusterView]) -> Floats:
         """Core-seconds each tenant had on each cluster in the latest epoch, (n, m); 0 where either was not there."""
         found, last = np.zeros((len(tenants), len(clusters))), self.last
         if last is None:
@@ -159,7 +159,7 @@ class EpochHistory:
             keep: Keeps rows, and no more of earlier ones than there are here; what it raises is passed on, and the rows
                 come again next time.
         """
-        ended = self.ended()
+        ended = self.list_epochs()
         fresh = _latest([epoch for epoch in ended if epoch.number > self._written], AT_ONCE)
         if fresh:
             keep([(epoch.number, _text(epoch)) for epoch in fresh], {epoch.number for epoch in ended})
@@ -167,7 +167,7 @@ class EpochHistory:
 
 
 def _latest(epochs: list[Epoch], most: int) -> list[Epoch]:
-    return [epochs[index] for index in retained([epoch.view.tenants for epoch in epochs], most)]
+    return [epochs[index] for index in select_retained([epoch.view.tenants for epoch in epochs], most)]
 
 
 def _text(epoch: Epoch) -> str:

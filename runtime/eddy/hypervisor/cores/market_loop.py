@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eddy.hypervisor.cores.configurations import ConfigurationOffers, within_reach
+from eddy.hypervisor.cores.configurations import ConfigurationOffers, reachable_configuration
 from eddy.hypervisor.cores.core_accounts import CoreAccount
-from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasured
+from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasurement
 from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
 from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
 from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
-from eddy.hypervisor.cores.progress_watch import EARLY, ProgressWatch, TenantRunning
+from eddy.hypervisor.cores.progress_watch import EARLY, ProgressWatch, RunningKernels
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
-from eddy.hypervisor.jobs.messages import Spread
+from eddy.hypervisor.jobs.messages import CorePartition
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price.view import PricePolicy, PriceView
 
@@ -101,9 +101,9 @@ class PriceLoop:
         """Of the policy in force."""
         return self.decider.policy.name
 
-    def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
+    def snapshot_epochs(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
         """The epoch that lasts, and those that ended, oldest first; from any thread."""
-        return self.now, self.history.ended()
+        return self.now, self.history.list_epochs()
 
     def lags(self) -> dict[int, Mapping[str, float]]:
         """Core-seconds each tenant is due less those it had, by cluster."""
@@ -116,17 +116,17 @@ class PriceLoop:
 
     # What happens -------------------------------------------------------------------------------------------------
 
-    def arrived(self, tenant: str, spread: Spread, now_s: float) -> None:
+    def add_arrival(self, tenant: str, spread: CorePartition, now_s: float) -> None:
         """A tenant submitted a kernel."""
         self.estimates.arrived(tenant, spread)
 
-    def measured(self, tenant: str, spread: Spread, of: SliceMeasured) -> None:
+    def record_slice(self, tenant: str, spread: CorePartition, of: SliceMeasurement) -> None:
         """A slice of a tenant's kernel ended well."""
         self.estimates.measured(spread, of, self.settings.quantum_s)
         alone_s, work_s = self.estimates.alone_s(spread, of.module), self.estimates.work_s(spread, of)
-        self._totals.ended(tenant, of, alone_s, work_s)
+        self._totals.add_slice(tenant, of, alone_s, work_s)
 
-    def part(self, tenant: str) -> float:
+    def weight_fraction(self, tenant: str) -> float:
         """Of all weights of the epoch that lasts, a tenant's, 0 to 1; 0 of one that is not in it."""
         return self.weights.get(tenant, 0.0) / (sum(self.weights.values()) or 1.0)
 
@@ -141,7 +141,7 @@ class PriceLoop:
         fits: Mapping[str, Mapping[int, str]],
         tenants: Collection[str],
         waiting: Callable[[], Mapping[str, float]] = dict,
-        running: Callable[[], Mapping[str, TenantRunning]] = dict,
+        running: Callable[[], Mapping[str, RunningKernels]] = dict,
         reach: Callable[[], Mapping[str, frozenset[int]]] = dict,
     ) -> None:
         """Begin an epoch, where one is due: its time has come, or a tenant came or has been away for an epoch.
@@ -208,7 +208,7 @@ class PriceLoop:
             chosen = next(c for c in view.alternatives if c.name == decision.configuration)
             self.offers.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
         nothing, work = np.zeros(view.present.throughput.shape), np.zeros(len(view.tenants))
-        sure = np.array([[self.estimates.sure(t, c.module) for c in clusters] for t in view.tenants], np.float64)
+        sure = np.array([[self.estimates.is_measured(t, c.module) for c in clusters] for t in view.tenants], np.float64)
         kept = replace(view, memory=None)
         self.now = Epoch(self._number, view.now_s, None, name, kept, decision, sure, nothing, work)
         self._totals.begin(self.accounts, view.tenants, view.now_s)
@@ -236,9 +236,9 @@ class PriceLoop:
             epoch=self._number,
             tenants=tuple(tenants),
             weights=np.array([self.weights[tenant] for tenant in tenants]),
-            present=within_reach(whole, tenants, reach),
+            present=reachable_configuration(whole, tenants, reach),
             waiting_s=np.array([waiting_s.get(tenant, 0.0) for tenant in tenants]),
-            delivered_s=self.history.delivered_last(tenants, clusters),
+            delivered_s=self.history.last_delivered(tenants, clusters),
             counters=tuple(tuple(self._totals.activity(t, c.slot) for c in clusters) for t in tenants),
             alternatives=self.offers.alternatives(now_s, tenants, slots, modules, fits),
             memory=self.decider.memory,
@@ -254,7 +254,7 @@ class PriceLoop:
         clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
         had = self._totals.delivered_s(self.accounts, tenants, clusters)
         work = self._totals.work_s(tenants)
-        found = self._inputs.ended(tenants, clusters, self._totals.alone_s(self.accounts, tenants, clusters, now_s))
+        found = self._inputs.end_epoch(tenants, clusters, self._totals.alone_s(self.accounts, tenants, clusters, now_s))
         ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
         if found is not None:
             ended = replace(
@@ -262,12 +262,12 @@ class PriceLoop:
             )
         self.history.add(ended)
 
-    def _kernels_changed(self, running: Callable[[], Mapping[str, TenantRunning]], now_s: float) -> bool:
+    def _kernels_changed(self, running: Callable[[], Mapping[str, RunningKernels]], now_s: float) -> bool:
         """Whether other kernels run than when the epoch began, and it has lasted long enough to end for that."""
-        self._inputs.look(running)
+        self._inputs.read_running(running)
         if self.now is None or now_s < self.now.at_s + EARLY * self.settings.epoch_s:
             return False
-        return self._inputs.differ_from(self.now.view)
+        return self._inputs.has_changed(self.now.view)
 
     def _clusters_changed(self, slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]) -> bool:
         if self.now is None:

@@ -20,14 +20,14 @@ HISTORY = 500
 """Epochs one answer lists where nobody asks for fewer."""
 
 
-def worth(fraction: Floats, throughput: Floats, shares: Floats) -> float:
+def speedup_worth(fraction: Floats, throughput: Floats, shares: Floats) -> float:
     """Speedup that shares of clusters are worth: (3.3), and below one PE what slices of time deliver; each (m,)."""
     return float((throughput * shares / np.maximum(shares * (1 - fraction) + fraction, 1.0)).sum())
 
 
-def market_of(loop: PriceLoop, tenant: str) -> dict[str, Any]:
+def market_answer(loop: PriceLoop, tenant: str) -> dict[str, Any]:
     """The epoch that lasts, or the last one; `me` without shares where the tenant has no work."""
-    now, history = loop.shown()
+    now, history = loop.snapshot_epochs()
     epoch = now if now is not None else (history[-1] if history else None)
     if epoch is None:
         return {
@@ -47,13 +47,13 @@ def market_of(loop: PriceLoop, tenant: str) -> dict[str, Any]:
     }
 
 
-def history_of(loop: PriceLoop, tenant: str, after: int = -1, limit: int = HISTORY) -> dict[str, Any]:
+def history_answer(loop: PriceLoop, tenant: str, after: int = -1, limit: int = HISTORY) -> dict[str, Any]:
     """Epochs that have ended, in which a tenant had work: the latest `limit` of those numbered above `after`.
 
     Raises:
         UnknownCursor: No epoch has had that number yet: it is of another market.
     """
-    now, history = loop.shown()
+    now, history = loop.snapshot_epochs()
     numbered = [epoch.number for epoch in (*history, *(() if now is None else (now,)))]
     if after > max(numbered, default=-1):
         message = f"There was no epoch {after} here: ask without `after`, which answers what is kept."
@@ -94,8 +94,8 @@ def _me(epoch: Epoch, tenant: str, before: Epoch | None, weight: float) -> dict[
     sure = bool(epoch.measured[row][weights * throughput > 0].all())
     return {
         "weight": float(epoch.view.weights[row]),
-        "entitlement": worth(fraction, throughput, part),
-        "promised_speedup": worth(fraction, throughput, shares),
+        "entitlement": speedup_worth(fraction, throughput, part),
+        "promised_speedup": speedup_worth(fraction, throughput, shares),
         "modelled_speedup": None if before is None else _modelled(before, tenant),
         "delivered_over_promised": None if before is None else _kept(before, tenant),
         "measured_speedup": None if before is None else _measured(before, tenant),
@@ -160,7 +160,7 @@ def _delivered(epoch: Epoch, before: Epoch | None, tenant: str) -> Floats:
 def _modelled(epoch: Epoch, tenant: str) -> float:
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     shares = epoch.delivered_s[row] / _length_s(epoch)
-    return worth(here.parallel_fraction[row], here.throughput[row], shares)
+    return speedup_worth(here.parallel_fraction[row], here.throughput[row], shares)
 
 
 def _kept(epoch: Epoch, tenant: str) -> float | None:
@@ -171,7 +171,7 @@ def _kept(epoch: Epoch, tenant: str) -> float | None:
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     if not epoch.view.waiting_s[row] and not epoch.delivered_s[row].any():
         return None
-    promised = worth(here.parallel_fraction[row], here.throughput[row], epoch.decision.shares[row])
+    promised = speedup_worth(here.parallel_fraction[row], here.throughput[row], epoch.decision.shares[row])
     return _modelled(epoch, tenant) / promised if promised > 0 else None
 
 

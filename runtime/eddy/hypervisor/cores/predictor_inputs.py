@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eddy.hypervisor.cores.market_history import Epoch
-from eddy.hypervisor.cores.progress_watch import EpochProgress, ProgressWatch, TenantRunning, of_present
+from eddy.hypervisor.cores.progress_watch import EpochProgress, ProgressWatch, RunningKernels, select_present
 from eddy.policy.price.view import ClusterView, PriceView
 
-_NOTHING = TenantRunning()
+_NOTHING = RunningKernels()
 
 
 class PredictorInputs:
@@ -24,19 +24,19 @@ class PredictorInputs:
 
     def __init__(self, watch: ProgressWatch) -> None:
         self._watch = watch
-        self._running: dict[str, TenantRunning] = {}
+        self._running: dict[str, RunningKernels] = {}
         self._counted: EpochProgress | None = None
 
-    def look(self, running: Callable[[], Mapping[str, TenantRunning]]) -> None:
+    def read_running(self, running: Callable[[], Mapping[str, RunningKernels]]) -> None:
         """Ask what each tenant has running."""
         if self._watch.on:
             self._running.update({tenant: each for tenant, each in running().items() if each.kernels})
 
-    def differ_from(self, view: PriceView) -> bool:
+    def has_changed(self, view: PriceView) -> bool:
         """Whether the tenants of an epoch run other kernels than when it began."""
         return self._watch.on and self._kernels(view.tenants) != view.kernels
 
-    def ended(
+    def end_epoch(
         self,
         tenants: Sequence[str],
         clusters: Sequence[ClusterView],
@@ -66,7 +66,7 @@ class PredictorInputs:
         was = ((), ()) if last is None else (last.view.tenants, last.view.present.clusters)
         self._running = {tenant: self._running[tenant] for tenant in tenants if tenant in self._running}
         return {
-            "sharing": of_present(self._counted, was, tenants, clusters),
+            "sharing": select_present(self._counted, was, tenants, clusters),
             "machines": tuple(self._watch.machines.get(cluster.module) for cluster in clusters),
             "kernels": self._kernels(tenants),
             "least_progress": tuple(self._running.get(tenant, _NOTHING).least_progress for tenant in tenants),

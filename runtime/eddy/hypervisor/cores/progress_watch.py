@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eddy.core.counters import ContextCounters, SharingCounters
-from eddy.model.known_alone import KnownAlone, measured
+from eddy.model.measured_predictor import MeasuredPredictor, measure_progress
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressPredictor
-from eddy.model.slowdown import Sharing
+from eddy.model.slowdown import SharedRunCounters
 from eddy.policy.price.view import ClusterMachine, ClusterView, Floats
 
 EARLY = 0.25
 """Part of an epoch after which it may end because other kernels run ([001] 4.2). Sooner, and whoever changes kernels
 all the time would keep everybody at the even start."""
-Rows = tuple[tuple[Sharing | None, ...], ...]
+Rows = tuple[tuple[SharedRunCounters | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TenantRunning:
+class RunningKernels:
     """What a tenant has running on clusters.
 
     Attributes:
@@ -67,7 +67,7 @@ class ProgressWatch:
 
     machines: Mapping[str, ClusterMachine] = field(default_factory=dict)
     read: Callable[[int], SharingCounters] | None = None
-    predictor: ProgressPredictor = field(default_factory=lambda: KnownAlone(HsmPredictor()))
+    predictor: ProgressPredictor = field(default_factory=lambda: MeasuredPredictor(HsmPredictor()))
 
     def __post_init__(self) -> None:
         self._before: dict[int, SharingCounters] = {}
@@ -105,14 +105,14 @@ class ProgressWatch:
         if self.read is None or not self.machines:
             return None
         n, m = len(tenants), len(clusters)
-        columns: list[list[Sharing | None]] = []
+        columns: list[list[SharedRunCounters | None]] = []
         progress, traffic, known = np.full((n, m), np.nan), np.zeros((n, m)), np.zeros((n, m))
         for column, cluster in enumerate(clusters):
             now = self.read(cluster.slot)
             before = self._before.get(cluster.slot, now)
             self._before[cluster.slot] = now
             cycles = (now.at_s - before.at_s) * now.clk_hz
-            counted = [now.of(tenant).minus(before.of(tenant)) for tenant in tenants]
+            counted = [now.of(tenant).subtract_counters(before.of(tenant)) for tenant in tenants]
             rows = [
                 _sharing(
                     each,
@@ -128,14 +128,16 @@ class ProgressWatch:
             if machine is not None:
                 curves = self.predictor.predict(ClusterEpoch(machine.cores, machine.law, tuple(rows)))
                 progress[:, column] = [np.nan if curve is None else curve.progress for curve in curves]
-                known[:, column] = [each is not None and measured(each) is not None for each in rows]
+                known[:, column] = [each is not None and measure_progress(each) is not None for each in rows]
         return EpochProgress(tuple(zip(*columns, strict=True)), progress, traffic, known)
 
 
-def _sharing(counted: ContextCounters, cycles: float, groups: int | None, alone_cycles: float) -> Sharing | None:
+def _sharing(
+    counted: ContextCounters, cycles: float, groups: int | None, alone_cycles: float
+) -> SharedRunCounters | None:
     if cycles <= 0 or counted.core_cycles <= 0:
         return None
-    return Sharing(
+    return SharedRunCounters(
         cycles,
         counted.core_cycles / cycles,
         counted.instructions,
@@ -149,7 +151,7 @@ def _sharing(counted: ContextCounters, cycles: float, groups: int | None, alone_
     )
 
 
-def of_present(
+def select_present(
     ended: EpochProgress | None,
     was: tuple[Sequence[str], Sequence[ClusterView]],
     tenants: Sequence[str],
@@ -168,7 +170,7 @@ def of_present(
     row_of = {tenant: row for row, tenant in enumerate(was[0])}
     column_of = {cluster: column for column, cluster in enumerate(was[1])}
 
-    def found(tenant: str, cluster: ClusterView) -> Sharing | None:
+    def found(tenant: str, cluster: ClusterView) -> SharedRunCounters | None:
         row, column = row_of.get(tenant), column_of.get(cluster)
         return None if row is None or column is None else ended.sharing[row][column]
 

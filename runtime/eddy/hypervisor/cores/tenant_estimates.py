@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
-from eddy.hypervisor.cores.learning import LEAST_S, UNKNOWN_FRACTION, Learned
-from eddy.hypervisor.jobs.job_spec import Spread
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
+from eddy.hypervisor.cores.learned_kernels import LEAST_S, UNKNOWN_FRACTION, LearnedKernels
+from eddy.hypervisor.jobs.job_spec import CorePartition
 
 SOFT_FLOAT = 0.15
 """Speed of floating point in software over that of a unit, before anything was measured."""
@@ -54,7 +54,7 @@ class ClusterKind:
 class _Submitted:
     """A kernel of a tenant, and how often it was submitted, fading."""
 
-    spread: Spread
+    spread: CorePartition
     times: float
 
 
@@ -69,10 +69,10 @@ class TenantEstimates:
     """
 
     def __init__(self, kinds: Mapping[str, ClusterKind]) -> None:
-        self.kinds, self.learned = kinds, Learned()
+        self.kinds, self.learned = kinds, LearnedKernels()
         self._recent: dict[str, dict[str, _Submitted]] = {}
 
-    def arrived(self, tenant: str, spread: Spread) -> None:
+    def arrived(self, tenant: str, spread: CorePartition) -> None:
         """A tenant submitted a kernel."""
         recent = self._recent.setdefault(tenant, {})
         for kernel, each in list(recent.items()):
@@ -84,7 +84,7 @@ class TenantEstimates:
         while len(recent) > RECENT:
             del recent[next(iter(recent))]
 
-    def measured(self, spread: Spread, of: SliceMeasured, quantum_s: float) -> None:
+    def measured(self, spread: CorePartition, of: SliceMeasurement, quantum_s: float) -> None:
         """A slice of a kernel ended well.
 
         Args:
@@ -92,12 +92,12 @@ class TenantEstimates:
             of: What the slice did.
             quantum_s: Board seconds the next one should take.
         """
-        known = self.learned.of(spread.kernel, of.module)
-        known.take(of.groups, of.took_s, of.counters, quantum_s, of.cores)
+        known = self.learned.get_or_add(spread.kernel, of.module)
+        known.add_slice(of.groups, of.took_s, of.counters, quantum_s, of.cores)
         if of.alone:
-            known.alone.take(of.groups, max(of.took_s, LEAST_S), of.cores)
+            known.alone.add_solo_slice(of.groups, max(of.took_s, LEAST_S), of.cores)
         else:
-            known.alone.passed(of.took_s)
+            known.alone.add_shared_slice(of.took_s)
 
     def fraction(self, tenant: str, module: str) -> float:
         """F of what a tenant submitted last, on a kind of cluster."""
@@ -109,7 +109,7 @@ class TenantEstimates:
             return UNKNOWN_FRACTION
         return float(np.clip(np.average(found, weights=times if any(times) else None), 1e-3, 1.0))
 
-    def sure(self, tenant: str, module: str) -> bool:
+    def is_measured(self, tenant: str, module: str) -> bool:
         """Whether F of all that a tenant submitted last was measured on a kind of cluster."""
         recent = self._recent.get(tenant, {})
         return bool(recent) and all(self.learned.fraction(kernel, module)[1] for kernel in recent)
@@ -123,16 +123,16 @@ class TenantEstimates:
         found = sum(work for work, _ in able) / sum(work / speed for work, speed in able) / base
         return min(max(found, 1 / MOST_SPEED), MOST_SPEED)
 
-    def speed_of(self, spread: Spread, module: str) -> float:
+    def speed_of(self, spread: CorePartition, module: str) -> float:
         """Of one PE for a kernel, over a base PE; 0 where it does not run."""
         return self._speed(spread, module) / min(kind.speed for kind in self.kinds.values())
 
-    def speed_on(self, spread: Spread, module: str, cores: float) -> float:
+    def speed_on(self, spread: CorePartition, module: str, cores: float) -> float:
         """Of so many cores of a cluster of a kind for a kernel, over one base PE."""
         fraction, _ = self.learned.fraction(spread.kernel, module)
         return self.speed_of(spread, module) * cores / max(cores * (1 - fraction) + fraction, 1.0)
 
-    def _mix(self, tenant: str, module: str) -> list[tuple[Spread, float, float]]:
+    def _mix(self, tenant: str, module: str) -> list[tuple[CorePartition, float, float]]:
         """A tenant's kernels, the work that was submitted of each, and the speed of one PE for it, in one unit.
 
         While some of it was never measured, all count alike.
@@ -143,7 +143,7 @@ class TenantEstimates:
         speeds = (self._speed(each.spread, module) for each in recent)
         return [(e.spread, w if known else 1.0, s) for e, w, s in zip(recent, work, speeds, strict=True)]
 
-    def _speed(self, spread: Spread, module: str) -> float:
+    def _speed(self, spread: CorePartition, module: str) -> float:
         """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere.
 
         Where it never ran, a guess, times what was measured over the guess where it did: with a unit for floating
@@ -163,24 +163,24 @@ class TenantEstimates:
         over = [math.log(work / took_s[m] / self._guessed(spread, m)) for m in alike]
         return self._guessed(spread, module) * math.exp(sum(over) / len(over))
 
-    def _guessed(self, spread: Spread, module: str) -> float:
+    def _guessed(self, spread: CorePartition, module: str) -> float:
         return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)
 
-    def _whole_s(self, spread: Spread, module: str) -> float | None:
+    def _whole_s(self, spread: CorePartition, module: str) -> float | None:
         """Seconds of a kernel over all its work-groups on one core alone, as measured."""
         fraction, _ = self.learned.fraction(spread.kernel, module)
-        group_s = self.learned.look(spread.kernel, module).alone_s(fraction)
+        group_s = self.learned.peek(spread.kernel, module).alone_s(fraction)
         return None if group_s is None else group_s * spread.variants[module].groups
 
-    def work_s(self, spread: Spread, of: SliceMeasured) -> float:
+    def work_s(self, spread: CorePartition, of: SliceMeasurement) -> float:
         """Seconds a base PE would take for what a slice of a kernel did, from what was measured."""
         return of.groups / spread.variants[of.module].groups * self.base_s(spread)
 
-    def alone_s(self, spread: Spread, module: str) -> float | None:
+    def alone_s(self, spread: CorePartition, module: str) -> float | None:
         """Seconds a work-group of a kernel takes alone on all cores of a cluster; None where that is not known."""
-        return self.learned.look(spread.kernel, module).alone.group_s
+        return self.learned.peek(spread.kernel, module).alone.group_s
 
-    def base_s(self, spread: Spread) -> float:
+    def base_s(self, spread: CorePartition) -> float:
         """Seconds a base PE would take for a kernel, from what was measured."""
         base = min(kind.speed for kind in self.kinds.values())
         for module in spread.variants:

@@ -7,11 +7,11 @@ from functools import partial
 
 from eddy.board.port.port import BoardPort
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
-from eddy.hypervisor.engine.keeping import Keeping
+from eddy.hypervisor.engine.output_writer import OutputWriter
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
 from eddy.hypervisor.jobs.work import JobMemory, Work
-from eddy.hypervisor.machine.failures import cause_of, explain, not_launched, not_stopped
+from eddy.hypervisor.machine.failures import cause_of, explain, launch_failure, stop_failure
 from eddy.hypervisor.machine.machine import Machine
 from eddy.store import Store
 from eddy.store.db.rows import ItemOutput
@@ -29,7 +29,7 @@ class Commands:
     """
 
     def __init__(
-        self, board: BoardPort, store: Store, buffers: JobBuffers, keeping: Keeping, work: Mapping[int, Work]
+        self, board: BoardPort, store: Store, buffers: JobBuffers, keeping: OutputWriter, work: Mapping[int, Work]
     ) -> None:
         self._board, self._store, self._buffers, self._keeping, self._work = board, store, buffers, keeping, work
 
@@ -59,7 +59,7 @@ class Commands:
             launch = self._work[command.job].launch(JobMemory(self._buffers, command.job), command)
             self._board.launch(command.slot, launch)
         elif isinstance(command, m.Collect):
-            self._keeping.put(self._outputs(command), m.Collected(command.job, command.item, now_s))
+            self._keeping.submit(self._outputs(command), m.Collected(command.job, command.item, now_s))
         elif isinstance(command, m.Allocate):
             return self._allocate(machine.jobs[command.job].spec)
         elif isinstance(command, m.Load):
@@ -87,9 +87,9 @@ class Commands:
         if isinstance(command, m.LaunchItem):
             if not isinstance(error, EddyError):
                 self._close(command.slot)
-            return [not_launched(command, error, now_s, why)]
+            return [launch_failure(command, error, now_s, why)]
         if isinstance(command, m.StopItem):
-            return [not_stopped(command, machine, cause_of(error), now_s, why)]
+            return [stop_failure(command, machine, cause_of(error), now_s, why)]
         if isinstance(command, m.ScrubSlot):
             return [m.LoadFailed(command.slot, now_s, cause, why)]
         if isinstance(command, m.Load):

@@ -18,41 +18,41 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from eddy.board.port.port import BoardDescription, BoardEvent, BoardPort
-from eddy.collecting import put_off
 from eddy.core.applications import Application
 from eddy.core.records import SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.commands import Commands
-from eddy.hypervisor.engine.keeping import Keeping, Spawn, at_once
-from eddy.hypervisor.engine.lag_keeper import LagKeeper
-from eddy.hypervisor.engine.recovery import Recovered, recover
+from eddy.hypervisor.engine.lag_writer import LagWriter
+from eddy.hypervisor.engine.output_writer import OutputWriter, Spawn, run_inline
+from eddy.hypervisor.engine.recovery import RecoveryResult, recover
 from eddy.hypervisor.engine.status import slot_statuses
 from eddy.hypervisor.engine.step_commits import StepCommits
 from eddy.hypervisor.engine.time_accounts import TimeAccounts
-from eddy.hypervisor.forecast.keeper import EstimateKeeper
+from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
 from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.admission_hold import AdmissionHold
 from eddy.hypervisor.intake.application_jobs import ApplicationJobs
-from eddy.hypervisor.intake.array_bounds import ArrayBounds
-from eddy.hypervisor.intake.dependencies import Dependencies
-from eddy.hypervisor.intake.holding import Holding
+from eddy.hypervisor.intake.array_hold import ArrayHold
+from eddy.hypervisor.intake.core_partition import SharedClusterPlans
+from eddy.hypervisor.intake.dependency_hold import DependencyHold
 from eddy.hypervisor.intake.intake import Intake
-from eddy.hypervisor.intake.kernel_jobs import KernelJobs, WholeClusters
+from eddy.hypervisor.intake.kernel_jobs import KernelJobs, WholeClusterPlans
 from eddy.hypervisor.intake.kernels import KernelPlanner
-from eddy.hypervisor.intake.overdue import OverdueJobs
-from eddy.hypervisor.intake.preparing import Preparing
-from eddy.hypervisor.intake.spread import CoreByCore
-from eddy.hypervisor.intake.standing import Admitted
+from eddy.hypervisor.intake.module_gate import ModuleGate
+from eddy.hypervisor.intake.overdue_jobs import OverdueJobs
+from eddy.hypervisor.intake.preparation_hold import PreparationHold
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.work import JobKind
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
+from eddy.memory_tuning import pause_collection
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.undecided import Undecided
+from eddy.policy.dispatch.no_decision import NoDecision
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
 
@@ -92,7 +92,7 @@ class Engine:
         kernels: KernelPlanner | None = None,
         gpu_policy: DispatchPolicy | None = None,
         kinds: Sequence[JobKind] = (),
-        spawn: Spawn = at_once,
+        spawn: Spawn = run_inline,
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
         allow_unchecked: bool = False,
@@ -101,18 +101,18 @@ class Engine:
         standing: Standing = never,
     ) -> None:
         self.board, self.store, self.price = board, store, price
-        self._admitted = Admitted(standing, allow_unchecked)
+        self._admitted = ModuleGate(standing, allow_unchecked)
         self.tenant_memory = TenantMemory(
             memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
         )
-        lags = LagKeeper(store, store.tenants.is_removed)
+        lags = LagWriter(store, store.tenants.is_removed)
         if price is not None:
-            price.restore(store.epochs.all(), lags.kept())
+            price.restore(store.epochs.all(), lags.read_lags())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
-        policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
+        policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else NoDecision()}
         self.admission = admission = Admission(applications, modules, constants or {})
         planner = kernels or KernelPlanner(modules)
-        plans = WholeClusters(planner) if price is None else CoreByCore(planner)
+        plans = WholeClusterPlans(planner) if price is None else SharedClusterPlans(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
         priced = None if price is None else price.decider.policy
         self.intake = Intake(
@@ -124,15 +124,17 @@ class Engine:
         self._computes = True
         self.description: BoardDescription
         self.machine: Machine
-        self.preparing = Preparing(board)
-        dependencies = Dependencies(store.jobs, store.numbers, self.preparing.doing)
-        self.estimates = EstimateKeeper(store)
+        self.preparing = PreparationHold(board)
+        dependencies = DependencyHold(store.jobs, store.numbers, self.preparing.doing)
+        self.estimates = EstimatorFeed(store)
         self.accounts = TimeAccounts(store.usage, store.epochs, self.estimates, price, lags)
-        self.keeping = Keeping(store, spawn, awaken)
+        self.keeping = OutputWriter(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
         self.commits = StepCommits(store, self.intake, self.buffers, self.keeping)
-        bounds = ArrayBounds(store.numbers, self.preparing.doing)
-        self._holding = Holding(self.preparing, dependencies, bounds, self.commits.note, self.commits.told.add)
+        bounds = ArrayHold(store.numbers, self.preparing.doing)
+        self._holding = AdmissionHold(
+            self.preparing, dependencies, bounds, self.commits.note, self.commits.jobs_to_publish.add
+        )
         self._overdue = OverdueJobs()
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
@@ -153,9 +155,9 @@ class Engine:
             self.price.watch.read = self.board.sharing
             if intake.price is not None:  # what was asked for last may have been in the inbox
                 self.price.switch(intake.price)
-        images = self._admitted.begin(description, images, intake.kinds)
+        images = self._admitted.offer_images(description, images, intake.kinds)
         self.tenant_memory.arena = description.arena_bytes
-        with put_off():
+        with pause_collection():
             found = recover(
                 self.board,
                 images,
@@ -168,7 +170,7 @@ class Engine:
             )
             self._go_on(description, found)
 
-    def _go_on(self, description: BoardDescription, found: Recovered) -> None:
+    def _go_on(self, description: BoardDescription, found: RecoveryResult) -> None:
         """Hold what was recovered, and decide for the first time."""
         intake = self.intake
         self.description, self.machine = description, found.machine
@@ -176,7 +178,7 @@ class Engine:
         self._computes = description.computes
         self.events.resume(found.clock)
         drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
-        intake.recovered(found.known, found.work, drained)
+        intake.add_recovered(found.known, found.work, drained)
         self._holding.resume(job.spec for job in self.machine.jobs.values())
         for number in self.machine.jobs:
             self._overdue.watch(number)
@@ -196,7 +198,7 @@ class Engine:
         return self.machine.slots
 
     @property
-    def computes(self) -> bool:
+    def computes_results(self) -> bool:
         """Whether the board computes what it is asked for; True before the first `start`."""
         return self._computes
 
@@ -207,7 +209,7 @@ class Engine:
             BoardUnreachable: It does not.
         """
         self.board.now_s()
-        self._holding.look()
+        self._holding.check_preparations()
         self.account()
 
     def account(self) -> None:
@@ -215,7 +217,7 @@ class Engine:
         self.accounts.write(self.now_s, self.machine.slots.values())
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
         return not (self._pending or self.machine.busy or self._wake_s() < FOREVER)
 
@@ -227,7 +229,7 @@ class Engine:
     @property
     def stalled(self) -> tuple[int, ...]:
         """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
-        return tuple(self.machine.jobs) if self.idle and not self.keeping.busy else ()
+        return tuple(self.machine.jobs) if self.is_idle and not self.keeping.has_work else ()
 
     def _wake_s(self) -> float:
         """Board time at which there is something to do, come what may; while the machine has no job, its time may stand
@@ -245,31 +247,31 @@ class Engine:
             BoardUnreachable, BoardRestarted: Call `start` again.
             StorageFailed: Something cannot be kept; call `start` again.
         """
-        self._holding.look()
+        self._holding.check_preparations()
         until_s = min(self.now_s + quantum_s, self._wake_s())
         events = self.events.wait(until_s, self._pending, self.machine.busy)
         inputs = self._inputs(events)
         self.buffers.sweep()
         if inputs or events:
             self._run(inputs)
-        if self.accounts.due:
+        if self.accounts.is_due:
             self.account()
         return bool(inputs)
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
         inputs = [*self.events.inputs(events, self.machine, self.intake.work)]
-        came = [*self.intake.take()]
-        inputs += [*self._admitted.take(), *self._let_in(came)]  # a job comes after the modules let in for it
-        inputs += self._holding.late(self.now_s)
-        inputs += self._overdue.late(self.machine.jobs)
-        inputs += self.commits.take_kept(self.machine.jobs)
+        came = [*self.intake.take_inputs()]
+        inputs += [*self._admitted.take_admitted(), *self._let_in(came)]  # a job comes after the modules let in for it
+        inputs += self._holding.expire_jobs(self.now_s)
+        inputs += self._overdue.take_overdue(self.machine.jobs)
+        inputs += self.commits.take_stored_outputs(self.machine.jobs)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
         return inputs
 
     def _let_in(self, messages: Iterable[m.Input]) -> list[m.Input]:
         """What the machine is told now of what came."""
-        let_in = self._holding.let_in(messages, self.machine.jobs, self.now_s)
+        let_in = self._holding.take_admitted(messages, self.machine.jobs, self.now_s)
         for message in let_in:
             if isinstance(message, m.Arrive):
                 self._overdue.watch(message.job.id)
@@ -292,10 +294,10 @@ class Engine:
         outcome = self.machine.step(self.now_s, inputs)
         self.commits.commit(outcome, self.machine, self.events)
         for number in outcome.ended:
-            self._holding.ended(number, self.machine.job(number).state, self.now_s)
+            self._holding.release_dependents(number, self.machine.job(number).state, self.now_s)
             self.intake.work.pop(number, None)
-            self.keeping.forget(number, self.commits.take_uncounted(number))
-        self.estimates.happened(outcome.log, self.machine)
+            self.keeping.forget(number, self.commits.take_unnamed_outputs(number))
+        self.estimates.observe_step(outcome.log, self.machine)
         answers: list[m.Input] = []
         load: m.Load | None = None
         for command in outcome.commands:
@@ -303,4 +305,4 @@ class Engine:
                 load = command
             else:
                 answers += self._commands.carry_out(command, self.machine, self.now_s, self.events.offset_s)
-        return [*answers, *self.commits.take_kept(self.machine.jobs)], load
+        return [*answers, *self.commits.take_stored_outputs(self.machine.jobs)], load

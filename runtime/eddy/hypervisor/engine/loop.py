@@ -19,16 +19,16 @@ from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.followers import Followers
-from eddy.hypervisor.engine.following import JobFollowing
-from eddy.hypervisor.engine.operating import Operating
-from eddy.hypervisor.engine.status import while_away, with_drained
+from eddy.hypervisor.engine.engine_worker import EngineWorker
+from eddy.hypervisor.engine.job_event_reader import JobEventReader
+from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.operator_commands import OperatorCommands
+from eddy.hypervisor.engine.status import add_drain_reasons, unreachable_slot_statuses
 from eddy.hypervisor.engine.time_accounts import ACCOUNT_S
-from eddy.hypervisor.engine.turning import Turning
-from eddy.hypervisor.forecast.asking import Asking
+from eddy.hypervisor.forecast.forecast_service import ForecastService
+from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
-from eddy.hypervisor.forecast.why import JobAlone, JobStanding
 from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.intake.submission_queue import SubmissionQueue
@@ -110,14 +110,14 @@ class Hypervisor:
             standing=standing,
         )
         self._store = store
-        self.followers = Followers()
-        self.following = JobFollowing(self.followers, store)
-        self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
-        self.operating = Operating(self._engine, self._turning)
-        self.asking = Asking(self._engine, self._turning.on_board)
+        self.followers = JobSubscriptions()
+        self.following = JobEventReader(self.followers, store)
+        self._turning = EngineWorker(self._engine, store, self.followers, lambda: self._submissions.busy)
+        self.operating = OperatorCommands(self._engine, self._turning)
+        self.asking = ForecastService(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
-            self._engine.intake.accept_all, self._turning.awaken
+            self._engine.intake.accept_all, self._turning.wake
         )
 
     def refusal(self, application: Application) -> str:
@@ -128,7 +128,7 @@ class Hypervisor:
         """Run until cancelled: recover what the store and the board hold, then serve requests.
 
         Raises:
-            Exception: The last of several unforeseen errors in a row; see `Turning`.
+            Exception: The last of several unforeseen errors in a row; see `EngineWorker`.
         """
         self._loop = asyncio.get_running_loop()
         try:
@@ -136,7 +136,7 @@ class Hypervisor:
         finally:
             with contextlib.suppress(StorageFailed):
                 self._engine.accounts.keep_epochs()
-                self._engine.estimates.keep(now=True)
+                self._engine.estimates.save_learned(now=True)
             self._disk.shutdown()
 
     async def submit(self, request: JobRequest) -> JobRecord:
@@ -151,9 +151,9 @@ class Hypervisor:
             QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
         await self._turning.ready.wait()
-        if self._engine.intake.kind_of(request).quick:
+        if self._engine.intake.kind_of(request).prepares_quickly:
             return await self._submissions.put((request, None))
-        known = await anyio.to_thread.run_sync(self._store.submissions.keys.known, request)
+        known = await anyio.to_thread.run_sync(self._store.submissions.keys.find_job, request)
         if known is not None:
             return known
         return await self._submissions.put((request, await self._compilations.prepare(request)))
@@ -170,8 +170,8 @@ class Hypervisor:
         await self._turning.ready.wait()
         intake = self._engine.intake
         works: list[Work | None] = [None] * len(requests)
-        if not intake.kind_of(requests[0]).quick:
-            known = await anyio.to_thread.run_sync(self._store.arrays.known, list(map(Submission, requests)))
+        if not intake.kind_of(requests[0]).prepares_quickly:
+            known = await anyio.to_thread.run_sync(self._store.arrays.find_array, list(map(Submission, requests)))
             if known is not None:
                 return known
             works = [*await self._compilations.prepare_array(requests)]
@@ -190,7 +190,7 @@ class Hypervisor:
         """There is something to do, says another thread; nothing where the loop has ended."""
         with contextlib.suppress(RuntimeError):
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._turning.awaken)
+                self._loop.call_soon_threadsafe(self._turning.wake)
 
     async def estimates(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
         """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
@@ -204,17 +204,17 @@ class Hypervisor:
 
     async def estimates_at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
         """The same, for who waits for it no longer than so many wall seconds: then what was said last, or None."""
-        return await self.asking.at_hand(need, patience_s) if self.ready else None
+        return await self.asking.recent_estimates(need, patience_s) if self.ready else None
 
-    async def stands(self, job: int) -> JobStanding:
+    async def job_standing(self, job: int) -> JobStanding:
         """How a job that has not ended stands: what it waits for, and what would help it."""
         await self._turning.ready.wait()
-        return await self.asking.stands(job, self.doing(job))
+        return await self.asking.job_standing(job, self.preparation_text(job))
 
-    async def alone(self, record: JobRecord, application: Application) -> JobAlone:
+    async def solo_times(self, record: JobRecord, application: Application) -> JobAlone:
         """What a job of an application would take that has the board for itself."""
         await self._turning.ready.wait()
-        return await self.asking.alone(JobSpec.of(replace(record, id=LAST_ID), application))
+        return await self.asking.solo_times(JobSpec.of(replace(record, id=LAST_ID), application))
 
     async def try_out(self, request: JobRequest) -> JobTrial:
         """What would become of a request: every check of `submit`, and nothing is kept.
@@ -225,7 +225,7 @@ class Hypervisor:
         await self._turning.ready.wait()
         intake = self._engine.intake
         await anyio.to_thread.run_sync(self._store.submissions.check_admission, request)
-        if intake.kind_of(request).quick:
+        if intake.kind_of(request).prepares_quickly:
             work = await anyio.to_thread.run_sync(intake.prepare, request)
         else:
             work = await self._compilations.prepare(request)
@@ -245,7 +245,7 @@ class Hypervisor:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went, and
         where it was asked for less than `ACCOUNT_S` ago, up to then: who asks often takes no time of the engine's."""
         await self._turning.ready.wait()
-        if self.away or time.monotonic() < self._account_again_s:
+        if self.unreachable_reason or time.monotonic() < self._account_again_s:
             return
         self._account_again_s = time.monotonic() + ACCOUNT_S
         await self._turning.on_board(self._engine.account)
@@ -259,36 +259,36 @@ class Hypervisor:
         """Return when it serves requests."""
         await self._turning.ready.wait()
 
-    def up_to_now(self, record: JobRecord) -> JobRecord:
+    def add_current_wait(self, record: JobRecord) -> JobRecord:
         """A record with the wait that is under way: what is kept has those that ended."""
         if record.state.is_final or not self._turning.ready.is_set():
             return record
         job = self._engine.machine.jobs.get(record.id)
-        wait = None if job is None else job.times.under_way(self.now_s())
+        wait = None if job is None else job.times.current_wait(self.now_s())
         if wait is None:
             return record
         cause, more_s = wait
         return replace(record, waiting_s={**record.waiting_s, cause: record.waiting_s.get(cause, 0.0) + more_s})
 
-    def doing(self, job: int) -> str:
+    def preparation_text(self, job: int) -> str:
         """What a job waits for that is being made for it, for people; "" for any other."""
         return self._engine.preparing.doing.get(job, "")
 
     @property
-    def away(self) -> str:
+    def unreachable_reason(self) -> str:
         """Why the board does not answer at this moment; "" where it does, or has not been asked yet."""
         return self._turning.watch.away
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now; while the board is away nobody knows, and the phase says so."""
         known = self._engine.status
-        statuses = while_away(known, self.now_s()) if self.away else known
-        return with_drained(statuses, self._engine.intake.drained)
+        statuses = unreachable_slot_statuses(known, self.now_s()) if self.unreachable_reason else known
+        return add_drain_reasons(statuses, self._engine.intake.drained)
 
     @property
-    def computes(self) -> bool:
+    def computes_results(self) -> bool:
         """Whether the board computes what jobs ask for, as far as is known; else outputs are zeros."""
-        return self._engine.computes
+        return self._engine.computes_results
 
     @property
     def policy(self) -> str:

@@ -23,7 +23,7 @@ class Quantum:
     def __init__(self) -> None:
         self.at_s = FIRST_S
 
-    def fit(self, passed_s: float, took_s: float) -> None:
+    def adapt(self, passed_s: float, took_s: float) -> None:
         """Take note of a wait, be it for all of the quantum or up to an event.
 
         Args:

@@ -40,23 +40,23 @@ from eddy.board.port.port import (
     SlotState,
 )
 from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
-from eddy.core.fusion import in_form
+from eddy.core.fusion import select_form
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
 from eddy.hypervisor.jobs.job import Job
-from eddy.hypervisor.jobs.job_records import record_of, restored, snapshot_of
+from eddy.hypervisor.jobs.job_records import record_of, restore_job, snapshot_of
 from eddy.hypervisor.jobs.metering import nanoseconds
 from eddy.hypervisor.jobs.slot import DRAINED, MachineSlot, Phase
 from eddy.hypervisor.jobs.work import JobKind, Work
-from eddy.hypervisor.machine.failures import unforeseen
+from eddy.hypervisor.machine.failures import internal_error_message
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.translate import (
-    fits,
+    index_images,
     item_name,
-    near_images,
+    make_resident_images,
     pool_slots,
     scrubbed_modules,
     unchecked_modules,
@@ -64,8 +64,8 @@ from eddy.hypervisor.machine.translate import (
 from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
+from eddy.store.db.field_types import parse_finite
 from eddy.store.db.rows import Commit, StoredJob
-from eddy.store.db.typed import finite
 from eddy.store.tables.usage import ACCOUNTED
 
 _log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class LastTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """What was recovered.
 
     Attributes:
@@ -115,7 +115,7 @@ def recover(
     buffers: JobBuffers,
     price: PriceLoop | None = None,
     most_memory: Callable[[], int] | None = None,
-) -> Recovered:
+) -> RecoveryResult:
     """Recover what the store and the board hold.
 
     Args:
@@ -151,7 +151,7 @@ def recover(
     for number in buffers.jobs():
         if number not in machine.jobs:
             buffers.free(number)
-    return Recovered(clock, machine, taken.work, frozenset(taken.known), (m.Resume(), *taken.inputs))
+    return RecoveryResult(clock, machine, taken.work, frozenset(taken.known), (m.Resume(), *taken.inputs))
 
 
 def _machine(
@@ -165,7 +165,7 @@ def _machine(
     """Slots nobody has."""
     slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
     shared = PoolSlots(gpu, policies[Pool.GPU]) if gpu else None
-    known = fits(images, [*slots, *gpu])
+    known = index_images(images, [*slots, *gpu])
     return Machine(
         slots,
         policies[Pool.PIPELINE],
@@ -173,7 +173,7 @@ def _machine(
         scrubbed_modules(images),
         gpu=shared,
         price=price,
-        near=near_images(description),
+        near=make_resident_images(description),
         unchecked=unchecked_modules(images),
         weight_of=weight_of,
         most_memory=most_memory,
@@ -193,9 +193,9 @@ def _clock(store: Store, state: BoardState) -> LastTimes:
     """Go on counting where the last life stopped, if the board's clock or events restarted."""
     # Where it cannot be read, no event counts that the board still has: jobs go on from their last results.
     seen = store.value("seen", -1, int, damaged=state.next_seq - 1)
-    offset_s = store.value("offset_s", 0.0, finite)
+    offset_s = store.value("offset_s", 0.0, parse_finite)
     # Use may be written down later than anything else; what was charged once must not pass again.
-    last_s = max(store.value("now_s", 0.0, finite), store.value(ACCOUNTED, 0, int) / 1e9)
+    last_s = max(store.value("now_s", 0.0, parse_finite), store.value(ACCOUNTED, 0, int) / 1e9)
     if seen >= state.next_seq:
         seen = -1
     if state.now_s + offset_s < last_s:
@@ -249,9 +249,9 @@ class _Jobs:
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                _log.exception("job %d cannot be recovered", self._store.numbers.job.told(number))
+                _log.exception("job %d cannot be recovered", self._store.numbers.job.public_id(number))
                 self.work.pop(number, None)
-                self._give_up(stored, Cause.INTERNAL_ERROR.value, unforeseen(error))
+                self._give_up(stored, Cause.INTERNAL_ERROR.value, internal_error_message(error))
         if self._notes:
             jobs = tuple((record_of(job), snapshot_of(job)) for job in self._begun_again)
             self._store.commit(Commit(jobs=jobs, events=tuple(self._notes)))
@@ -259,7 +259,7 @@ class _Jobs:
     def _adopt(self, stored: StoredJob) -> None:
         record = stored.record
         try:
-            kind = next(kind for kind in self._kinds if kind.takes(stored.request))
+            kind = next(kind for kind in self._kinds if kind.handles(stored.request))
             work = kind.restore(stored, self._store)
         except EddyError as error:
             if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
@@ -280,7 +280,7 @@ class _Jobs:
     def _go_on(self, stored: StoredJob, spec: m.JobSpec) -> None:
         """Recover a job that had begun, as far as its buffers are still there."""
         if stored.record.form:
-            spec = dataclasses.replace(spec, application=in_form(spec.application, stored.record.form))
+            spec = dataclasses.replace(spec, application=select_form(spec.application, stored.record.form))
         prepared = bool(stored.snapshot.get("memory"))
         needs = needed(spec.application, spec.batch)
         # What a kernel in slices had done is not on record: it begins again.
@@ -289,7 +289,7 @@ class _Jobs:
         if spec.needs_memory and not has_memory:
             self._buffers.free(spec.id)
         graph = self._machine.graph(spec)
-        job = restored(spec, graph, stored.record, stored.snapshot, has_memory)
+        job = restore_job(spec, graph, stored.record, stored.snapshot, has_memory)
         self._machine.adopt_job(job)
         if spec.needs_memory and prepared and not has_memory:
             self._begun_again.append(job)

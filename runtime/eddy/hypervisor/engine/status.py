@@ -38,13 +38,13 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
     return tuple(found)
 
 
-def while_away(statuses: Iterable[SlotStatus], now_s: float) -> tuple[SlotStatus, ...]:
+def unreachable_slot_statuses(statuses: Iterable[SlotStatus], now_s: float) -> tuple[SlotStatus, ...]:
     """The slots of a board that does not answer: nobody knows what they do."""
     return tuple(
         SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=now_s) for status in statuses
     )
 
 
-def with_drained(statuses: Iterable[SlotStatus], drained: Mapping[int, str]) -> tuple[SlotStatus, ...]:
+def add_drain_reasons(statuses: Iterable[SlotStatus], drained: Mapping[int, str]) -> tuple[SlotStatus, ...]:
     """The same, each with why it is drained, or is to be in the next step."""
     return tuple(dataclasses.replace(each, drained=drained.get(each.slot, "")) for each in statuses)

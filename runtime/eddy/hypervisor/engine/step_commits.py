@@ -11,16 +11,16 @@ from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobRecord
 from eddy.hypervisor.engine.board_events import BoardEvents
-from eddy.hypervisor.engine.keeping import Keeping
+from eddy.hypervisor.engine.output_writer import OutputWriter
 from eddy.hypervisor.intake.intake import Intake
 from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job_records import record_of, snapshot_of
 from eddy.hypervisor.jobs.messages import Input, StepResult
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import JobMemory
-from eddy.hypervisor.machine.draining import QUARANTINED
 from eddy.hypervisor.machine.failures import explain
 from eddy.hypervisor.machine.machine import Machine
+from eddy.hypervisor.machine.slot_drainer import QUARANTINED
 from eddy.store import Store
 from eddy.store.db.rows import LOG, Commit, ItemOutput, ResultRow
 
@@ -40,9 +40,9 @@ class StepCommits:
         told: Jobs of which something was committed that their followers have not been told of.
     """
 
-    def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, keeping: Keeping) -> None:
+    def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, keeping: OutputWriter) -> None:
         self._store, self._intake, self._buffers, self._keeping = store, intake, buffers, keeping
-        self.told: set[int] = set()
+        self.jobs_to_publish: set[int] = set()
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._uncounted: dict[int, set[str]] = {}
@@ -53,30 +53,30 @@ class StepCommits:
         self._rows.clear()
         self._uncounted.clear()
 
-    def take_uncounted(self, job: int) -> frozenset[str]:
+    def take_unnamed_outputs(self, job: int) -> frozenset[str]:
         """Outputs of a job that has ended, of which something is on disk that no row names; forgets them."""
         return frozenset(self._uncounted.pop(job, ()))
 
-    def take_told(self) -> frozenset[int]:
-        """`told`, which is empty then."""
-        told = frozenset(self.told)
-        self.told.clear()
+    def take_jobs_to_publish(self) -> frozenset[int]:
+        """`jobs_to_publish`, which is empty then."""
+        told = frozenset(self.jobs_to_publish)
+        self.jobs_to_publish.clear()
         return told
 
-    def take_kept(self, jobs: Collection[int]) -> list[Input]:
+    def take_stored_outputs(self, jobs: Collection[int]) -> list[Input]:
         """What the machine is told of outputs that have come to the disk; the next commit names them.
 
         Args:
             jobs: That have not ended; outputs of others count for nothing.
         """
-        found = [kept for kept in self._keeping.take() if kept.message.job in jobs]
+        found = [kept for kept in self._keeping.take_finished() if kept.message.job in jobs]
         self._rows += [row for kept in found for row in kept.rows]
         return [kept.message for kept in found]
 
     def note(self, event: JobEvent) -> None:
         """Commit an entry of the log of a job that is not in the machine."""
         self._store.commit(Commit(events=(event,)))
-        self.told.add(event.job)
+        self.jobs_to_publish.add(event.job)
 
     def commit(self, outcome: StepResult, machine: Machine, events: BoardEvents) -> None:
         """Make durable what a step changed, and name the outputs that had come to the disk before it.
@@ -96,7 +96,7 @@ class StepCommits:
         jobs = self._changed(outcome.jobs, machine)
         if not (jobs or outcome.log or outcome.slots or kept):
             return  # slices came and went, or jobs came that wait
-        with self._intake.drained_now(outcome.drained) as drained:
+        with self._intake.slots_kept_drained(outcome.drained) as drained:
             commit = Commit(
                 jobs=tuple((_at_its_end(record), snapshot_of(machine.job(record.id))) for record in jobs),
                 events=tuple(outcome.log),
@@ -112,7 +112,7 @@ class StepCommits:
                 self._say_drained(slot, because)
         if commit.tells:
             self._keeping.settle()
-        self.told.update(event.job for event in outcome.log)
+        self.jobs_to_publish.update(event.job for event in outcome.log)
 
     def _changed(self, numbers: Collection[int], machine: Machine) -> list[JobRecord]:
         """Records of jobs to which something happened, but for those that are on disk just so since they came."""
@@ -137,7 +137,7 @@ class StepCommits:
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                explain(error, f"keeping the log of job {self._store.numbers.job.told(number)}")
+                explain(error, f"keeping the log of job {self._store.numbers.job.public_id(number)}")
                 continue
             machine.job(number).log_bytes = len(text)
         return rows

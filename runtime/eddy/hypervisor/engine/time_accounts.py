@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection
 
 from eddy.hypervisor.cores.market_loop import PriceLoop
-from eddy.hypervisor.engine.lag_keeper import LagKeeper
-from eddy.hypervisor.forecast.keeper import EstimateKeeper
+from eddy.hypervisor.engine.lag_writer import LagWriter
+from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
 from eddy.hypervisor.jobs.metering import nanoseconds
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.store.tables.epochs import Epochs
@@ -33,16 +33,16 @@ class TimeAccounts:
         self,
         usage: Usage,
         epochs: Epochs,
-        estimates: EstimateKeeper,
+        estimates: EstimatorFeed,
         price: PriceLoop | None,
-        lags: LagKeeper,
+        lags: LagWriter,
         wall_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._usage, self._epochs, self._estimates, self._price, self._lags = usage, epochs, estimates, price, lags
         self._wall_s, self._next_s = wall_s, 0.0
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time to write again."""
         return self._wall_s() >= self._next_s
 
@@ -67,9 +67,9 @@ class TimeAccounts:
         if rows:
             self._usage.add(rows, {ACCOUNTED: str(max([slot.meter.mark_ns for slot in slots], default=now_ns))})
         for slot in slots:  # what is written down is forgotten: nothing is lost where the disk refused
-            slot.meter.written()
+            slot.meter.mark_written()
         self.keep_epochs()
-        self._estimates.keep()
+        self._estimates.save_learned()
 
     def keep_epochs(self) -> None:
         """Have the epochs of the market kept that ended, and what tenants owe; from any thread.
@@ -79,4 +79,4 @@ class TimeAccounts:
         """
         if self._price is not None:
             self._price.history.write(self._epochs.add)
-            self._lags.keep(self._price.lags())
+            self._lags.write_lags(self._price.lags())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eddy.hypervisor.slots.memory import Held
+from eddy.hypervisor.slots.memory import MemoryClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class ArenaPicture:
 
     free: int
     most: int
-    held: Mapping[int, Held]
-    waiting: Mapping[int, Held]
+    held: Mapping[int, MemoryClaim]
+    waiting: Mapping[int, MemoryClaim]
 
     def has_part(self, number: int) -> bool:
         """Whether a job that waits would have more than its tenant's part."""
@@ -33,11 +33,11 @@ class ArenaPicture:
         has = sum(each.bytes for each in self.held.values() if each.tenant == need.tenant)
         return has > 0 and has + need.bytes > self.most
 
-    def with_waiting(self, number: int, need: Held) -> ArenaPicture:
+    def with_waiting(self, number: int, need: MemoryClaim) -> ArenaPicture:
         """With a job that waits for memory more, the youngest."""
         return ArenaPicture(self.free, self.most, self.held, {**self.waiting, number: need})
 
-    def lacks(self, need: Held) -> bool:
+    def must_wait(self, need: MemoryClaim) -> bool:
         """Whether a job that came now would have to wait."""
         has = sum(each.bytes for each in self.held.values() if each.tenant == need.tenant)
         return bool(need.bytes) and (need.bytes > self.free or (has > 0 and has + need.bytes > self.most))
@@ -56,8 +56,8 @@ class ArenaAhead:
 
     free: int
     most: int
-    held: dict[int, Held] = field(default_factory=dict)
-    waiting: dict[int, Held] = field(default_factory=dict)
+    held: dict[int, MemoryClaim] = field(default_factory=dict)
+    waiting: dict[int, MemoryClaim] = field(default_factory=dict)
 
     @classmethod
     def of(cls, picture: ArenaPicture | None) -> ArenaAhead:
@@ -66,7 +66,7 @@ class ArenaAhead:
             return cls(0, 0)
         return cls(picture.free, picture.most, dict(picture.held), dict(picture.waiting))
 
-    def end(self, job: int) -> None:
+    def release(self, job: int) -> None:
         """A job gives back what it has."""
         gone = self.held.pop(job, None)
         if gone is not None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.clusters.clusters import SharedClusters
-from eddy.hypervisor.forecast.places import own_places
+from eddy.hypervisor.forecast.places import tenant_places
 from eddy.hypervisor.forecast.queue import QueuePicture
-from eddy.hypervisor.forecast.simulate import Expected, QueueForecast
+from eddy.hypervisor.forecast.simulate import JobForecast, QueueForecast
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_spec import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.model.estimates.sharing import CoreWork, fluid_times
-from eddy.policy.dispatch.undecided import Undecided
+from eddy.policy.dispatch.no_decision import NoDecision
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.view import DispatchView, SlotView
@@ -43,12 +43,14 @@ class CoresPicture:
         times = fluid_times(self.work, self.shares, float(len(self.queue.view.slots)))
         begun = {each.id for each in self.work if each.begun}
         found = {
-            number: Expected(now_s + (0.0 if number in begun else start_s + self.load_s), now_s + end_s + self.load_s)
+            number: JobForecast(
+                now_s + (0.0 if number in begun else start_s + self.load_s), now_s + end_s + self.load_s
+            )
             for number, (start_s, end_s) in times.items()
         }
         waiting = sorted((found[n].start_s, n) if n in found else (math.inf, n) for n in self._ids() if n not in begun)
         order = tuple(number for _, number in waiting)
-        return QueueForecast(now_s, found, order, own_places(order, self.queue.view.jobs), 0)
+        return QueueForecast(now_s, found, order, tenant_places(order, self.queue.view.jobs), 0)
 
     def with_kernel(self, spec: JobSpec, work_s: float | None, width: float) -> CoresPicture:
         """With a kernel more, the youngest."""
@@ -61,16 +63,18 @@ class CoresPicture:
         return (each.id for each in self.work)
 
 
-def cores_of(clusters: SharedClusters, now_s: float) -> CoresPicture:
+def picture_cores(clusters: SharedClusters, now_s: float) -> CoresPicture:
     """The kernels of shared clusters as they are now; for the thread that steps the machine."""
     state, loop, queues = clusters.state, clusters.loop, clusters.queues
     usable = [slot for slot in clusters.slots if not slot.drained]
-    cores = sum(loop.kinds[module].cores for slot in usable if (module := clusters.loads.target(slot)) in loop.kinds)
+    cores = sum(
+        loop.kinds[module].cores for slot in usable if (module := clusters.loads.target_module(slot)) in loop.kinds
+    )
     shares: dict[str, float] = {}
     for slot in usable:
         for tenant, share in loop.accounts[slot.index].shares.items():
             shares[tenant] = shares.get(tenant, 0.0) + share
-    numbers = {*queues.progress, *(job.spec.id for job in queues.unbound())}
+    numbers = {*queues.progress, *(job.spec.id for job in queues.unbound_kernels())}
     waiting = [state.jobs[number] for number in sorted(numbers)]
     # When one that waits for memory is given some is not known.
     jobs = [job for job in waiting if job.ending is None and not job.lacks_memory]
@@ -85,7 +89,7 @@ def cores_of(clusters: SharedClusters, now_s: float) -> CoresPicture:
         memory=None,
     )
     known = frozenset(each.id for each in work if not math.isinf(each.work_s))
-    queue = QueuePicture(Pool.GPU, Undecided(name=loop.policy_name), view, known=known)
+    queue = QueuePicture(Pool.GPU, NoDecision(name=loop.policy_name), view, known=known)
     return CoresPicture(queue, work, shares, 0.0 if there else min((slot.load_s for slot in usable), default=0.0))
 
 
@@ -95,10 +99,10 @@ def _work(clusters: SharedClusters, job: Job) -> CoreWork:
     assert spread is not None
     learned = clusters.loop.estimates.learned
     if progress is not None:
-        group_s, groups = learned.look(spread.kernel, progress.module).group_s, progress.variant.groups - progress.done
+        group_s, groups = learned.peek(spread.kernel, progress.module).group_s, progress.variant.groups - progress.done
         wave = progress.variant.wave
     else:
-        known = [(learned.look(spread.kernel, m).group_s, v.groups, v.wave) for m, v in spread.variants.items()]
+        known = [(learned.peek(spread.kernel, m).group_s, v.groups, v.wave) for m, v in spread.variants.items()]
         group_s, groups, wave = next((each for each in known if each[0] is not None), known[0])
     work_s = math.inf if group_s is None else groups * group_s
     return CoreWork(job.spec.id, job.spec.tenant, work_s, max(groups / max(wave, 1), 1.0), job.started_s is not None)

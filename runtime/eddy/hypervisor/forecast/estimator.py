@@ -111,7 +111,7 @@ class Estimator:
 
     # Learning -----------------------------------------------------------------------------------------------------
 
-    def happened(self, log: Iterable[JobEvent], machine: Machine) -> None:
+    def observe_step(self, log: Iterable[JobEvent], machine: Machine) -> None:
         """Take in what a step of the machine logged."""
         items: list[Item] = []
         for event in log:
@@ -222,7 +222,7 @@ class Estimator:
             job = queue.view.jobs.get(number)
             if job is None or len(self._told) >= most:
                 continue
-            waits = number not in self._begun and not job.shape.begun
+            waits = number not in self._begun and not job.shape.has_begun
             for what in WAITING if waits else BEGUN:
                 if (number, what) not in self._told:
                     self._told[number, what] = self._tell(queue, made, job, what)

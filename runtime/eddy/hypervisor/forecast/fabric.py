@@ -106,7 +106,7 @@ class SlotsAhead:
 
     # What ends ----------------------------------------------------------------------------------------------------
 
-    def end(self, slot: SimSlot) -> None:
+    def finish_run(self, slot: SimSlot) -> None:
         """The load, or run of items, of a slot ends now."""
         view, loading = slot.view, slot.view.loading
         slot.busy_until_s = None
@@ -217,7 +217,7 @@ class SlotsAhead:
         return False
 
 
-def standing(view: SlotView, began_s: float | None, now_s: float, leaving: bool, item_s: float) -> SimSlot:
+def slot_standing(view: SlotView, began_s: float | None, now_s: float, leaving: bool, item_s: float) -> SimSlot:
     """A slot as it stands when a forecast begins.
 
     Args:

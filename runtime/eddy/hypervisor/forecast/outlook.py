@@ -33,7 +33,7 @@ class QueueOutlook:
         """Wall seconds since the pictures were taken."""
         return max(time.monotonic() - self.made_s, 0.0)
 
-    def of(self, job: int) -> JobEstimate | None:
+    def estimate_of(self, job: int) -> JobEstimate | None:
         """What a job is told; None for one that is in none of the queues, or that waits for slots that are drained:
         nobody can tell when they are given back."""
         found = self.known.get(job)

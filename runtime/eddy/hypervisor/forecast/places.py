@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from eddy.policy.dispatch.views.jobs import Jobs
 
 
-def own_places(order: Iterable[int], jobs: Jobs) -> dict[int, int]:
+def tenant_places(order: Iterable[int], jobs: Jobs) -> dict[int, int]:
     """Each job's place among the waiting jobs of its tenant, from 1; what others have waiting does not count.
 
     Args:

@@ -15,7 +15,7 @@ from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.memory import Held
+from eddy.hypervisor.slots.memory import MemoryClaim
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
@@ -57,19 +57,24 @@ class QueuePicture:
         changed = None if self.view.changed is None else self.view.changed | {job.id}
         return replace(self, view=replace(self.view, jobs=self.view.jobs.put(job), changed=changed))
 
-    def lacking(self, arena: ArenaPicture | None, number: int, need: Held) -> QueuePicture:
+    def with_memory_wait(self, arena: ArenaPicture | None, number: int, need: MemoryClaim) -> QueuePicture:
         """With a job in it that waits for memory, where it would have to."""
-        if arena is None or number in arena.waiting or number in arena.held or not (arena.waiting or arena.lacks(need)):
+        if (
+            arena is None
+            or number in arena.waiting
+            or number in arena.held
+            or not (arena.waiting or arena.must_wait(need))
+        ):
             return self
         return replace(self, arena=arena.with_waiting(number, need))
 
-    def apart(self) -> QueuePicture:
+    def without_reuse(self) -> QueuePicture:
         """As if no module were used again without a load for another tenant than the one it served last."""
         slots = tuple(replace(slot, scrubs=False) for slot in self.view.slots)
         return replace(self, view=replace(self.view, slots=slots))
 
 
-def queue_of(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
+def picture_queue(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
     """A pool's queue as it is now; for the thread that steps the machine.
 
     Args:
@@ -85,7 +90,7 @@ def queue_of(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
     for number in state.memory.waiting:
         job = state.jobs[number]
         if job.spec.pool is pool and job.ending is None:
-            jobs = jobs.put(known.look(job))
+            jobs = jobs.put(known.view_job(job))
     mine = [slot for slot in state.slots.values() if slot.index in known.slots]
     loading = state.port.loading
     other = loading is not None and loading.index not in known.slots
@@ -96,12 +101,12 @@ def queue_of(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
         {slot.index: slot.since_s for slot in mine if slot.phase in (Phase.LOADING, Phase.RUNNING)},
         frozenset(slot.index for slot in mine if slot.leaving),
         max(loading.since_s + loading.load_s - now_s, 0.0) if other and loading is not None else 0.0,
-        {slot.index: slot.drained or "rests after a failed load" for slot in mine if not slot.offered(now_s)},
-        arena=arena_of(machine) if state.memory.waiting else None,
+        {slot.index: slot.drained or "rests after a failed load" for slot in mine if not slot.is_offered(now_s)},
+        arena=picture_arena(machine) if state.memory.waiting else None,
     )
 
 
-def arena_of(machine: Machine) -> ArenaPicture | None:
+def picture_arena(machine: Machine) -> ArenaPicture | None:
     """The board's memory as it is now, None where its size is not known; for the thread that steps the machine."""
     state = machine.state
     if not state.arena_bytes:
@@ -111,6 +116,6 @@ def arena_of(machine: Machine) -> ArenaPicture | None:
     return ArenaPicture(free, state.arena_bytes if most is None else most, held, state.memory.needed)
 
 
-def joining(machine: Machine, spec: JobSpec) -> JobView:
+def as_if_joined(machine: Machine, spec: JobSpec) -> JobView:
     """A job as its policy would see it if it arrived now; for the thread that steps the machine."""
-    return machine.state.pools[spec.pool].look(Job(spec, machine.graph(spec)))
+    return machine.state.pools[spec.pool].view_job(Job(spec, machine.graph(spec)))

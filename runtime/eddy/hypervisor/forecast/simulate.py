@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from eddy.hypervisor.forecast.arena import ArenaAhead
-from eddy.hypervisor.forecast.beyond import Beyond
-from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, standing
-from eddy.hypervisor.forecast.places import own_places
+from eddy.hypervisor.forecast.extrapolation import ForecastExtrapolation
+from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, slot_standing
+from eddy.hypervisor.forecast.places import tenant_places
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.policy.dispatch.views.view import Configure, Dispatch, Preempt
 
@@ -30,7 +30,7 @@ MOST_IDLE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class JobForecast:
     """When a job is expected to start and to end, in board time.
 
     Attributes:
@@ -60,7 +60,7 @@ class QueueForecast:
     """
 
     now_s: float
-    jobs: Mapping[int, Expected]
+    jobs: Mapping[int, JobForecast]
     order: tuple[int, ...]
     own: Mapping[int, int]
     decisions: int
@@ -89,7 +89,7 @@ class _Run:
     def __init__(self, queue: QueuePicture, seconds: Seconds, most_decisions: int) -> None:
         view = queue.view
         self.queue, self.left, self.asked = queue, most_decisions, 0
-        self.memory, self.begun = view.memory, {job.id for job in view.jobs.begun.values() if job.shape.begun}
+        self.memory, self.begun = view.memory, {job.id for job in view.jobs.begun.values() if job.shape.has_begun}
         self.wake_s: float | None = None
         self.idle = 0
         """Times in a row that the policy decided nothing."""
@@ -98,7 +98,7 @@ class _Run:
             job = view.jobs.get(each.job) if each.job is not None else None
             item_s = seconds(job)[each.task] if job is not None and each.task is not None else 0.0
             began_s = queue.since_s.get(each.index)
-            slots[each.index] = standing(each, began_s, view.now_s, each.index in queue.leaving, item_s)
+            slots[each.index] = slot_standing(each, began_s, view.now_s, each.index in queue.leaving, item_s)
         loads = [s.busy_until_s for s in slots.values() if s.view.loading and s.busy_until_s is not None]
         port_s = max([view.now_s + queue.port_busy_s, *loads])
         policy = queue.policy
@@ -148,7 +148,7 @@ class _Run:
             if slot.round == number and slot.busy_until_s is not None:
                 if slot.view.running:
                     ended.append(index)
-                self.fabric.end(slot)
+                self.fabric.finish_run(slot)
         self._give_memory()
         return tuple(ended)
 
@@ -157,7 +157,7 @@ class _Run:
         if not self.arena.waiting:
             return
         for number in self.arena.held.keys() & self.fabric.ended_s.keys():
-            self.arena.end(number)
+            self.arena.release(number)
         for number in self.arena.allocate():
             job = self.queue.view.jobs.get(number)
             if job is not None:
@@ -239,8 +239,8 @@ class _Run:
         for number in self.arena.waiting.keys() - unknown:
             job = self.queue.view.jobs.get(number)
             fabric.jobs = fabric.jobs if job is None else fabric.jobs.put(job)
-        beyond = Beyond(fabric, self.queue.policy.pipelined)
-        found: dict[int, Expected] = {}
+        beyond = ForecastExtrapolation(fabric, self.queue.policy.pipelined)
+        found: dict[int, JobForecast] = {}
         waiting: list[tuple[float, int]] = []
         for job in self.queue.view.jobs:
             if job.id in unknown:
@@ -251,9 +251,9 @@ class _Run:
             simulated = at_s is not None
             at_s = beyond.start_s(job) if at_s is None else at_s
             end_s = fabric.ended_s.get(job.id)
-            found[job.id] = Expected(at_s, beyond.end_s(job, at_s) if end_s is None else end_s, simulated)
+            found[job.id] = JobForecast(at_s, beyond.end_s(job, at_s) if end_s is None else end_s, simulated)
             if not begun:
                 waiting.append((at_s, job.id))
         order = tuple(number for _, number in sorted(waiting))
-        own = own_places(order, self.queue.view.jobs)
+        own = tenant_places(order, self.queue.view.jobs)
         return QueueForecast(start_s, found, order, own, self.asked, tuple(fabric.given), unknown)

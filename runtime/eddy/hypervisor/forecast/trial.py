@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eddy.core.slots import Pool
-from eddy.hypervisor.forecast.cores import cores_of
+from eddy.hypervisor.forecast.cores import picture_cores
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import outlook
-from eddy.hypervisor.forecast.queue import arena_of, joining, queue_of
+from eddy.hypervisor.forecast.queue import as_if_joined, picture_arena, picture_queue
 from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.memory import Held
+from eddy.hypervisor.slots.memory import MemoryClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ def try_job(machine: Machine, now_s: float, spec: JobSpec) -> Callable[[Estimato
     if spec.spread is not None and machine.clusters is not None:
         core_s, variant = _core_s(machine, spec), next(iter(spec.spread.variants.values()))
         width = max(variant.groups / max(variant.wave, 1), 1.0)
-        cores = cores_of(machine.clusters, now_s).with_kernel(spec, core_s, width)
-        return lambda known: JobTrial(now_s, spec.pool, 0.0, core_s, outlook(known, [cores]).of(spec.id))
-    job = joining(machine, spec)
+        cores = picture_cores(machine.clusters, now_s).with_kernel(spec, core_s, width)
+        return lambda known: JobTrial(now_s, spec.pool, 0.0, core_s, outlook(known, [cores]).estimate_of(spec.id))
+    job = as_if_joined(machine, spec)
     # What modules others have left would show in the loads, to whoever asks: they can be had without a job.
-    queue = queue_of(machine, spec.pool, now_s).apart().with_job(job)
-    need = Held(spec.tenant, arena_bytes(spec.application, spec.batch) if spec.needs_memory else 0)
-    queue = queue.lacking(arena_of(machine), spec.id, need)
+    queue = picture_queue(machine, spec.pool, now_s).without_reuse().with_job(job)
+    need = MemoryClaim(spec.tenant, arena_bytes(spec.application, spec.batch) if spec.needs_memory else 0)
+    queue = queue.with_memory_wait(picture_arena(machine), spec.id, need)
 
     def work_out(estimator: Estimator) -> JobTrial:
         made = estimator.forecast(queue)
@@ -78,7 +78,7 @@ def _core_s(machine: Machine, spec: JobSpec) -> float | None:
     assert machine.clusters is not None
     learned = machine.clusters.loop.estimates.learned
     for module, variant in spec.spread.variants.items():
-        group_s = learned.look(spec.spread.kernel, module).group_s
+        group_s = learned.peek(spec.spread.kernel, module).group_s
         if group_s is not None:
             return group_s * variant.groups
     return None

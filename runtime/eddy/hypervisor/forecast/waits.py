@@ -24,7 +24,9 @@ class WaitNow:
     words: str
 
 
-def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bool, lacks_memory: bool) -> WaitNow:
+def describe_wait(
+    queue: QueuePicture, made: QueueForecast, number: int, preempted: bool, lacks_memory: bool
+) -> WaitNow:
     """Why a job waits. Of the queue it tells what is its tenant's alone: how many others wait is theirs.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from eddy.core.jobs import PRIORITIES
 from eddy.hypervisor.forecast.fabric import Seconds
 from eddy.hypervisor.forecast.queue import QueuePicture
-from eddy.hypervisor.forecast.simulate import Expected, forecast
+from eddy.hypervisor.forecast.simulate import JobForecast, forecast
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.view import SlotView
@@ -22,7 +22,7 @@ class WhatIf:
     """One thing that could be different.
 
     Attributes:
-        what: `priority`, `slot`, `undrain`, `resident` or `alone`.
+        what: `priority`, `slot`, `undrain`, `resident` or `solo_queue`.
         words: The same for people.
         end_s: Board time at which it would end.
         saves_s: Seconds sooner that it would end, negative where later; None where now it would not end at all.
@@ -34,7 +34,7 @@ class WhatIf:
     saves_s: float | None
 
 
-def what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[Expected | None, tuple[WhatIf, ...]]:
+def explore_what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[JobForecast | None, tuple[WhatIf, ...]]:
     """What is expected of a job, and what would be if one thing were different; the most that is saved comes first.
 
     What would not let it end either is left out.
@@ -53,7 +53,7 @@ def what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[Expected 
     return now, tuple(sorted(found, key=lambda each: (-(each.saves_s or 0.0), each.end_s)))
 
 
-def _expected(queue: QueuePicture, job: int, seconds: Seconds) -> Expected | None:
+def _expected(queue: QueuePicture, job: int, seconds: Seconds) -> JobForecast | None:
     """What is expected of a job; None where it cannot end, because slots are drained, or where
     that cannot be known."""
     return forecast(queue, seconds).jobs.get(job) if queue.can_end(queue.view.jobs.job(job)) else None
@@ -74,10 +74,10 @@ def _changes(queue: QueuePicture, job: JobView) -> Iterator[tuple[str, str, Queu
     slots = tuple(replace(slot, load_s=NO_LOAD_S) for slot in view.slots)
     yield "resident", "its modules, and all others, in the slots already", _like(queue, slots=slots)
     if len(view.jobs) > 1 or queue.arena is not None:
-        yield "alone", "no other job", alone(queue, job)
+        yield "alone", "no other job", solo_queue(queue, job)
 
 
-def alone(queue: QueuePicture, job: JobView) -> QueuePicture:
+def solo_queue(queue: QueuePicture, job: JobView) -> QueuePicture:
     """A queue in which there is nothing but one job; what others hold is free."""
     slots = tuple(
         slot if slot.job == job.id else replace(slot, job=None, task=None, loading=False, running=False)

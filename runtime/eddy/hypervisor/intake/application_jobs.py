@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from eddy.board.port.port import BoardEvent, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import NotFound
-from eddy.core.fusion import in_form
+from eddy.core.fusion import select_form
 from eddy.core.records import APPLICATION, JobRecord, JobRequest
 from eddy.hypervisor.intake.admission import Admission
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content, Pieces
-from eddy.hypervisor.jobs.work import Fetch, JobMemory, Offer
+from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.bytes.blob_file import BlobFile
@@ -48,7 +48,7 @@ class ApplicationWork:
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `pipeline` pool; every item leaves outputs, where the application has any."""
-        collects = m.Collects.EVERY_ITEM if self._outputs() else m.Collects.NONE
+        collects = m.OutputCollection.EVERY_ITEM if self._outputs() else m.OutputCollection.NONE
         return m.JobSpec.of(record, self.application, collects=collects)
 
     def contents(self, fetch: Fetch) -> Content:
@@ -62,7 +62,7 @@ class ApplicationWork:
                 return ()
             hashes = self.request.inputs[spec.name]
             if len(hashes) == self.request.batch:
-                return fetch(hashes[item]).verified()
+                return fetch(hashes[item]).read_verified()
             if spec.name not in whole:
                 whole[spec.name] = fetch(hashes[0]).verify()
             return whole[spec.name].pieces(item * spec.bytes, spec.bytes)
@@ -72,12 +72,12 @@ class ApplicationWork:
     def _constant(self, spec: BufferSpec, fetch: Fetch) -> Pieces:
         sha256 = self.request.constants.get(spec.name)
         if sha256 is not None:
-            return fetch(sha256).verified()
+            return fetch(sha256).read_verified()
         return [(0, self.constants[self.application.name, spec.name])]
 
     def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Addresses and scalars in registers, grants for exactly the buffers the task names."""
-        return memory.launch(in_form(self.application, launch.form), launch, self.modules)
+        return memory.launch(select_form(self.application, launch.form), launch, self.modules)
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:
         """Its output buffers."""
@@ -102,16 +102,16 @@ class ApplicationJobs:
         admission: Checks them.
     """
 
-    quick = True
+    prepares_quickly = True
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
 
-    def takes(self, request: JobRequest) -> bool:
+    def handles(self, request: JobRequest) -> bool:
         """Whatever is not a kernel's."""
         return request.kind == APPLICATION
 
-    def offered(self, offer: Offer) -> None:
+    def set_offer(self, offer: BoardOffer) -> None:
         """Its modules are those of the `pipeline` pool."""
         self._admission.arena, self._admission.available = offer.arena_bytes, offer.pipeline
         self._admission.unchecked, self._admission.why = offer.unchecked, offer.why

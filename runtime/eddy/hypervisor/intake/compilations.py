@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import anyio
 
 from eddy.core.records import JobRequest
-from eddy.hypervisor.intake.intake import Intake, of_array
-from eddy.hypervisor.intake.waiting import run_abandonable
+from eddy.hypervisor.intake.cancellable_work import run_abandonable
+from eddy.hypervisor.intake.intake import Intake, name_array_job
 from eddy.hypervisor.jobs.work import Work
 
 AT_ONCE = 2
@@ -46,7 +46,7 @@ class Compilations:
         works = []
         async with self._place(requests[0]):
             for place, request in enumerate(requests):
-                with of_array(place):
+                with name_array_job(place):
                     works.append(await run_abandonable(self._intake.prepare, request, limiter=self._all))
         return works
 

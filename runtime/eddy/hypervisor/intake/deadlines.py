@@ -45,7 +45,7 @@ class Deadlines:
         """Board time of the next one; infinity where there is none."""
         return self._line[0][0] if self._line else float("inf")
 
-    def due(self, now_s: float) -> list[tuple[int, float]]:
+    def take_due(self, now_s: float) -> list[tuple[int, float]]:
         """Jobs whose deadline has passed, with the deadline; each once."""
         found = list[tuple[int, float]]()
         while self._line and self._line[0][0] <= now_s:

@@ -26,7 +26,7 @@ from eddy.store import Store
 from eddy.store.tables.submission import Submission
 
 
-class Running(Protocol):
+class IntakeEngine(Protocol):
     """What is asked of the engine that takes in what came."""
 
     @property
@@ -34,7 +34,7 @@ class Running(Protocol):
         """Board time as last seen."""
 
     @property
-    def computes(self) -> bool:
+    def computes_results(self) -> bool:
         """Whether the board computes what it is asked for."""
 
     @property
@@ -43,7 +43,7 @@ class Running(Protocol):
 
 
 @contextmanager
-def of_array(place: int) -> Iterator[None]:
+def name_array_job(place: int) -> Iterator[None]:
     """Say of which job of an array a field is wrong."""
     try:
         yield
@@ -72,7 +72,8 @@ def _asked_together(requests: Sequence[JobRequest]) -> Iterator[None]:
 
 
 class Intake:
-    """The inbox, and what is made durable on the way into it. Any thread may call everything but `clear` and `take`.
+    """The inbox, and what is made durable on the way into it. Any thread may call everything but `clear` and
+    `take_inputs`.
 
     Args:
         store: What survives a crash.
@@ -93,7 +94,7 @@ class Intake:
         store: Store,
         kinds: Sequence[JobKind],
         policies: dict[Pool, DispatchPolicy],
-        running: Running,
+        running: IntakeEngine,
         price: PricePolicy | None = None,
         memory: TenantMemory | None = None,
     ) -> None:
@@ -114,7 +115,7 @@ class Intake:
         """Whether something waits."""
         return bool(self._inbox)
 
-    def take(self) -> Iterator[m.Input]:
+    def take_inputs(self) -> Iterator[m.Input]:
         """What waits, in order, until nothing does."""
         while self._inbox:
             yield self._inbox.popleft()
@@ -124,7 +125,7 @@ class Intake:
         self._inbox.clear()
         self.accepted.clear()
 
-    def recovered(self, known: Collection[int], work: Mapping[int, Work], drained: Mapping[int, str]) -> None:
+    def add_recovered(self, known: Collection[int], work: Mapping[int, Work], drained: Mapping[int, str]) -> None:
         """Take over what was recovered. What came since `clear` may be among it, and is then told by recovery alone.
 
         Args:
@@ -157,8 +158,8 @@ class Intake:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs.
         """
-        known = self._store.submissions.keys.known(request)
-        made = None if known is not None or self.kind_of(request).quick else self.prepare(request)
+        known = self._store.submissions.keys.find_job(request)
+        made = None if known is not None or self.kind_of(request).prepares_quickly else self.prepare(request)
         (outcome,) = [known] if known is not None else self.accept_all([(request, made)])
         if isinstance(outcome, Exception):
             raise outcome
@@ -166,7 +167,7 @@ class Intake:
 
     def kind_of(self, request: JobRequest) -> JobKind:
         """The kind a request is of."""
-        return next(kind for kind in self.kinds if kind.takes(request))
+        return next(kind for kind in self.kinds if kind.handles(request))
 
     def prepare(self, request: JobRequest) -> Work:
         """Check a request and make its work; may take seconds, and keeps nothing.
@@ -230,7 +231,7 @@ class Intake:
         def check(submission: Submission) -> Submission:
             place = places[id(submission)]
             known = made[place]
-            with of_array(place):
+            with name_array_job(place):
                 if known is not None:
                     return self._still_there(submission)
                 made[place] = work = self.prepare(submission.request)
@@ -262,7 +263,7 @@ class Intake:
     def _kept_as(self, work: Work) -> Submission:
         """A job as the store keeps it, on this board."""
         made = work.submission()
-        return made if self._running.computes else dataclasses.replace(made, computed=False)
+        return made if self._running.computes_results else dataclasses.replace(made, computed=False)
 
     def _arrived(self, work: Work, record: JobRecord) -> None:
         self.work[record.id], self.accepted[record.id] = work, record
@@ -312,7 +313,7 @@ class Intake:
         self._store.settle()
 
     @contextmanager
-    def drained_now(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:
+    def slots_kept_drained(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:
         """Which of the slots a step drained, or brought back, are kept so, while the step is made durable.
 
         Requests for other slots' states wait meanwhile. A slot for which a later one is in the inbox already is left

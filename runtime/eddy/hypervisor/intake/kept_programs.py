@@ -16,7 +16,7 @@ PROGRAMS = 16
 """Programs remembered; a few tens of kilobytes each."""
 
 
-def kept(text: str) -> Program | None:
+def load_program(text: str) -> Program | None:
     """A program as it was kept; None where it was made with another compiler or library, or cannot be read.
 
     Where there is no compiler now, nothing can be made again, and any that can be read will do.

@@ -20,7 +20,7 @@ from eddy.hypervisor.intake.kernels import KernelPlanner, available
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content
 from eddy.hypervisor.jobs.plan import Plan
-from eddy.hypervisor.jobs.work import Fetch, JobMemory, Offer, Work
+from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory, Work
 from eddy.hypervisor.machine.translate import item_name
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
@@ -60,12 +60,12 @@ class KernelWork:
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `gpu` pool; the arrays are read after the last slice."""
-        collects = m.Collects.LAST_ITEM
+        collects = m.OutputCollection.LAST_ITEM
         return m.JobSpec.of(record, self.application, pool=Pool.GPU, collects=collects, in_place=True)
 
     def contents(self, fetch: Fetch) -> Content:
         """Program, arguments and arrays."""
-        return lambda _spec, _item: self.plan.parts(lambda sha256: fetch(sha256).verified())
+        return lambda _spec, _item: self.plan.parts(lambda sha256: fetch(sha256).read_verified())
 
     def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Its launch block is put in first."""
@@ -90,7 +90,8 @@ class KernelWork:
 
 
 class KernelPlans(Protocol):
-    """How kernels become works: whole clusters for each (`WholeClusters`), or core by core (`spread.CoreByCore`)."""
+    """How kernels become works: whole clusters for each (`WholeClusterPlans`), or core by core
+    (`spread.SharedClusterPlans`)."""
 
     def prepare(self, request: JobRequest, store: Store) -> Work:
         """Compile a request; takes up to seconds.
@@ -109,7 +110,7 @@ class KernelPlans(Protocol):
         """
 
 
-class WholeClusters:
+class WholeClusterPlans:
     """Each kernel has a whole cluster; see `KernelPlans`.
 
     Args:
@@ -138,18 +139,18 @@ class KernelJobs:
         modules: Manifests by name.
     """
 
-    quick = False
+    prepares_quickly = False
 
     def __init__(
         self, kernels: KernelPlanner, plans: KernelPlans, admission: Admission, modules: Mapping[str, ModuleManifest]
     ) -> None:
         self._kernels, self._plans, self._admission, self._modules = kernels, plans, admission, modules
 
-    def takes(self, request: JobRequest) -> bool:
+    def handles(self, request: JobRequest) -> bool:
         """Whatever has a kernel."""
         return request.kind == KERNEL
 
-    def offered(self, offer: Offer) -> None:
+    def set_offer(self, offer: BoardOffer) -> None:
         """Its clusters are those of the `gpu` pool."""
         self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
         self._kernels.slots, self._kernels.unchecked = offer.gpu_slots, available(offer.unchecked, self._modules)

@@ -19,12 +19,12 @@ from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.packed_arguments import Extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.launches.request import Buffer as ArrayArgument
-from eddy.gpu.launches.request import KernelRequest, Same
+from eddy.gpu.launches.request import KernelRequest, RepeatedArray
 from eddy.gpu.programs.log import MAX_LOG_BYTES as MAX_LOG_BYTES
-from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.ndrange import arrange_ndrange
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.hypervisor.intake.kept_programs import kept
+from eddy.hypervisor.intake.kept_programs import load_program
 from eddy.hypervisor.jobs.plan import Plan
 from eddy.packages.modules import ModuleKind, ModuleManifest, no_check
 from eddy.store import Store
@@ -147,7 +147,7 @@ class KernelPlanner:
             NotFound: The board has no image of such a cluster any more.
             EddyError: As `prepare_spread`, where it is compiled again.
         """
-        kernel, compiled = KernelRequest.from_json(request.body or {}), kept(program)
+        kernel, compiled = KernelRequest.from_json(request.body or {}), load_program(program)
         if compiled is None:
             self._cluster()
             return self._spread_all(request, kernel, region)
@@ -169,7 +169,7 @@ class KernelPlanner:
         return programs[False]
 
     def _built(self, tenant: str, kernel: KernelRequest, fpu: bool) -> Program:
-        return build(self._compiler, kernel.source, fpu=fpu, owner=tenant, **kernel.built_with())
+        return build(self._compiler, kernel.source, fpu=fpu, owner=tenant, **kernel.build_arguments())
 
     def _spread(self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str) -> Plan:
         shape = cluster_shape(self._modules[module])
@@ -195,7 +195,7 @@ class KernelPlanner:
         if record.module not in self.available:
             raise NotFound(f"there is no bitstream of {record.module} for a slot of the gpu pool", field="module")
         shape, name = cluster_shape(self._modules[record.module]), REGION
-        kernel, compiled = KernelRequest.from_json(request.body or {}), kept(program)
+        kernel, compiled = KernelRequest.from_json(request.body or {}), load_program(program)
         with _named_as_asked():
             if compiled is None:
                 compiled = self._built(request.tenant, kernel, shape.fpu)
@@ -240,7 +240,7 @@ class KernelPlanner:
         """From a program to its arrangement on the cluster, and from that to its packing in memory: for slices of one
         core each on so many clusters, or for one launch on a whole one."""
         values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
-        arrangement = arrange(
+        arrangement = arrange_ndrange(
             shape,
             program,
             kernel.kernel,
@@ -324,7 +324,7 @@ def _extent(kernel: KernelRequest, place: int) -> object:
     value, array = kernel.arguments[place], kernel.array(place)
     if array is None:
         return value
-    key = value.argument if isinstance(value, Same) else place
+    key = value.argument if isinstance(value, RepeatedArray) else place
     return Extent(key, array.bytes, array.dtype.lstrip("<|="), texels=array.texels)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from eddy.hypervisor.jobs.messages import Variant
+from eddy.hypervisor.jobs.messages import KernelVariant
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class BoundKernel:
 
     slot: int
     module: str
-    variant: Variant
+    variant: KernelVariant
     issued: int = 0
     done: int = 0
     back: list[tuple[int, int]] = field(default_factory=list)
@@ -39,11 +39,11 @@ class BoundKernel:
     rests_s: float = 0.0
 
     @property
-    def left(self) -> int:
+    def groups_left(self) -> int:
         """Work-groups to give out."""
         return self.variant.groups - self.issued + sum(count for _, count in self.back)
 
-    def take(self, count: int) -> tuple[int, int]:
+    def take_groups(self, count: int) -> tuple[int, int]:
         """The next range of at most so many work-groups."""
         if self.back:
             first, back = self.back.pop()

@@ -29,7 +29,7 @@ Content = Callable[[BufferSpec, int], Pieces]
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class BufferNeed:
     """One buffer a job needs."""
 
     spec: BufferSpec
@@ -41,11 +41,11 @@ class Need:
         return self.spec.name, self.item
 
 
-def needed(application: Application, batch: int) -> tuple[Need, ...]:
+def needed(application: Application, batch: int) -> tuple[BufferNeed, ...]:
     """Every buffer of a job, constants first, then item by item."""
-    constants = [Need(spec, EVERY_ITEM) for spec in application.buffers if spec.role is BufferRole.CONSTANT]
+    constants = [BufferNeed(spec, EVERY_ITEM) for spec in application.buffers if spec.role is BufferRole.CONSTANT]
     others = [spec for spec in application.buffers if spec.role is not BufferRole.CONSTANT]
-    return (*constants, *(Need(spec, item) for item in range(batch) for spec in others))
+    return (*constants, *(BufferNeed(spec, item) for item in range(batch) for spec in others))
 
 
 def arena_bytes(application: Application, batch: int) -> int:
@@ -91,12 +91,12 @@ class JobBuffers:
         """Jobs that have buffers."""
         return tuple(self._maps)
 
-    def complete(self, job: int, needs: Iterable[Need]) -> bool:
+    def complete(self, job: int, needs: Iterable[BufferNeed]) -> bool:
         """Whether a job has all its buffers."""
         held = self._maps.get(job, {})
         return all(need.key in held and held[need.key].bytes == need.spec.bytes for need in needs)
 
-    def allocate(self, job: int, needs: Iterable[Need], content: Content) -> None:
+    def allocate(self, job: int, needs: Iterable[BufferNeed], content: Content) -> None:
         """Reserve and fill every buffer of a job, or none.
 
         Raises:

@@ -63,7 +63,7 @@ class ItemProgress:
         self._count_finished()
         return list(range(before, self.finished))
 
-    def go_back(self, kept: int) -> None:
+    def discard_items(self, kept: int) -> None:
         """Forget what was done after the first `kept` items."""
         tasks = len(self.done)
         self.finished, self.committed = kept, min(self.committed, kept)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from eddy.core.applications import Application
-from eddy.core.counters import CoreCounters, added
+from eddy.core.counters import CoreCounters, add_run
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import WaitCause
 from eddy.hypervisor.jobs.application_graph import Graph
@@ -141,7 +141,7 @@ class Job:
         """What jobs are ordered by: since when they are ready, then id."""
         return self.arrival_s, self.spec.id
 
-    def take_form(self, form: Application, graph: Graph) -> None:
+    def set_form(self, form: Application, graph: Graph) -> None:
         """Run in another form of its application; before anything is done for it."""
         self.spec, self.graph = replace(self.spec, application=form), graph
         count = len(form.tasks)
@@ -189,18 +189,18 @@ class Job:
             return WaitCause.MEMORY.value
         return WaitCause.PREEMPTED.value if self.state is JobState.PREEMPTED else WaitCause.SLOT.value
 
-    def may_begin_again(self, cause: str) -> bool:
+    def can_retry(self, cause: str) -> bool:
         """Whether it is tried again after a failure of that cause."""
         retries = self.spec.asked.retries
         return self.retried < retries.max and cause in retries.on
 
-    def begin_again(self) -> None:
+    def rewind(self) -> None:
         """Go back to the last item every task is done with, or to the first where items work in place, without
         memory."""
         kept = 0 if self.spec.in_place or self.spec.spread is not None else self.items.committed
         self.again, self.ending, self.retried = False, None, self.retried + 1
         self.cause, self.detail, self.failed_task, self.failed_item = "", "", None, None
-        self.items.go_back(kept)
+        self.items.discard_items(kept)
         self.preempted = self.lacks_memory = False
         if self.spec.needs_memory:
             self.memory = BufferState.NONE
@@ -223,12 +223,12 @@ class Job:
     def count(self, cores: tuple[CoreCounters, ...]) -> None:
         """Add what the cores of a cluster counted during one slice."""
         if cores:
-            self.cores = added(self.cores, cores)
+            self.cores = add_run(self.cores, cores)
 
     # What others see ----------------------------------------------------------------------------------------------
 
     @property
-    def hidden(self) -> bool:
+    def is_hidden(self) -> bool:
         """Whether nothing could be decided about it: it ends, waits for memory, or has its outputs left."""
         return self.ending is not None or self.lacks_memory or self.items.all_finished
 

@@ -58,7 +58,7 @@ def _kernel_of(job: Job) -> KernelRecord | None:
 
 
 def snapshot_of(job: Job) -> dict[str, Any]:
-    """What `restored` needs beside the record; plain JSON."""
+    """What `restore_job` needs beside the record; plain JSON."""
     return {
         "done": list(job.items.done),
         "attempts": list(job.items.attempts),
@@ -70,7 +70,7 @@ def snapshot_of(job: Job) -> dict[str, Any]:
     }
 
 
-def restored(spec: JobSpec, graph: Graph, record: JobRecord, snapshot: Mapping[str, Any], has_memory: bool) -> Job:
+def restore_job(spec: JobSpec, graph: Graph, record: JobRecord, snapshot: Mapping[str, Any], has_memory: bool) -> Job:
     """A job as it was when its record and snapshot were written.
 
     Args:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddy.core.applications import Application
-from eddy.core.asked import NOTHING, Asked
 from eddy.core.records import APPLICATION, JobRecord, KernelRecord
 from eddy.core.slots import Pool
+from eddy.core.submission_options import NOTHING, SubmissionOptions
 
 
 def item_name(job: int, task: int, item: int) -> str:
@@ -17,7 +17,7 @@ def item_name(job: int, task: int, item: int) -> str:
     return f"{job}.{task}.{item}"
 
 
-class Collects(str, enum.Enum):
+class OutputCollection(str, enum.Enum):
     """Which items of a job leave outputs that are read from the board and stored."""
 
     NONE = "none"
@@ -26,7 +26,7 @@ class Collects(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class KernelVariant:
     """A kernel on one kind of cluster, to be run in slices on one core each.
 
     Attributes:
@@ -45,7 +45,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class CorePartition:
     """A kernel that may be spread over cores.
 
     Attributes:
@@ -54,7 +54,7 @@ class Spread:
     """
 
     kernel: str
-    variants: Mapping[str, Variant]
+    variants: Mapping[str, KernelVariant]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class JobSpec:
     deadline_s: float | None = None
     needs_memory: bool = False
     kernel: KernelRecord | None = None
-    collects: Collects = Collects.NONE
+    collects: OutputCollection = OutputCollection.NONE
     in_place: bool = False
     pool: Pool = Pool.PIPELINE
     submitted_unix_s: float = 0.0
     kind: str = APPLICATION
-    spread: Spread | None = None
+    spread: CorePartition | None = None
     computed: bool = True
-    asked: Asked = NOTHING
+    asked: SubmissionOptions = NOTHING
 
     @classmethod
     def of(
@@ -106,9 +106,9 @@ class JobSpec:
         application: Application,
         *,
         pool: Pool = Pool.PIPELINE,
-        collects: Collects = Collects.NONE,
+        collects: OutputCollection = OutputCollection.NONE,
         in_place: bool = False,
-        spread: Spread | None = None,
+        spread: CorePartition | None = None,
     ) -> JobSpec:
         """A job as its record has it."""
         return cls(
@@ -139,4 +139,4 @@ class JobSpec:
     def leaves_outputs(self, item: int) -> bool:
         """Whether an item leaves outputs that are to be stored."""
         last = item == self.batch - 1
-        return self.collects is Collects.EVERY_ITEM or (self.collects is Collects.LAST_ITEM and last)
+        return self.collects is OutputCollection.EVERY_ITEM or (self.collects is OutputCollection.LAST_ITEM and last)

@@ -31,12 +31,12 @@ class JobTimes:
         """What it waited for jobs that it comes after."""
         return self.spent_s.get(WaitCause.DEPENDENCY.value, 0.0)
 
-    def ready(self, at_s: float) -> None:
+    def book_dependency_wait(self, at_s: float) -> None:
         """Book the time up to now as waiting for other jobs; before anything else."""
         self.spent_s[WaitCause.DEPENDENCY.value] = at_s - self.since_s
         self.since_s = at_s
 
-    def under_way(self, now_s: float) -> tuple[str, float] | None:
+    def current_wait(self, now_s: float) -> tuple[str, float] | None:
         """The cause of a wait that goes on, and its seconds that are not booked yet; None where there is none."""
         bucket, since_s = self.bucket, self.since_s
         return (bucket, now_s - since_s) if bucket in _WAITS and now_s > since_s else None

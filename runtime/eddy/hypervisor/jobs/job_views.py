@@ -14,7 +14,7 @@ Fits = Mapping[str, Mapping[int, str]]
 """Module to slot to the image (sha256) for it."""
 
 
-class Viewed(Protocol):
+class ViewSource(Protocol):
     """What a view is made of; see `Job`."""
 
     spec: JobSpec
@@ -63,7 +63,7 @@ class JobViews:
         self.shown_s = at_s
         self.touch_all()
 
-    def view(self, job: Viewed, fits: Fits, every: int, fresh: Callable[[], Tasks]) -> JobView:
+    def view(self, job: ViewSource, fits: Fits, every: int, fresh: Callable[[], Tasks]) -> JobView:
         """What a policy sees of the job.
 
         Args:
@@ -89,7 +89,7 @@ class JobViews:
             )
         return self._job
 
-    def _every_task(self, job: Viewed, fits: Fits, every: int) -> Tasks:
+    def _every_task(self, job: ViewSource, fits: Fits, every: int) -> Tasks:
         if not self._tasks:
             self._tasks = [None] * len(job.items.done)
         views = self._tasks
@@ -99,7 +99,7 @@ class JobViews:
         return Tasks(view for view in views if view is not None)
 
 
-def task_view(job: Viewed, number: int, fits: Fits, every: int) -> TaskView:
+def task_view(job: ViewSource, number: int, fits: Fits, every: int) -> TaskView:
     """What a policy sees of a task; see `JobViews.view`."""
     task = job.spec.application.tasks[number]
     slots = fits.get(task.module, {})

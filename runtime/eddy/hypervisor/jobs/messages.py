@@ -10,10 +10,10 @@ from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent
 from eddy.core.slots import Pool
-from eddy.hypervisor.jobs.job_spec import Collects as Collects
+from eddy.hypervisor.jobs.job_spec import CorePartition as CorePartition
 from eddy.hypervisor.jobs.job_spec import JobSpec as JobSpec
-from eddy.hypervisor.jobs.job_spec import Spread as Spread
-from eddy.hypervisor.jobs.job_spec import Variant as Variant
+from eddy.hypervisor.jobs.job_spec import KernelVariant as KernelVariant
+from eddy.hypervisor.jobs.job_spec import OutputCollection as OutputCollection
 from eddy.hypervisor.jobs.job_spec import item_name as item_name
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
@@ -145,7 +145,7 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
-class LetIn:
+class AdmitModules:
     """Jobs may be given a module from now on: its check is on record since the machine was made.
 
     Attributes:
@@ -200,7 +200,7 @@ Input = (
     | SliceEnded
     | Drain
     | Undrain
-    | LetIn
+    | AdmitModules
     | Overdue
     | Switch
     | SwitchPrice

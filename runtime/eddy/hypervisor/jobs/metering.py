@@ -50,13 +50,13 @@ class SlotMeter:
         self.mark_ns, self._holder, self._used_ns = mark_ns, holder, 0
         self.spent = {}
 
-    def hold(self, tenant: str, at_s: float) -> None:
+    def set_holder(self, tenant: str, at_s: float) -> None:
         """Another tenant, or nobody, holds the slot."""
         if tenant != self._holder:
             self.settle(nanoseconds(at_s))
             self._holder = tenant
 
-    def share(self, cores: int, at_s: float) -> None:
+    def set_cores(self, cores: int, at_s: float) -> None:
         """A cluster of so many cores is there to be shared; 0 for none."""
         if cores != self._cores:
             self.settle(nanoseconds(at_s))
@@ -88,7 +88,7 @@ class SlotMeter:
             self._charge(Unit.SLOT, self._holder, passed_ns)
         self._used_ns, self.mark_ns = 0, now_ns
 
-    def written(self) -> None:
+    def mark_written(self) -> None:
         """What was charged so far is written down."""
         self.spent = {}
 

@@ -11,7 +11,7 @@ from eddy.core.records import KernelRecord
 from eddy.gpu.launches.executor import Fault
 from eddy.gpu.launches.launch import describe
 from eddy.gpu.launches.packing import Packing
-from eddy.gpu.launches.request import KernelRequest, Same
+from eddy.gpu.launches.request import KernelRequest, RepeatedArray
 from eddy.gpu.programs.layout import REGION_BASE
 from eddy.gpu.programs.program import Program
 from eddy.hypervisor.jobs.buffers import Pieces
@@ -72,7 +72,7 @@ class Plan:
         at = {placed.key: placed for placed in self.packing.arrays}
         for output in self.record.outputs:
             value = self.request.arguments[output.argument]
-            placed = at[value.argument if isinstance(value, Same) else output.argument]
+            placed = at[value.argument if isinstance(value, RepeatedArray) else output.argument]
             yield output.name, read(placed.offset, placed.bytes)
 
     def log(self, read: Callable[[int, int], bytes]) -> bytes:

@@ -82,10 +82,10 @@ class MachineSlot:
 
     def enter(self, phase: Phase, at_s: float) -> None:
         """Change the phase."""
-        self.meter.hold(NOBODY if phase is Phase.FREE or self.job is None else self.tenant, at_s)
+        self.meter.set_holder(NOBODY if phase is Phase.FREE or self.job is None else self.tenant, at_s)
         self.phase, self.since_s, self.cached = phase, at_s, None
 
-    def let_go(self, at_s: float) -> None:
+    def release(self, at_s: float) -> None:
         """Nobody holds it any more; what is resident stays."""
         self.job = self.task = self.item = None
         self.leaving = self.stopping = False
@@ -105,13 +105,13 @@ class MachineSlot:
             # What was longer had to wait for the end of a read.
             self.near_load_s = took_s
 
-    def rest(self, at_s: float) -> None:
+    def back_off(self, at_s: float) -> None:
         """A load failed: leave the slot alone for as long as one takes, and twice as long each further time."""
         pause_s = min(self.load_s * 2.0**self.failed_loads, MAX_REST_S)
         self.failed_loads += 1
         self.rests_until_s = at_s + pause_s
 
-    def offered(self, now_s: float) -> bool:
+    def is_offered(self, now_s: float) -> bool:
         """Whether policies are shown it: not while it rests, nor once it is drained and free."""
         return self.rests_until_s <= now_s and not (self.drained and self.phase is Phase.FREE)
 

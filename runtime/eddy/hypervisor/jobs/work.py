@@ -28,7 +28,7 @@ Fetch = Callable[[str], BlobFile]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class BoardOffer:
     """What a board has for jobs.
 
     Attributes:
@@ -122,13 +122,13 @@ class JobKind(Protocol):
     """
 
     @property
-    def quick(self) -> bool:
+    def prepares_quickly(self) -> bool:
         """Whether `prepare` takes no time to speak of."""
 
-    def takes(self, request: JobRequest) -> bool:
+    def handles(self, request: JobRequest) -> bool:
         """Whether a request is of this kind."""
 
-    def offered(self, offer: Offer) -> None:
+    def set_offer(self, offer: BoardOffer) -> None:
         """Take note of what the board has; before anything else is asked."""
 
     def prepare(self, request: JobRequest, store: Store) -> Work:

@@ -28,10 +28,10 @@ def explain(error: Exception, doing: str) -> tuple[str, str]:
     if isinstance(error, EddyError):
         return error.code, error.message
     _log.error("unforeseen error in %s", doing, exc_info=error)
-    return Cause.INTERNAL_ERROR.value, unforeseen(error)
+    return Cause.INTERNAL_ERROR.value, internal_error_message(error)
 
 
-def unforeseen(error: Exception) -> str:
+def internal_error_message(error: Exception) -> str:
     """What a tenant is told of an error that nobody foresaw: no path, and no key that something was looked up by, which
     may be our number of a job."""
     kind = type(error).__name__
@@ -50,7 +50,7 @@ def cause_of(error: Exception) -> Cause:
         return Cause.CONTROL_REFUSED
 
 
-def not_launched(command: m.LaunchItem, error: Exception, now_s: float, why: str) -> m.ItemEnded | m.SliceEnded:
+def launch_failure(command: m.LaunchItem, error: Exception, now_s: float, why: str) -> m.ItemEnded | m.SliceEnded:
     """What the machine is told of a launch that raised an error; the slot may have closed under a slice."""
     if isinstance(command, m.LaunchSlice):
         bounced = isinstance(error, Conflict)
@@ -59,11 +59,11 @@ def not_launched(command: m.LaunchItem, error: Exception, now_s: float, why: str
     return m.ItemEnded(command.slot, now_s, now_s, cause_of(error), why)
 
 
-def not_stopped(
+def stop_failure(
     command: m.StopItem, machine: Machine, cause: Cause, now_s: float, why: str
 ) -> m.ItemEnded | m.SliceEnded:
     """What the machine is told of a stop that raised an error: what was to be stopped is over for it."""
-    found = machine.clusters.slice_named(command.slot, command.item) if machine.clusters is not None else None
+    found = machine.clusters.find_slice(command.slot, command.item) if machine.clusters is not None else None
     if found is not None:
         return m.SliceEnded(command.slot, found.job, found.core, now_s, now_s, cause, why)
     return m.ItemEnded(command.slot, now_s, now_s, cause, why)

@@ -8,12 +8,12 @@ from eddy.core.records import JobEventKind
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import Collect, Collected, ItemEnded, SliceEnded
 from eddy.hypervisor.jobs.slot import Phase
-from eddy.hypervisor.machine.draining import Draining
+from eddy.hypervisor.machine.slot_drainer import SlotDrainer
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.dispatch.views.view import Observation
 
 
-class ItemReports:
+class ItemReportHandler:
     """Takes in that items ended and that their outputs are stored.
 
     Args:
@@ -21,10 +21,10 @@ class ItemReports:
         draining: Told of every item; quarantines slots that keep failing.
     """
 
-    def __init__(self, state: MachineState, draining: Draining) -> None:
+    def __init__(self, state: MachineState, draining: SlotDrainer) -> None:
         self.state, self.draining = state, draining
 
-    def ended(self, message: ItemEnded) -> None:
+    def finish_item(self, message: ItemEnded) -> None:
         """An item ended in its slot."""
         slot = self.state.slots.get(message.slot)
         if slot is None or slot.phase is not Phase.RUNNING or slot.job is None or slot.task is None:
@@ -57,28 +57,28 @@ class ItemReports:
         elif job.items.is_done(task):
             self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
             if job.items.all_finished:
-                self.state.show_again(job)
+                self.state.invalidate_view(job)
                 self.state.settle(job, message.at_s)
         elif slot.leaving:
             self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
-        self.draining.item_ended(slot, module, message.cause)
+        self.draining.record_item(slot, module, message.cause)
 
-    def slice_ended(self, message: SliceEnded) -> None:
+    def finish_slice(self, message: SliceEnded) -> None:
         """A slice ended on its core; with the last one, the kernel."""
         ran_on = self.state.slots.get(message.slot)
         if ran_on is not None and not message.bounced:
-            self.draining.item_ended(ran_on, ran_on.module, message.cause)
-        job = self.state.clusters.ended(message) if self.state.clusters is not None else None
+            self.draining.record_item(ran_on, ran_on.module, message.cause)
+        job = self.state.clusters.charge_slice(message) if self.state.clusters is not None else None
         if job is None:
             return
         slot, done = self.state.slots[message.slot], JobEventKind.ITEM_DONE
         self.state.log(job, slot, message.at_s, done, item=0, started_s=job.started_s)
         for item in job.finish_item(0):
-            self.finished(job, item, message.at_s)
-        self.state.show_again(job)
+            self.complete_item(job, item, message.at_s)
+        self.state.invalidate_view(job)
         self.state.settle(job, message.at_s)
 
-    def collected(self, message: Collected) -> None:
+    def store_outputs(self, message: Collected) -> None:
         """The outputs of an item are stored."""
         job = self.state.jobs.get(message.job)
         if job is not None and message.item == job.items.committed < job.items.finished:
@@ -93,12 +93,12 @@ class ItemReports:
         graph, took_s = application.tasks[task], message.at_s - message.started_s
         seen = Observation(graph.module, took_s, application.label, task, graph.estimate_s)
         self.state.pools[job.spec.pool].observations.append(seen)
-        self.state.show_again(job)
+        self.state.invalidate_view(job)
         for item in job.finish_item(task):
-            self.finished(job, item, message.at_s)
-        self.state.changed(job)
+            self.complete_item(job, item, message.at_s)
+        self.state.mark_changed(job)
 
-    def finished(self, job: Job, item: int, at_s: float) -> None:
+    def complete_item(self, job: Job, item: int, at_s: float) -> None:
         """Every task is done with an item: it counts, or its outputs are to be stored first."""
         if job.spec.leaves_outputs(item):
             self.state.out.commands.append(Collect(job.spec.id, item))
@@ -110,4 +110,4 @@ class ItemReports:
         job.items.committed = item + 1
         self.state.out.stored.add((job.spec.id, item))
         self.state.note(job, at_s, JobEventKind.RESULT, item=item)
-        self.state.changed(job)
+        self.state.mark_changed(job)

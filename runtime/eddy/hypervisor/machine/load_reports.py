@@ -6,14 +6,14 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor.jobs.messages import Configured, LoadFailed
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
-from eddy.hypervisor.machine.draining import Draining
+from eddy.hypervisor.machine.slot_drainer import SlotDrainer
 from eddy.hypervisor.slots.machine_state import MachineState
 
 MAX_LOAD_ATTEMPTS = 3
 """Failed loads of one task after which its job fails."""
 
 
-class LoadReports:
+class LoadReportHandler:
     """Takes in that loads and scrubs ended.
 
     Args:
@@ -21,10 +21,10 @@ class LoadReports:
         draining: Told of every load; quarantines slots that keep failing.
     """
 
-    def __init__(self, state: MachineState, draining: Draining) -> None:
+    def __init__(self, state: MachineState, draining: SlotDrainer) -> None:
         self.state, self.draining = state, draining
 
-    def configured(self, message: Configured) -> None:
+    def finish_load(self, message: Configured) -> None:
         """A slot holds what was loaded, or is clean."""
         scrubbed, slot = self._was_scrubbed(message.slot), self._loaded(message.slot)
         if slot is None:
@@ -35,9 +35,9 @@ class LoadReports:
             slot.loaded(message.at_s - message.started_s)
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
-            slot.let_go(message.at_s)
+            slot.release(message.at_s)
             if self.state.clusters is not None:
-                self.state.clusters.loaded(slot)
+                self.state.clusters.add_cluster(slot)
             return
         job.loading -= 1
         job.held += 1
@@ -51,7 +51,7 @@ class LoadReports:
         elif slot.leaving:
             self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
 
-    def failed(self, message: LoadFailed) -> None:
+    def fail_load(self, message: LoadFailed) -> None:
         """A slot holds nothing that is known."""
         scrubbed, slot = self._was_scrubbed(message.slot), self._loaded(message.slot)
         if slot is None:
@@ -63,10 +63,10 @@ class LoadReports:
         slot.forget_module()
         slot.faulted = not message.refused
         if slot.faulted:
-            slot.rest(message.at_s)
+            slot.back_off(message.at_s)
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
-            slot.let_go(message.at_s)
+            slot.release(message.at_s)
             if self.state.clusters is not None:
                 self.state.clusters.load_failed(slot, module, message.refused)
             self.draining.load_ended(slot, "" if message.refused else message.cause)

@@ -44,12 +44,12 @@ from eddy.hypervisor.jobs.messages import (
     StopItem,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
-from eddy.hypervisor.machine.decisions import Decisions
-from eddy.hypervisor.machine.reports import Reports
+from eddy.hypervisor.machine.input_handler import InputHandler
+from eddy.hypervisor.machine.policy_driver import PolicyDriver
 from eddy.hypervisor.slots.machine_state import MachineState
-from eddy.hypervisor.slots.near_images import NearImages
 from eddy.hypervisor.slots.pools import PoolSlots, PoolState
 from eddy.hypervisor.slots.residency import LIVE, Residency
+from eddy.hypervisor.slots.resident_images import ResidentImages
 from eddy.policy.dispatch.sharing.fair_share import FairShare
 from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
@@ -81,7 +81,7 @@ class Machine:
         gpu: PoolSlots | None = None,
         residency: Residency = LIVE,
         price: PriceLoop | None = None,
-        near: NearImages | None = None,
+        near: ResidentImages | None = None,
         unchecked: Collection[str] = (),
         weight_of: Callable[[str], float] = lambda _: 1.0,
         most_memory: Callable[[], int] | None = None,
@@ -95,7 +95,7 @@ class Machine:
             pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weight_of)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
         self.state = MachineState(found, pools, scrubbed, residency, near, unchecked, most_memory, arena_bytes)
-        self.reports, self.decisions = Reports(self.state), Decisions(self.state)
+        self.reports, self.decisions = InputHandler(self.state), PolicyDriver(self.state)
         self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
         self.state.clusters = self.clusters
 
@@ -134,7 +134,7 @@ class Machine:
         out = self.state.begin(now_s)
         if not self.state.begun:
             self.state.begun = True
-            self.state.read_ahead(self.state.images.of_everything(self.state.now_s))
+            self.state.read_ahead(self.state.images.all_images(self.state.now_s))
         happened = False
         ended: set[int] = set()
         for message in inputs:
@@ -150,7 +150,7 @@ class Machine:
             self.decisions.launch_ready()
         if self.clusters is not None:
             self.clusters.assign()
-        self.state.settle_all()
+        self.state.derive_states()
         out.commands.sort(key=_rank)
         return out
 

@@ -10,13 +10,13 @@ from eddy.core.slots import Image, Pool
 from eddy.hypervisor.jobs.messages import Configured, Input, ItemEnded, LoadFailed, SliceEnded
 from eddy.hypervisor.jobs.messages import item_name as item_name
 from eddy.hypervisor.jobs.slot import MachineSlot
-from eddy.hypervisor.jobs.work import Offer
+from eddy.hypervisor.jobs.work import BoardOffer
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.near_images import NearImages
+from eddy.hypervisor.slots.resident_images import ResidentImages
 from eddy.packages.modules import no_check
 
 
-def running_name(slot: MachineSlot) -> str:
+def running_item_name(slot: MachineSlot) -> str:
     """What the item that runs in a slot is called, or "" where none does."""
     if slot.job is None or slot.task is None or slot.item is None:
         return ""
@@ -32,7 +32,7 @@ def to_input(event: BoardEvent, machine: Machine) -> Input | None:
         return Configured(event.slot, event.at_s, event.started_s)
     if event.kind is EventKind.CONFIGURATION_FAILED:
         return LoadFailed(event.slot, event.at_s, event.cause.value, event.detail)
-    if event.item != running_name(slot):
+    if event.item != running_item_name(slot):
         return _slice(event, machine)
     return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail, _counters(event))
 
@@ -47,7 +47,7 @@ def _of_earlier_load(event: BoardEvent, slot: MachineSlot, machine: Machine) -> 
 
 def _slice(event: BoardEvent, machine: Machine) -> SliceEnded | None:
     """The end of a slice of a kernel on one core; None for one that the machine no longer holds."""
-    found = machine.clusters.slice_named(event.slot, event.item) if machine.clusters is not None else None
+    found = machine.clusters.find_slice(event.slot, event.item) if machine.clusters is not None else None
     if found is None:
         return None
     counters = _counters(event)
@@ -74,11 +74,11 @@ def pool_slots(description: BoardDescription, pool: Pool) -> dict[int, float]:
     return {s.index: s.image_bytes / rate for s in description.slots if s.pool is pool}
 
 
-def near_images(description: BoardDescription) -> NearImages:
+def make_resident_images(description: BoardDescription) -> ResidentImages:
     """The account of the images in a board's memory, which is empty at first."""
     rate, sizes = description.storage_bytes_per_s, {slot.index: slot.image_bytes for slot in description.slots}
     read_s = {index: size / rate if rate else 0.0 for index, size in sizes.items()}
-    return NearImages(description.image_cache_bytes, sizes, read_s)
+    return ResidentImages(description.image_cache_bytes, sizes, read_s)
 
 
 def pipeline_slots(description: BoardDescription) -> dict[int, float]:
@@ -97,7 +97,7 @@ def unchecked_modules(images: Iterable[Image]) -> frozenset[str]:
     return frozenset(image.module for image in images if not image.checked)
 
 
-def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:
+def index_images(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:
     """Module to slot to image; of several images for the same module and slot, the last one listed."""
     wanted, found = set(slots), dict[str, dict[int, str]]()
     for image in images:
@@ -106,12 +106,12 @@ def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, s
     return found
 
 
-def offered(
+def board_offer(
     description: BoardDescription,
     images: Iterable[Image],
     refused: Collection[str] = (),
     why: Callable[[str], str] = no_check,
-) -> Offer:
+) -> BoardOffer:
     """What a board has for jobs.
 
     Args:
@@ -120,6 +120,6 @@ def offered(
         refused: Modules that it has, and that are given to none: their builds have no check on record.
         why: Why one of these is given to none, as it is when it is asked.
     """
-    pipeline, gpu = (fits(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
+    pipeline, gpu = (index_images(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
     slots = {module: len(held) for module, held in gpu.items()}
-    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused), why)
+    return BoardOffer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused), why)

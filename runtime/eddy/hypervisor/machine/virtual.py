@@ -18,9 +18,9 @@ from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.job_records import record_of
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.translate import (
-    fits,
+    index_images,
     item_name,
-    near_images,
+    make_resident_images,
     pipeline_slots,
     pool_slots,
     scrubbed_modules,
@@ -98,8 +98,8 @@ def run_virtual(
     """
     gpu = None if gpu_policy is None else PoolSlots(pool_slots(board.describe(), Pool.GPU), gpu_policy)
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
-    known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
-    near = near_images(board.describe())
+    known = index_images(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
+    near = make_resident_images(board.describe())
     scrubbed, entitled = scrubbed_modules(board.images()), weights or {}
     weight_of: Callable[[str], float] = lambda tenant: entitled.get(tenant, 1.0)  # noqa: E731
     made = Machine(slots, policy, known, scrubbed, gpu, residency, near=near, weight_of=weight_of)
@@ -132,7 +132,7 @@ class _Driver:
     def run(self) -> VirtualRun:
         """Alternate waiting and stepping until nothing is left."""
         seen = -1
-        if self.machine.state.images.reads:
+        if self.machine.state.images.is_enabled:
             self._digest(self.board.now_s(), [m.Wake()])
         for _ in range(MAX_STEPS):
             until_s = self._until()

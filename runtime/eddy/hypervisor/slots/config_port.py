@@ -21,11 +21,11 @@ class ConfigurationPort:
         self._promised: Pool | None = None
         self._last: Pool | None = None
 
-    def closed_to(self, pool: Pool) -> bool:
+    def is_closed_to(self, pool: Pool) -> bool:
         """Whether a pool cannot load anything now: a load is under way, or the port is kept for another pool."""
         return self.loading is not None or self._promised not in (None, pool)
 
-    def promise(self, pool: Pool) -> None:
+    def reserve(self, pool: Pool) -> None:
         """Keep the port for a pool whose job has just asked for memory, to be loaded as soon as it has it.
 
         The first one it is promised to has it; a port that is loading is promised to nobody.
@@ -46,6 +46,6 @@ class ConfigurationPort:
         if self.loading is slot:
             self.loading = None
 
-    def in_turn(self, pools: Iterable[PoolState]) -> list[PoolState]:
+    def pools_in_turn(self, pools: Iterable[PoolState]) -> list[PoolState]:
         """Pools in the order they are asked in: the one that was loaded last comes last."""
         return sorted(pools, key=lambda pool: pool.pool is self._last)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from eddy.core.applications import Application
-from eddy.core.fusion import forms
+from eddy.core.fusion import list_forms
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.policy.dispatch.views.forms import best_form
+from eddy.policy.dispatch.views.forms import choose_form
 from eddy.policy.dispatch.views.view import DispatchView
 
 ONE_BY_ONE = 4
@@ -87,11 +87,11 @@ class JobForms:
         return [job, *(each for each in line if not each.shaped and each.spec.tenant == job.spec.tenant)]
 
     def _best(self, job: Job, pool: PoolState) -> Application:
-        return best_form(forms(job.spec.application), pool.look(job), self._view(pool.pool), pool.fits)
+        return choose_form(list_forms(job.spec.application), pool.view_job(job), self._view(pool.pool), pool.fits)
 
     def _take(self, job: Job, form: Application) -> None:
         job.shaped = True
-        job.take_form(form, Graph(form))
+        job.set_form(form, Graph(form))
         self.taken += 1
-        self._state.show_again(job)
-        self._state.changed(job)
+        self._state.invalidate_view(job)
+        self._state.mark_changed(job)

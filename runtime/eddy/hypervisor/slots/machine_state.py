@@ -1,6 +1,6 @@
 """The state of the state machine: jobs, slots, memory, configuration port, and the event log.
 
-`Reports` and `Decisions` change it: by what the board reports, and by what the policies decide.
+`InputHandler` and `PolicyDriver` change it: by what the board reports, and by what the policies decide.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from eddy.hypervisor.jobs.messages import Allocate, Collect, Free, JobSpec, Read
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.config_port import ConfigurationPort
 from eddy.hypervisor.slots.memory import MemoryQueue
-from eddy.hypervisor.slots.near_images import NearImages
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.hypervisor.slots.reading_ahead import ReadingAhead
+from eddy.hypervisor.slots.prefetch_planner import PrefetchPlanner
 from eddy.hypervisor.slots.residency import LIVE, Residency
+from eddy.hypervisor.slots.resident_images import ResidentImages
 from eddy.policy.price.view import PricePolicy
 
 
 class Cores(Protocol):
     """What the state asks of clusters that are shared core by core; see `clusters.SharedClusters`."""
 
-    def arrived(self, job: Job) -> None:
+    def add_kernel(self, job: Job) -> None:
         """A kernel wants cores."""
 
-    def leave(self, job: Job) -> None:
+    def remove_job(self, job: Job) -> None:
         """A job is to end."""
 
-    def loaded(self, slot: MachineSlot) -> None:
+    def add_cluster(self, slot: MachineSlot) -> None:
         """A cluster is there."""
 
     def load_failed(self, slot: MachineSlot, module: str, refused: bool) -> None:
         """A load failed."""
 
-    def ended(self, message: SliceEnded) -> Job | None:
+    def charge_slice(self, message: SliceEnded) -> Job | None:
         """A slice ended; the job whose last one it was."""
 
     def switch(self, policy: PricePolicy) -> None:
@@ -75,14 +75,14 @@ class MachineState:
         pools: Mapping[Pool, PoolState],
         scrubbed: Collection[str] = (),
         residency: Residency = LIVE,
-        near: NearImages | None = None,
+        near: ResidentImages | None = None,
         unchecked: Collection[str] = (),
         most_memory: Callable[[], int] | None = None,
         arena_bytes: int = 0,
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
-        self.images = ReadingAhead(near or NearImages(), pools)
+        self.images = PrefetchPlanner(near or ResidentImages(), pools)
         self.jobs: dict[int, Job] = {}
         self.port, self.memory = ConfigurationPort(), MemoryQueue(most_memory)
         self.arena_bytes = arena_bytes
@@ -103,7 +103,7 @@ class MachineState:
         self._gone.clear()
         return self.out
 
-    def settle_all(self) -> None:
+    def derive_states(self) -> None:
         """Move every job that changed in this step to the state that follows from what it holds."""
         for number in sorted(self.out.jobs):
             job = self.jobs.get(number)
@@ -122,7 +122,7 @@ class MachineState:
         """A job is given a module: that is on its record where no check of the module is."""
         if module in self._unchecked and module not in job.unchecked:
             job.unchecked = tuple(sorted((*job.unchecked, module)))
-            self.changed(job)
+            self.mark_changed(job)
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""
@@ -135,7 +135,7 @@ class MachineState:
         """Recover a job as it was."""
         self.jobs[job.spec.id] = job
         self.memory.adopt(job)
-        self.show_again(job)
+        self.invalidate_view(job)
         self._wants_cores(job)
 
     def adopt_slot(self, known: MachineSlot) -> None:
@@ -146,11 +146,11 @@ class MachineState:
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             if self.clusters is not None and slot.phase is Phase.FREE:
-                self.clusters.loaded(slot)
+                self.clusters.add_cluster(slot)
             return
         job.slot_of[slot.task] = slot.index
         job.views.touch(slot.task)
-        self.show_again(job)
+        self.invalidate_view(job)
         if slot.phase is Phase.LOADING:
             job.loading += 1
         elif slot.phase is Phase.RUNNING:
@@ -161,17 +161,17 @@ class MachineState:
     def add(self, job: Job) -> None:
         """Take in a job that has arrived."""
         self.jobs[job.spec.id] = job
-        self.show_again(job)
-        self.changed(job)
+        self.invalidate_view(job)
+        self.mark_changed(job)
         self._wants_cores(job)
 
     def _wants_cores(self, job: Job) -> None:
         if self.clusters is not None and job.spec.spread is not None and job.ending is None:
-            self.clusters.arrived(job)
+            self.clusters.add_kernel(job)
 
-    def show_again(self, job: Job) -> None:
+    def invalidate_view(self, job: Job) -> None:
         """What policies are shown of a job is not true any more."""
-        self.pools[job.spec.pool].stale(job.spec.id)
+        self.pools[job.spec.pool].invalidate_job(job.spec.id)
 
     def end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
         """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot.
@@ -179,11 +179,11 @@ class MachineState:
         A job that is tried again after such a failure then begins again instead.
         """
         job.ending, job.cause, job.detail = state, cause, detail
-        job.again = state is JobState.FAILED and job.may_begin_again(cause)
-        self.show_again(job)
-        self.changed(job)
+        job.again = state is JobState.FAILED and job.can_retry(cause)
+        self.invalidate_view(job)
+        self.mark_changed(job)
         if self.clusters is not None and job.spec.spread is not None:
-            self.clusters.leave(job)
+            self.clusters.remove_job(job)
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
                 slot.stopping = True
@@ -213,39 +213,39 @@ class MachineState:
         for state in job.advance(job.derive(), at_s):
             self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
         if before != (job.state, job.times.bucket):
-            self.changed(job)
+            self.mark_changed(job)
             if not job.slots and not job.state.is_final:
                 self.note(job, at_s, JobEventKind.WAIT, detail=job.times.bucket)
         if job.state.is_final and job.spec.id in self.jobs:
             del self.jobs[job.spec.id]
             self.out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
-            self.show_again(job)
+            self.invalidate_view(job)
             self._take_back(job)
-            if self.memory.leave(job):
+            if self.memory.release_job(job):
                 self.out.commands.append(Free(job.spec.id))
-            self.ask_for_waiting()
+            self.request_next_memory()
 
     def _begin_again(self, job: Job, at_s: float) -> None:
         most = job.spec.asked.retries.max
         self.note(job, at_s, JobEventKind.RETRY, detail=f"{job.cause} ({job.retried + 1} of {most})")
-        if self.memory.leave(job):
+        if self.memory.release_job(job):
             self.out.commands.append(Free(job.spec.id))
-        job.begin_again()
-        self.show_again(job)
-        self.changed(job)
+        job.rewind()
+        self.invalidate_view(job)
+        self.mark_changed(job)
         self._wants_cores(job)
-        self.ask_for_waiting()
+        self.request_next_memory()
 
-    def ask_for_memory(self, job: Job) -> None:
+    def request_memory(self, job: Job) -> None:
         """Ask for a job's buffers, unless older jobs stand in the queue."""
-        if self.memory.ask(job):
+        if self.memory.request(job):
             self.out.commands.append(Allocate(job.spec.id))
         else:
-            self.show_again(job)
-            self.changed(job)
+            self.invalidate_view(job)
+            self.mark_changed(job)
 
-    def ask_for_waiting(self) -> None:
+    def request_next_memory(self) -> None:
         """Let the head of the queue for memory ask; the others stay behind it."""
         number = self.memory.next()
         if number is not None:
@@ -264,8 +264,8 @@ class MachineState:
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.views.touch(slot.task)
-            self.show_again(job)
-        slot.let_go(at_s)
+            self.invalidate_view(job)
+        slot.release(at_s)
         self.residency.given_back(slot)
 
     def read_ahead(self, images: tuple[str, ...]) -> None:
@@ -273,7 +273,7 @@ class MachineState:
         if images:
             self.out.commands.append(ReadAhead(images))
 
-    def changed(self, job: Job) -> None:
+    def mark_changed(self, job: Job) -> None:
         """Note that a job's record changed."""
         self.out.jobs.add(job.spec.id)
 

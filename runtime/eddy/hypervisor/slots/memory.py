@@ -13,7 +13,7 @@ Age = tuple[float, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MemoryClaim:
     """What a job has, or has asked for.
 
     Attributes:
@@ -44,8 +44,8 @@ class MemoryQueue:
         self._lines: dict[str, list[Age]] = {}
         """By tenant: its jobs that wait, oldest first."""
         self._waiting: dict[int, Job] = {}
-        self._asked: dict[int, Held] = {}
-        self._holders: dict[int, Held] = {}
+        self._asked: dict[int, MemoryClaim] = {}
+        self._holders: dict[int, MemoryClaim] = {}
         """Jobs that have memory."""
         self._bytes: dict[str, int] = {}
         """By tenant: what its jobs have, or have asked for, together."""
@@ -60,12 +60,12 @@ class MemoryQueue:
         return tuple(number for _, number in sorted(age for line in self._lines.values() for age in line))
 
     @property
-    def held(self) -> dict[int, Held]:
+    def held(self) -> dict[int, MemoryClaim]:
         """By job that has memory, or that it is asked for: how much."""
         return {**self._holders, **self._asked}
 
     @property
-    def needed(self) -> dict[int, Held]:
+    def needed(self) -> dict[int, MemoryClaim]:
         """By job that stands in the queue, oldest first: how much it needs."""
         return {number: held_by(self._waiting[number]) for number in self.waiting}
 
@@ -79,7 +79,7 @@ class MemoryQueue:
         if job.spec.needs_memory and job.memory is BufferState.HELD:
             self._hold(job)
 
-    def ask(self, job: Job) -> bool:
+    def request(self, job: Job) -> bool:
         """A job needs its memory: whether it is to be asked for now. Else it stands in the queue."""
         if not self._fits(job) or self._comes_later(job.spec.tenant):
             self._wait(job)
@@ -87,7 +87,7 @@ class MemoryQueue:
         self._ask(job)
         return True
 
-    def grant(self, job: Job) -> None:
+    def mark_granted(self, job: Job) -> None:
         """A job has its memory."""
         self._forget(job)
         job.memory, job.lacks_memory = BufferState.HELD, False
@@ -103,13 +103,13 @@ class MemoryQueue:
         job.memory = BufferState.NONE
         return False
 
-    def give_up(self, job: Job) -> None:
+    def cancel_request(self, job: Job) -> None:
         """What was asked for a job will not come."""
         self._take_back(job.spec.id)
         if job.memory is BufferState.ASKED:
             job.memory = BufferState.NONE
 
-    def leave(self, job: Job) -> bool:
+    def release_job(self, job: Job) -> bool:
         """A job has ended: whether it has memory to give back."""
         self._forget(job)
         self._count_bytes(self._holders.pop(job.spec.id, None), -1)
@@ -174,7 +174,7 @@ class MemoryQueue:
         """What was asked for a job is answered, or not wanted any more."""
         self._count_bytes(self._asked.pop(number, None), -1)
 
-    def _count_bytes(self, held: Held | None, times: int) -> None:
+    def _count_bytes(self, held: MemoryClaim | None, times: int) -> None:
         if held is not None:
             left = self._bytes.get(held.tenant, 0) + times * held.bytes
             if left:
@@ -183,6 +183,6 @@ class MemoryQueue:
                 self._bytes.pop(held.tenant, None)
 
 
-def held_by(job: Job) -> Held:
+def held_by(job: Job) -> MemoryClaim:
     """What a job holds once it has its memory."""
-    return Held(job.spec.tenant, arena_bytes(job.spec.application, job.spec.batch))
+    return MemoryClaim(job.spec.tenant, arena_bytes(job.spec.application, job.spec.batch))

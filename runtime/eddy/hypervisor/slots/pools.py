@@ -72,11 +72,11 @@ class PoolState:
         self.policy, self.memory, self.wake_s, self._all_new = policy, policy.initial(), None, True
         self.observations.clear()
 
-    def stale(self, number: int) -> None:
+    def invalidate_job(self, number: int) -> None:
         """What is shown of a job is not true any more."""
         self._stale.add(number)
 
-    def let_in(self, module: str, images: Mapping[int, str], jobs: Iterable[Job]) -> None:
+    def admit_module(self, module: str, images: Mapping[int, str], jobs: Iterable[Job]) -> None:
         """A module may be loaded that was not: what is shown of where modules fit is not true any more."""
         self.fits[module] = {slot: image for slot, image in images.items() if slot in self.slots}
         self._shown_anew(jobs)
@@ -90,7 +90,7 @@ class PoolState:
         self._shapes.clear()
         for job in jobs:
             job.views.touch_all()
-            self.stale(job.spec.id)
+            self.invalidate_job(job.spec.id)
 
     def jobs(self, known: Mapping[int, Job]) -> Jobs:
         """The jobs to be shown.
@@ -99,15 +99,15 @@ class PoolState:
             known: Every job that has not ended, of any pool.
         """
         if len(self._stale) > max(len(self._jobs), MANY):
-            mine = (job for job in known.values() if job.spec.pool is self.pool and not job.hidden)
-            self._jobs = Jobs([self.look(job) for job in mine])
+            mine = (job for job in known.values() if job.spec.pool is self.pool and not job.is_hidden)
+            self._jobs = Jobs([self.view_job(job) for job in mine])
         else:
             for number in self._stale:
                 job = known.get(number)
-                if job is None or job.hidden:
+                if job is None or job.is_hidden:
                     self._jobs = self._jobs.drop(number)
                 else:
-                    self._jobs = self._jobs.put(self.look(job))
+                    self._jobs = self._jobs.put(self.view_job(job))
         self._changed |= self._stale
         self._stale.clear()
         return self._jobs
@@ -116,7 +116,7 @@ class PoolState:
         """What the tenants of jobs are entitled to, where there are several."""
         return {tenant: self._weight_of(tenant) for tenant in jobs.tenants} if len(jobs.tenants) > 1 else {}
 
-    def look(self, job: Job) -> JobView:
+    def view_job(self, job: Job) -> JobView:
         """A job as its policy would see it."""
         return job.view(self.fits, len(self.slots), self._shape)
 

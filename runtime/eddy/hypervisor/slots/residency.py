@@ -14,27 +14,27 @@ def keep_module(slot: MachineSlot) -> None:
     """The module stays trusted in a slot that was given back: it is used again without a load."""
 
 
-def forget_module(slot: MachineSlot) -> None:
+def reload_always(slot: MachineSlot) -> None:
     """Every task that is given the slot is loaded, as the text of [004] has it (2.1.2)."""
     slot.forget_module()
 
 
-def at_any_time(port: ConfigurationPort) -> bool:
+def reuse_during_load(port: ConfigurationPort) -> bool:
     """A task that needs no load may be given its slot while another one is loaded."""
     return True
 
 
-def while_nothing_loads(port: ConfigurationPort) -> bool:
+def reuse_when_idle(port: ConfigurationPort) -> bool:
     """Slots are given only while the port is idle: configurations in a trace never overlap."""
     return port.loading is None
 
 
-def every_fused_task(application: Application) -> tuple[FusedTask, ...]:
+def always_fuse(application: Application) -> tuple[FusedTask, ...]:
     """A job's tasks are run on modules that cover several of them, where it ends earlier so."""
     return application.fused
 
 
-def no_fused_task(application: Application) -> tuple[FusedTask, ...]:
+def never_fuse(application: Application) -> tuple[FusedTask, ...]:
     """A job's tasks are run one by one."""
     return ()
 
@@ -50,8 +50,8 @@ class Residency:
     """
 
     given_back: Callable[[MachineSlot], None] = keep_module
-    may_give: Callable[[ConfigurationPort], bool] = at_any_time
-    fused: Callable[[Application], tuple[FusedTask, ...]] = every_fused_task
+    may_give: Callable[[ConfigurationPort], bool] = reuse_during_load
+    fused: Callable[[Application], tuple[FusedTask, ...]] = always_fuse
 
 
 LIVE = Residency()

@@ -205,7 +205,7 @@ class Calibration:
         self.seen += 1
         by = self._correction(circumstances).by
         for level, quantile_s in told.items():
-            held = within(actual_s, quantile_s, self.unit_s)
+            held = is_within(actual_s, quantile_s, self.unit_s)
             by[level] += GAIN * (level - held)
             by[level] = min(max(by[level], -MOST_CORRECTED), min(MOST_CORRECTED, 1.0 - level))
         self._known.clear()
@@ -245,6 +245,6 @@ def scores_of(rows: Iterable[list[Any]]) -> list[tuple[Circumstances, float]]:
     return [(Circumstances(*row[:-1]), float(row[-1])) for row in rows]
 
 
-def within(actual_s: float, quantile_s: float, unit_s: float) -> bool:
+def is_within(actual_s: float, quantile_s: float, unit_s: float) -> bool:
     """Whether a wait stayed within a quantile, but for rounding."""
     return actual_s <= quantile_s + EQUAL * (quantile_s + unit_s)

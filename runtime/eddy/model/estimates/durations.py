@@ -29,7 +29,7 @@ class Deviation:
     square: float = 0.0
     items: int = 1
 
-    def seen(self, took_s: float) -> Deviation:
+    def with_item(self, took_s: float) -> Deviation:
         """With one more item."""
         items = min(self.items + 1, MEMORY)
         gap_s = took_s - self.mean_s
@@ -64,7 +64,7 @@ class Durations:
         for item in items:
             key = item.application, item.task
             known = spreads.get(key)
-            spreads[key] = Deviation(item.duration_s) if known is None else known.seen(item.duration_s)
+            spreads[key] = Deviation(item.duration_s) if known is None else known.with_item(item.duration_s)
         kept = {key: spread for key, spread in spreads.items() if key[0] in means.tasks}
         return Durations(means, kept)
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.choosing.allocation import SlotAllocation
-from eddy.policy.dispatch.choosing.forecast import items_of
+from eddy.policy.dispatch.choosing.forecast import finished_items
 from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.choosing.rank import Constants
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
@@ -48,11 +48,11 @@ class Eddy(Constants):
         if not len(view.jobs):
             return Dispatch((), self._forget(memory, view))
         allocation = SlotAllocation(self, view, memory)
-        allocation.play()
+        allocation.allocate()
         return Dispatch(tuple(allocation.decisions), allocation.memory(), view.now_s + self.interval_s)
 
     def _forget(self, memory: PolicyMemory, view: DispatchView) -> PolicyMemory:
         """What stays when no job is left."""
-        learned = memory.learned.observe(items_of(view))
+        learned = memory.learned.observe(finished_items(view))
         predicted = memory.predicted if learned.version == memory.learned.version else {}
         return PolicyMemory(learned, predicted, memory.load_s, reuses=memory.reuses)

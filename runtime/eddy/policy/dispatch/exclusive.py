@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.views.choice import best_slot, free_slots, needs_no_load
 from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
 
@@ -46,8 +46,8 @@ class Exclusive:
             return Dispatch(())
         owner = view.jobs.oldest()
         if any(slot.job is not None and slot.job != owner.id for slot in view.slots):
-            return Dispatch(or_go_on(view, (), self.pipelined))
-        return Dispatch(or_go_on(view, self._configure(view, owner), self.pipelined))
+            return Dispatch(unblock_slots(view, (), self.pipelined))
+        return Dispatch(unblock_slots(view, self._configure(view, owner), self.pipelined))
 
     def _configure(self, view: DispatchView, owner: JobView) -> list[Decision]:
         free = free_slots(view)

@@ -11,23 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 
-from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.views.choice import (
     best_slot,
+    find_resident_slot,
     free_slots,
-    resident,
     startable_in_bulk,
     startable_pipelined,
 )
 from eddy.policy.dispatch.views.jobs import Jobs
-from eddy.policy.dispatch.views.ordered import Sorted
+from eddy.policy.dispatch.views.sorted_mapping import SortedMapping
 from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchView, SlotView
 
 Place = tuple[int, float, int, int]
 """Of a ready task in the queue: the call at which it became ready, its job's arrival, the job, the task."""
 Fit = tuple[int, ...] | None
 """Slots a task fits in; None for all."""
-_EMPTY: Sorted[Place, None] = Sorted()
+_EMPTY: SortedMapping[Place, None] = SortedMapping()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Queue:
     """
 
     calls: int = 0
-    lines: Mapping[Fit, Sorted[Place, None]] = field(default_factory=dict)
-    of: Sorted[int, Mapping[int, tuple[Place, Fit]]] = field(default_factory=Sorted)
+    lines: Mapping[Fit, SortedMapping[Place, None]] = field(default_factory=dict)
+    of: SortedMapping[int, Mapping[int, tuple[Place, Fit]]] = field(default_factory=SortedMapping)
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
@@ -89,7 +89,7 @@ class FirstComeFirstServed:
         queue = _brought_up_to_date(queue, view.jobs, ready)
         free = free_slots(view)
         decisions = self._configure(view, queue, free) if free else ()
-        return Dispatch(or_go_on(view, decisions, self.pipelined), memory=queue)
+        return Dispatch(unblock_slots(view, decisions, self.pipelined), memory=queue)
 
     def _configure(self, view: DispatchView, queue: Queue, free: list[SlotView]) -> list[Decision]:
         port_busy = view.port_busy
@@ -107,7 +107,7 @@ class FirstComeFirstServed:
                 continue
             _advance(heads, line)
             free.remove(slot)
-            if resident([slot], job, task) is None:
+            if find_resident_slot([slot], job, task) is None:
                 if port_busy:
                     continue
                 port_busy = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.sharing.tokens import Candidates
 from eddy.policy.dispatch.views.choice import best_slot, free_slots
 from eddy.policy.dispatch.views.select import incomplete_tasks, slots_held, tasks_to_place
@@ -103,7 +103,7 @@ class Nimblock:
         if not view.port_busy:
             chosen = Candidates(view.jobs, view.now_s, self.alpha).oldest(len(view.slots))
             given = allocate_slots(chosen, len(view.slots))
-            decisions = or_go_on(view, self._place(view, chosen, given), self.pipelined)
+            decisions = unblock_slots(view, self._place(view, chosen, given), self.pipelined)
         return Dispatch(decisions, None, wake_s)
 
     def _place(self, view: DispatchView, chosen: tuple[JobView, ...], given: Allocation) -> tuple[Decision, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop
 
-from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.sharing.tokens import Candidates, serial_estimate_s
 from eddy.policy.dispatch.views.choice import best_slot, free_slots
 from eddy.policy.dispatch.views.select import tasks_to_place
@@ -38,7 +38,7 @@ class Prema:
     def decide(self, view: DispatchView) -> Dispatch:
         """Place one task of the shortest candidate that has one to place; ties by arrival, then id."""
         wake_s = view.now_s + self.interval_s if len(view.jobs) else None
-        return Dispatch(or_go_on(view, self._place(view), self.pipelined), None, wake_s)
+        return Dispatch(unblock_slots(view, self._place(view), self.pipelined), None, wake_s)
 
     def _place(self, view: DispatchView) -> tuple[Decision, ...]:
         free = free_slots(view)

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 
-from eddy.policy.dispatch.choosing.going_on import or_go_on
+from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.views.jobs import Jobs
-from eddy.policy.dispatch.views.ordered import Sorted
 from eddy.policy.dispatch.views.select import is_complete, tasks_to_place
+from eddy.policy.dispatch.views.sorted_mapping import SortedMapping
 from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 Entry = tuple[int, int]
 """Job id, task id."""
 Place = tuple[int, int]
 """In a slot's queue: priority, negated; how many were dealt before."""
-_EMPTY: Sorted[Place, Entry] = Sorted()
+_EMPTY: SortedMapping[Place, Entry] = SortedMapping()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Queues:
         again: Jobs to be looked at again though they have not changed.
     """
 
-    lines: Mapping[int, Sorted[Place, Entry]] = field(default_factory=dict)
-    of: Sorted[int, Mapping[int, tuple[int, Place]]] = field(default_factory=Sorted)
+    lines: Mapping[int, SortedMapping[Place, Entry]] = field(default_factory=dict)
+    of: SortedMapping[int, Mapping[int, tuple[int, Place]]] = field(default_factory=SortedMapping)
     dealt: int = 0
     next_job: int = 0
     again: frozenset[int] = frozenset()
@@ -71,15 +71,15 @@ class RoundRobin:
         queues = _bring_up_to_date(view, self.pipelined)
         served = None if view.port_busy else _served(queues, view)
         if served is None:
-            return Dispatch(or_go_on(view, (), self.pipelined), queues)
+            return Dispatch(unblock_slots(view, (), self.pipelined), queues)
         slot, (job, task) = served
         # A task that is not given its slot after all, for want of memory say, is dealt again.
-        hands = Hands(queues)
+        hands = MutableQueues(queues)
         hands.take(job, [task])
         return Dispatch((Configure(job, task, slot),), hands.queues(queues.next_job, frozenset({job})))
 
 
-class Hands:
+class MutableQueues:
     """Queues that are being changed.
 
     Args:
@@ -116,12 +116,12 @@ class Hands:
 def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     """Forget what waits no more, and deal what became placeable; all again where a slot is new."""
     memory: Queues = view.memory
-    hands, slots = Hands(memory), {*memory.lines, *[slot.index for slot in view.slots]}
+    hands, slots = MutableQueues(memory), {*memory.lines, *[slot.index for slot in view.slots]}
     new = memory.lines.keys() != slots
     everyone = new or view.changed is None
     changed = frozenset(hands.of).union(job.id for job in view.jobs) if everyone else view.changed or frozenset()
     if new:
-        hands.of, hands.lines = Sorted(), dict.fromkeys(sorted(slots), _EMPTY)  # so that it has its part
+        hands.of, hands.lines = SortedMapping(), dict.fromkeys(sorted(slots), _EMPTY)  # so that it has its part
     to_deal: dict[int, list[TaskView]] = {}
     for number in sorted(changed | memory.again):
         job, waiting = view.jobs.get(number), hands.of_job(number)
@@ -141,7 +141,7 @@ def _waits(job: JobView | None, task: int) -> bool:
     return job is not None and job.tasks[task].slot is None and not is_complete(job, job.tasks[task])
 
 
-def _deal(to_deal: dict[int, list[TaskView]], jobs: Jobs, hands: Hands, next_job: int) -> int:
+def _deal(to_deal: dict[int, list[TaskView]], jobs: Jobs, hands: MutableQueues, next_job: int) -> int:
     """Give every task to the shortest queue that may serve it, one of each job a turn; answers whose turn is next.
 
     Args:

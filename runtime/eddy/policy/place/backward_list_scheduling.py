@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
-from eddy.policy.place.joint import Network, finished, mirrored
+from eddy.policy.place.joint import Network, finish_placement, mirror_network
 from eddy.policy.place.network import parts
-from eddy.policy.place.ports import Segment, earliest, use
+from eddy.policy.place.ports import Segment, send_earliest, take_segments
 
 AIMS = (1.002, 1.01, 1.02, 1.035, 1.05, 1.08, 1.12)
 """Makespans aimed at, over the bound."""
@@ -82,7 +82,7 @@ ORDERS = (heaviest_requester_first, as_in_a_flow_shop)
 """What is tried, better ones for many accelerators first."""
 
 
-class Backward:
+class BackwardSchedule:
     """One backward schedule for one aim.
 
     Args:
@@ -101,7 +101,7 @@ class Backward:
         self.size, self.requester, self.egress, self.ingress = parts(instance)
         self.cost = instance.time_s * price
         self.rate_in = self.ingress[instance.host_of]
-        self.net = mirrored(instance, aim_s)
+        self.net = mirror_network(instance, aim_s)
         self.through = instance.ready_s.astype(np.float64).copy()
         self.received = np.zeros(len(self.ingress))
         self.host: Ints = np.zeros(instance.jobs, np.int64)
@@ -125,7 +125,7 @@ class Backward:
                 return None
             total = self.aim
         net = Network([], [], {i: [(total - b, total - a, r) for a, b, r in s] for i, s in self.net.sent.items()})
-        return finished(self.it, self.host, total - self.end, net, 0.0, "default")
+        return finish_placement(self.it, self.host, total - self.end, net, 0.0, "default")
 
     def _place(self, i: int) -> float:
         time_s = self.it.time_s[i]
@@ -143,7 +143,7 @@ class Backward:
                 break
         assert best is not None
         done, j, segments = best
-        use(self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]], segments)
+        take_segments(self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]], segments)
         self.net.sent[i] = segments
         self.host[i] = j
         if self.computes[i]:
@@ -168,7 +168,7 @@ class Backward:
 
     def _send(self, i: int, j: int, begin: float) -> tuple[float, list[Segment]]:
         one, other = self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]]
-        return earliest(one, other, float(self.size[i]), begin)
+        return send_earliest(one, other, float(self.size[i]), begin)
 
 
 def backward(
@@ -189,7 +189,7 @@ def backward(
     for aim in (*AIMS, *LATE) if len(instance.busy) else AIMS:
         if bound_s * aim >= min(limit_s if best is None else best.makespan_s, limit_s):
             break
-        found = Backward(instance, price, order, bound_s * aim).run()
+        found = BackwardSchedule(instance, price, order, bound_s * aim).run()
         if found is not None and (best is None or found.makespan_s < best.makespan_s):
             best = found
     return best

@@ -7,7 +7,7 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place.relaxation import relax
 from eddy.policy.place.rounding import round_shares
-from eddy.policy.place.schedule import makespan_of, placed
+from eddy.policy.place.schedule import make_placement, makespan_of
 
 
 def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
@@ -33,4 +33,4 @@ def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
 def computation(instance: Instance) -> Placement:
     """Place by CIM-LP and pseudo-tree rounding; sending is not looked at. At most twice the bound."""
     host, bound = assign(instance.time_s, instance.ready_s)
-    return placed(instance, host, bound, "computation")
+    return make_placement(instance, host, bound, "computation")

@@ -10,12 +10,12 @@ import numpy as np
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import schedule_search
-from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, backward
+from eddy.policy.place.backward_list_scheduling import ORDERS, BackwardSchedule, backward
 from eddy.policy.place.dual_prices import search
-from eddy.policy.place.joint import finished, joint_bound, just_in_time, network_of
+from eddy.policy.place.joint import finish_placement, joint_bound, just_in_time, network_of
 from eddy.policy.place.network import at_constant_rates, beside_earlier, hosts_of, network_times
 from eddy.policy.place.price_and_pack import BASELINE_JOBS, balance, balanced
-from eddy.policy.place.sjf_ljf_sending import Order, Rush
+from eddy.policy.place.sjf_ljf_sending import Order, SjfLjfRun
 
 MET = 1 + 1e-9
 """A makespan within this factor of the bound is the best there is."""
@@ -45,8 +45,8 @@ def _answers(instance: Instance, bound_s: float) -> Iterable[Placement]:
     else:
         yield from _joint(instance, bound_s)
     if instance.jobs <= BASELINE_JOBS:
-        yield rush(instance, "sjf", bound_s)
-        yield rush(instance, "ljf", bound_s)
+        yield place_sjf_ljf(instance, "sjf", bound_s)
+        yield place_sjf_ljf(instance, "ljf", bound_s)
 
 
 def _constant(instance: Instance) -> Placement:
@@ -66,21 +66,21 @@ def _joint(instance: Instance, bound_s: float) -> Iterable[Placement]:
     host, _ = balance(instance.time_s, instance.ready_s)
     net = network_of(instance)
     start = just_in_time(instance, host, net)
-    answer = finished(instance, host, start, net, bound_s, "default")
+    answer = finish_placement(instance, host, start, net, bound_s, "default")
     found = min(found, answer.makespan_s)
     yield answer
     # Where computation decides, places found for it alone are better than those found while sending.
     aim = found if len(instance.busy) else bound_s
     for order in ORDERS:
-        answer = Backward(instance, np.ones(instance.accelerators), order(instance), aim, host).run()
+        answer = BackwardSchedule(instance, np.ones(instance.accelerators), order(instance), aim, host).run()
         if answer is not None:
             yield answer
 
 
-def rush(instance: Instance, order: Order, bound_s: float | None = None, prefetch: bool = True) -> Placement:
+def place_sjf_ljf(instance: Instance, order: Order, bound_s: float | None = None, prefetch: bool = True) -> Placement:
     """SJF or LJF where sending counts."""
     net = network_of(instance)
-    host, start = Rush(instance, order, prefetch).run(net)
+    host, start = SjfLjfRun(instance, order, prefetch).run(net)
     if (host < 0).any():
         raise InvalidRequest("A job has no host that can run it.", field="time_s")
-    return finished(instance, host, start, net, joint_bound(instance) if bound_s is None else bound_s, order)
+    return finish_placement(instance, host, start, net, joint_bound(instance) if bound_s is None else bound_s, order)

@@ -17,7 +17,7 @@ import numpy as np
 
 from eddy.model.placement.bounds import from_prices
 from eddy.model.placement.instance import Floats
-from eddy.policy.place.alike import Kinds
+from eddy.policy.place.accelerator_kinds import Kinds
 
 COARSE, FINE = 0.3, 0.0015
 """First and last `tau`: relative differences of cost over which a job spreads."""
@@ -49,14 +49,14 @@ def starting_price(time_s: Floats) -> Floats:
     """One over the mean time of an accelerator's column (over the jobs it can run): equal work, equal cost."""
     total = time_s.sum(axis=0, dtype=np.float64)
     if np.isfinite(total).all():
-        return normal(1.0 / np.maximum(total, 1e-300))
+        return normalize_prices(1.0 / np.maximum(total, 1e-300))
     able = np.isfinite(time_s)
     total = np.where(able, time_s, 0).sum(axis=0, dtype=np.float64)
     counts = able.sum(axis=0)
-    return normal(np.where(counts > 0, counts / np.maximum(total, 1e-300), 1.0))
+    return normalize_prices(np.where(counts > 0, counts / np.maximum(total, 1e-300), 1.0))
 
 
-def normal(price: Floats) -> Floats:
+def normalize_prices(price: Floats) -> Floats:
     """The prices, none a trillion times the median, with sum 1."""
     price = np.minimum(price, 1e12 * max(float(np.median(price)), 1e-300))
     scaled: Floats = price / price.sum()
@@ -85,7 +85,7 @@ def search(
         np.multiply(time_s, weight, out=cost)
         least = cost.min(axis=1)
         of_each = weight if kinds is None else weight[kinds.kind_of]
-        bound = lowered(from_prices(of_each, float(least.sum(dtype=np.float64)), ready_s), time_s)
+        bound = lower_bound_float32(from_prices(of_each, float(least.sum(dtype=np.float64)), ready_s), time_s)
         if bound > best.bound_s:
             best = Prices(now, bound)
         work_s = _divided(finite, cost, least, float(tau))
@@ -107,7 +107,7 @@ def _schedule(time_s: Floats, price: Floats, rounds: int | None, patience: int) 
     return schedule
 
 
-def lowered(bound_s: float, time_s: Floats) -> float:
+def lower_bound_float32(bound_s: float, time_s: Floats) -> float:
     """The bound, less what float32 can have added to it."""
     return bound_s * (1 - FLOAT32_SLACK) if time_s.dtype == np.float32 else bound_s
 

@@ -10,9 +10,9 @@ import numpy as np
 from eddy.model.placement import bounds
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement, Rate
 from eddy.policy.place.network import parts
-from eddy.policy.place.ports import NetworkPort, Segment, earliest, port, use, whole, within
+from eddy.policy.place.ports import NetworkPort, Segment, port, round_bits, send_earliest, send_evenly, take_segments
 from eddy.policy.place.price_and_pack import lower_bound as computation_bound
-from eddy.policy.place.schedule import as_data_arrives
+from eddy.policy.place.schedule import start_on_arrival
 
 
 @dataclass(slots=True)
@@ -29,11 +29,11 @@ def network_of(instance: Instance) -> Network:
     _, _, egress, ingress = parts(instance)
     net = Network([port(bps) for bps in egress], [port(bps) for bps in ingress], {})
     for u, h, begin, end, bps in instance.busy.tolist():
-        use(net.egress[int(u)], net.ingress[int(h)], [(begin, end, bps)])
+        take_segments(net.egress[int(u)], net.ingress[int(h)], [(begin, end, bps)])
     return net
 
 
-def mirrored(instance: Instance, end_s: float) -> Network:
+def mirror_network(instance: Instance, end_s: float) -> Network:
     """The network seen backward from `end_s`; before time 0 nothing can be sent, where earlier batches matter."""
     if not len(instance.busy):
         return network_of(instance)
@@ -51,7 +51,9 @@ def joint_bound(instance: Instance) -> float:
     return max(computation_bound(instance), bounds.network(instance), both)
 
 
-def finished(instance: Instance, host: Ints, start_s: Floats, net: Network, bound_s: float, method: str) -> Placement:
+def finish_placement(
+    instance: Instance, host: Ints, start_s: Floats, net: Network, bound_s: float, method: str
+) -> Placement:
     """The placement of starts and segments.
 
     Where the last job ends earlier if accelerators take their jobs as data arrives, they do.
@@ -59,11 +61,11 @@ def finished(instance: Instance, host: Ints, start_s: Floats, net: Network, boun
     size, _, _, _ = parts(instance)
     own = instance.time_s[np.arange(instance.jobs), host].astype(np.float64)
     arrived = np.zeros(instance.jobs)
-    sent = {i: whole(net.sent[i], float(size[i])) for i in sorted(net.sent)}
+    sent = {i: round_bits(net.sent[i], float(size[i])) for i in sorted(net.sent)}
     for i, segments in sent.items():
         arrived[i] = max((end for begin, end, bps in segments if end > begin and bps > 0), default=0.0)
-    start_s = np.maximum(start_s, arrived)  # what `whole` adds is rounding
-    prompt = as_data_arrives(own, host, arrived, instance.ready_s)
+    start_s = np.maximum(start_s, arrived)  # what `round_bits` adds is rounding
+    prompt = start_on_arrival(own, host, arrived, instance.ready_s)
     makespan, other = float((start_s + own).max()), float((prompt + own).max())
     if other < makespan * (1 - 1e-9):
         start_s, makespan = prompt, other
@@ -82,7 +84,7 @@ def joint(instance: Instance) -> Placement:
     host, _ = assign(instance.time_s, instance.ready_s)
     net = network_of(instance)
     start = just_in_time(instance, host, net)
-    return finished(instance, host, start, net, joint_bound(instance), "joint")
+    return finish_placement(instance, host, start, net, joint_bound(instance), "joint")
 
 
 def just_in_time(instance: Instance, host: Ints, net: Network) -> Floats:
@@ -100,10 +102,10 @@ def just_in_time(instance: Instance, host: Ints, net: Network) -> Floats:
         begin, j, k = heapq.heappop(ready)
         i = queues[j][k]
         one, other = net.egress[requester[i]], net.ingress[instance.host_of[j]]
-        segments = within(one, other, float(size[i]), begin)
+        segments = send_evenly(one, other, float(size[i]), begin)
         if segments is None:
-            begin, segments = earliest(one, other, float(size[i]), 0.0)
-        use(one, other, segments)
+            begin, segments = send_earliest(one, other, float(size[i]), 0.0)
+        take_segments(one, other, segments)
         net.sent[i] = segments
         start[i] = begin
         if k + 1 < len(queues[j]):

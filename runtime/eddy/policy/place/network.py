@@ -116,15 +116,15 @@ def beside_earlier(instance: Instance, place: Callable[[Instance], Placement]) -
         return place(instance)
     quiet = float(instance.busy[:, 3].max())
     rested = replace(instance, busy=instance.busy[:0], ready_s=np.maximum(instance.ready_s - quiet, 0.0))
-    answers = [delayed(place(rested), quiet)]
-    left = remaining(instance)
+    answers = [shift_network(place(rested), quiet)]
+    left = remaining_network(instance)
     if left is not None:
         answers.append(place(left))
     best = min(answers, key=lambda answer: answer.makespan_s)
     return replace(best, lower_bound_s=min(bounds.network(instance), best.makespan_s))
 
 
-def remaining(instance: Instance) -> Instance | None:
+def remaining_network(instance: Instance) -> Instance | None:
     """The batch on ports as narrow as earlier batches leave them at their busiest; None where a needed one is full."""
     _, requester, egress, ingress = parts(instance)
     egress, ingress = egress.astype(np.float64).copy(), ingress.astype(np.float64).copy()
@@ -145,7 +145,7 @@ def _most(busy: Floats) -> float:
     return max(float(busy[(busy[:, 2] <= t) & (busy[:, 3] > t), 4].sum()) for t in np.unique(busy[:, 2]))
 
 
-def delayed(placement: Placement, by_s: float) -> Placement:
+def shift_network(placement: Placement, by_s: float) -> Placement:
     """The same, everything later by `by_s`."""
     rates = tuple(Rate(r.job, r.from_s + by_s, r.to_s + by_s, r.bps) for r in placement.rates)
     return replace(placement, start_s=placement.start_s + by_s, makespan_s=placement.makespan_s + by_s, rates=rates)

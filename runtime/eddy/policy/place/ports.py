@@ -53,7 +53,7 @@ def port(bps: float) -> NetworkPort:
     return NetworkPort([0.0], [float(bps)])
 
 
-def both(one: NetworkPort, other: NetworkPort, begin: float) -> Iterator[Segment]:
+def common_free(one: NetworkPort, other: NetworkPort, begin: float) -> Iterator[Segment]:
     """What both ports have free from `begin` on, piece by piece; the last piece ends at infinity."""
     a, b = bisect_right(one.at, begin) - 1, bisect_right(other.at, begin) - 1
     now = begin
@@ -69,7 +69,7 @@ def both(one: NetworkPort, other: NetworkPort, begin: float) -> Iterator[Segment
         b += next_b == end
 
 
-def earliest(one: NetworkPort, other: NetworkPort, bits: float, begin: float) -> tuple[float, list[Segment]]:
+def send_earliest(one: NetworkPort, other: NetworkPort, bits: float, begin: float) -> tuple[float, list[Segment]]:
     """Water filling ([002] Algorithm 4, line 9): send at all that is free, from `begin` until all bits are sent.
 
     Returns:
@@ -80,7 +80,7 @@ def earliest(one: NetworkPort, other: NetworkPort, bits: float, begin: float) ->
     now = begin
     if left <= 0:
         return begin, used
-    for now, end, bps in both(one, other, begin):
+    for now, end, bps in common_free(one, other, begin):
         if bps <= 0:
             continue
         if bps * (end - now) >= left or end - now == inf:
@@ -97,11 +97,11 @@ def earliest(one: NetworkPort, other: NetworkPort, bits: float, begin: float) ->
     return inf, used
 
 
-def within(one: NetworkPort, other: NetworkPort, bits: float, deadline: float) -> list[Segment] | None:
+def send_evenly(one: NetworkPort, other: NetworkPort, bits: float, deadline: float) -> list[Segment] | None:
     """Send from 0 to `deadline` at one share of what is free throughout ([002] Algorithm 4, lines 5 to 7), or None."""
     pieces = []
     room = 0.0
-    for begin, end, bps in both(one, other, 0.0):
+    for begin, end, bps in common_free(one, other, 0.0):
         if begin >= deadline:
             break
         end = min(end, deadline)
@@ -114,7 +114,7 @@ def within(one: NetworkPort, other: NetworkPort, bits: float, deadline: float) -
     return [(begin, end, bps * share) for begin, end, bps in pieces]
 
 
-def whole(segments: list[Segment], bits: float) -> list[Segment]:
+def round_bits(segments: list[Segment], bits: float) -> list[Segment]:
     """The same segments, so that their bits sum to `bits` although late and short times are rounded.
 
     The widest segment is made longer by what is missing, then all rates are lowered to fit: none is raised.
@@ -132,7 +132,7 @@ def whole(segments: list[Segment], bits: float) -> list[Segment]:
     return [(a, b, r * share) for a, b, r in made]
 
 
-def use(one: NetworkPort, other: NetworkPort, segments: list[Segment]) -> None:
+def take_segments(one: NetworkPort, other: NetworkPort, segments: list[Segment]) -> None:
     """Take the segments from both ports."""
     for begin, end, bps in segments:
         one.take(begin, end, bps)

@@ -7,12 +7,12 @@ import numpy as np
 from eddy.model.placement.bounds import pigeonholes, single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place import sjf_ljf_computing, streaming_prices
-from eddy.policy.place.alike import Kinds, kinds_of, pack_alike
+from eddy.policy.place.accelerator_kinds import Kinds, group_accelerators, pack_alike
 from eddy.policy.place.branch_and_bound import JOBS, branch_and_bound
 from eddy.policy.place.dual_prices import search
 from eddy.policy.place.local_search import improve
 from eddy.policy.place.packing import pack
-from eddy.policy.place.schedule import loads_of, makespan_of, placed
+from eddy.policy.place.schedule import accelerator_loads, make_placement, makespan_of
 
 BASELINE_JOBS = 20_000
 """Up to here SJF and LJF are run too; above, the gap to the bound says as much, and they would take minutes."""
@@ -32,9 +32,9 @@ STEPS = 200
 
 def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     """An assignment and a lower bound on its makespan."""
-    if streaming_prices.many(time_s):
+    if streaming_prices.is_large(time_s):
         return streaming_prices.balance(time_s, ready_s)
-    if (kinds := kinds_of(time_s)) is None:
+    if (kinds := group_accelerators(time_s)) is None:
         table, scale = _compact(time_s)
         ready = ready_s / scale
         found = search(table, ready)
@@ -83,7 +83,7 @@ def _filled(time_s: Floats, ready_s: Floats, kinds: Kinds | None, price: Floats,
         there = int((loads + time_s[i]).argmin())
         host[i] = there
         loads[there] += time_s[i, there]
-    improve(time_s, host, loads_of(time_s, host, ready_s), bound_s * (1 + 0.6 * slack), STEPS)
+    improve(time_s, host, accelerator_loads(time_s, host, ready_s), bound_s * (1 + 0.6 * slack), STEPS)
     return host
 
 
@@ -97,7 +97,7 @@ def balanced(instance: Instance) -> Placement:
             other = baseline(time_s, ready_s, stop_s=best)
             if other is not None and makespan_of(time_s, other, ready_s) < best:
                 host, best = other, makespan_of(time_s, other, ready_s)
-    return placed(instance, host, bound, "default")
+    return make_placement(instance, host, bound, "default")
 
 
 def lower_bound(instance: Instance) -> float:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from eddy.model.placement.instance import Floats
-from eddy.policy.place.relaxation import Relaxed
+from eddy.policy.place.relaxation import RelaxedSolution
 
 ROUND = 1 + 1e-12
 """Rounding of one comparison."""
 
 
-def relax_related(size: Floats, rate: Floats, accuracy: float = 1e-6) -> Relaxed:
+def relax_related(size: Floats, rate: Floats, accuracy: float = 1e-6) -> RelaxedSolution:
     """Algorithm 1: the smallest T for which CIM-LP with e_ij = size_i / rate_j is feasible, and its solution.
 
     Args:
@@ -35,7 +35,7 @@ def relax_related(size: Floats, rate: Floats, accuracy: float = 1e-6) -> Relaxed
         middle = (low + high) / 2
         low, high = (low, middle) if _feasible(sizes, rates, middle) else (middle, high)
     job, host, share = _filled(sizes, rates, high)
-    return Relaxed(low, high, falling[job], fastest[host], share)
+    return RelaxedSolution(low, high, falling[job], fastest[host], share)
 
 
 def _feasible(sizes: Floats, rates: Floats, time_s: float) -> bool:

@@ -27,7 +27,7 @@ SHARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed:
+class RelaxedSolution:
     """A vertex of CIM-LP.
 
     Attributes:
@@ -43,7 +43,7 @@ class Relaxed:
     share: Floats
 
 
-def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
+def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> RelaxedSolution:
     """Algorithm 1: the smallest T for which CIM-LP is feasible, and its solution.
 
     Args:
@@ -54,7 +54,7 @@ def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
     low = max(single_job(time_s, ready_s), search(time_s, ready_s, 8).bound_s)
     best = _minimise(time_s, ready_s, low)
     if best.value_s <= low * (1 + 1e-9):
-        return Relaxed(low, low, best.job, best.accelerator, best.share)
+        return RelaxedSolution(low, low, best.job, best.accelerator, best.share)
     loose = _minimise(time_s, ready_s, _any_makespan(time_s, ready_s))
     low = max(low, loose.bound_s)
     if loose.value_s < best.value_s:
@@ -67,7 +67,7 @@ def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
             best, high = tried, max(tried.value_s, low)
         else:
             low = middle
-    return Relaxed(low, max(low, best.value_s), best.job, best.accelerator, best.share)
+    return RelaxedSolution(low, max(low, best.value_s), best.job, best.accelerator, best.share)
 
 
 def _any_makespan(time_s: Floats, ready_s: Floats) -> float:
@@ -78,7 +78,7 @@ def _any_makespan(time_s: Floats, ready_s: Floats) -> float:
     return makespan_of(time_s, host, ready_s)
 
 
-def _minimise(time_s: Floats, ready_s: Floats, limit_s: float) -> Relaxed:
+def _minimise(time_s: Floats, ready_s: Floats, limit_s: float) -> RelaxedSolution:
     """The smallest makespan of fractions, over places where the job alone ends by `limit_s`."""
     allowed = time_s + ready_s <= limit_s * (1 + 1e-9)
     start = search(np.where(allowed, time_s, np.inf), ready_s, 12).price
@@ -102,7 +102,7 @@ def _minimise(time_s: Floats, ready_s: Floats, limit_s: float) -> Relaxed:
         picked[np.arange(len(cost))[:, None], worst] = True
         columns |= picked & wrong
     used = share > SHARE
-    return Relaxed(value, value, job[used], accelerator[used], share[used])
+    return RelaxedSolution(value, value, job[used], accelerator[used], share[used])
 
 
 def _solve(

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from eddy.model.placement.instance import Ints
-from eddy.policy.place.relaxation import Relaxed
+from eddy.policy.place.relaxation import RelaxedSolution
 
 Edge = tuple[int, int]
 """A job, an accelerator."""
 
 
-def round_shares(relaxed: Relaxed, jobs: int) -> Ints:
+def round_shares(relaxed: RelaxedSolution, jobs: int) -> Ints:
     """The accelerator of each job."""
     host = np.full(jobs, -1, np.int64)
     shares = {

@@ -7,7 +7,7 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 
 
-def loads_of(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
+def accelerator_loads(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
     """When each accelerator ends its jobs and the work it had before."""
     own = time_s[np.arange(len(host)), host].astype(np.float64)
     return np.bincount(host, weights=own, minlength=time_s.shape[1]) + ready_s
@@ -16,10 +16,10 @@ def loads_of(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
 def makespan_of(time_s: Floats, host: Ints, ready_s: Floats) -> float:
     """When the last job of the batch ends; accelerators on which none of it computes do not count."""
     computes = time_s[np.arange(len(host)), host] > 0
-    return float(loads_of(time_s, host, ready_s)[np.unique(host[computes])].max(initial=0.0))
+    return float(accelerator_loads(time_s, host, ready_s)[np.unique(host[computes])].max(initial=0.0))
 
 
-def back_to_back(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
+def start_shortest_first(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
     """Starts, each accelerator running its jobs shortest first (the average completion is then least).
 
     A job that computes for no time waits for nobody.
@@ -35,7 +35,7 @@ def back_to_back(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
     return np.where(own > 0, start, 0.0)
 
 
-def as_data_arrives(own: Floats, host: Ints, arrived_s: Floats, ready_s: Floats) -> Floats:
+def start_on_arrival(own: Floats, host: Ints, arrived_s: Floats, ready_s: Floats) -> Floats:
     """Starts where each accelerator takes its jobs in the order in which their data is there.
 
     No other order ends an accelerator's work earlier (it idles only while none of its waiting jobs is there).
@@ -50,9 +50,9 @@ def as_data_arrives(own: Floats, host: Ints, arrived_s: Floats, ready_s: Floats)
     return start
 
 
-def placed(instance: Instance, host: Ints, lower_bound_s: float, method: str) -> Placement:
+def make_placement(instance: Instance, host: Ints, lower_bound_s: float, method: str) -> Placement:
     """The placement of an assignment, where only computation counts."""
     makespan = makespan_of(instance.time_s, host, instance.ready_s)
-    start = back_to_back(instance.time_s, host, instance.ready_s)
+    start = start_shortest_first(instance.time_s, host, instance.ready_s)
     # Two ways of summing the same times may differ in the last place; a bound above its makespan helps nobody.
     return Placement(host, start, makespan, min(lower_bound_s, makespan), (), method)

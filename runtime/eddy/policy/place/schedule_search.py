@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from eddy.model.placement.instance import Instance, Ints, Placement
-from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, TaskOrder
-from eddy.policy.place.joint import finished, just_in_time, network_of
+from eddy.policy.place.backward_list_scheduling import ORDERS, BackwardSchedule, TaskOrder
+from eddy.policy.place.joint import finish_placement, just_in_time, network_of
 
 JOBS, TRIALS = 24, 600
 """Batches of up to so many jobs are searched, and so many schedules are tried at most."""
@@ -26,9 +26,9 @@ def scheduled(instance: Instance, plan: Plan, aim_s: float) -> Placement:
     """The better of the two schedules of a plan."""
     host, jobs = plan
     net = network_of(instance)
-    best = finished(instance, host, just_in_time(instance, host, net), net, 0.0, "default")
+    best = finish_placement(instance, host, just_in_time(instance, host, net), net, 0.0, "default")
     order = TaskOrder(jobs, np.zeros(instance.jobs))  # what is behind a job matters only where its place is open
-    other = Backward(instance, np.ones(instance.accelerators), order, aim_s, host).run()
+    other = BackwardSchedule(instance, np.ones(instance.accelerators), order, aim_s, host).run()
     return other if other is not None and other.makespan_s < best.makespan_s else best
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
-from eddy.policy.place.default import rush
+from eddy.policy.place.default import place_sjf_ljf
 from eddy.policy.place.price_and_pack import lower_bound
-from eddy.policy.place.schedule import placed
+from eddy.policy.place.schedule import make_placement
 from eddy.policy.place.sjf_ljf_computing import shortest_first
 
 
 def sjf(instance: Instance) -> Placement:
     """Place shortest job first; with a network as `eddy.policy.place.sjf_ljf_sending` says."""
     if instance.kind != "computation":
-        return rush(instance, "sjf")
+        return place_sjf_ljf(instance, "sjf")
     host = shortest_first(instance.time_s, instance.ready_s)
     if host is None:
         raise InvalidRequest("A job has no host that can run it.", field="time_s")
-    return placed(instance, host, lower_bound(instance), "sjf")
+    return make_placement(instance, host, lower_bound(instance), "sjf")

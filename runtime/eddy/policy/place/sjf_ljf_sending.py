@@ -16,12 +16,12 @@ import numpy as np
 from eddy.model.placement.instance import Floats, Instance, Ints
 from eddy.policy.place.joint import Network
 from eddy.policy.place.network import parts
-from eddy.policy.place.ports import Segment, earliest, use
+from eddy.policy.place.ports import Segment, send_earliest, take_segments
 
 Order = Literal["sjf", "ljf"]
 
 
-class Rush:
+class SjfLjfRun:
     """One run of SJF or LJF.
 
     Args:
@@ -113,8 +113,8 @@ class Rush:
     def _serve(self, net: Network, job: int, j: int, now: float) -> float:
         """Send and compute; returns when the accelerator is available again."""
         u, h = int(self.requester[job]), int(self.it.host_of[j])
-        arrived, segments = earliest(net.egress[u], net.ingress[h], float(self.size[job]), now)
-        use(net.egress[u], net.ingress[h], segments)
+        arrived, segments = send_earliest(net.egress[u], net.ingress[h], float(self.size[job]), now)
+        take_segments(net.egress[u], net.ingress[h], segments)
         net.sent[job] = segments
         self._note(segments, u, h, now)
         self.waiting[job] = False

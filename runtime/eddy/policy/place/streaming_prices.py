@@ -21,7 +21,7 @@ import numpy as np
 
 from eddy.model.placement.bounds import from_prices, single_job
 from eddy.model.placement.instance import Floats, Ints
-from eddy.policy.place.dual_prices import lowered, normal, search
+from eddy.policy.place.dual_prices import lower_bound_float32, normalize_prices, search
 from eddy.policy.place.packing import pack
 from eddy.policy.place.schedule import makespan_of
 
@@ -55,13 +55,13 @@ LONGEST = 1000
 T = TypeVar("T")
 
 
-def many(time_s: Floats) -> bool:
+def is_large(time_s: Floats) -> bool:
     """Whether the table is for this module."""
     jobs, accelerators = time_s.shape
     return jobs >= LONG * accelerators and time_s.size >= 1 << 20
 
 
-def in_halves(jobs: int, work: Callable[[slice], T]) -> tuple[T, T]:
+def run_halves(jobs: int, work: Callable[[slice], T]) -> tuple[T, T]:
     """`work` of the first and of the second half of the rows, each in a thread."""
     half = jobs // 2
     with ThreadPoolExecutor(2) as pool:
@@ -70,7 +70,7 @@ def in_halves(jobs: int, work: Callable[[slice], T]) -> tuple[T, T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RowPass:
     """What reading some rows gave.
 
     Attributes:
@@ -93,29 +93,29 @@ def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
         time_s: (jobs, accelerators).
         ready_s: (accelerators,).
     """
-    price = sampled(time_s, ready_s)
+    price = sample_prices(time_s, ready_s)
     weight_of = time_s.dtype.type
     best: Ints | None = None
     best_s = bound = 0.0
     for _ in range(READINGS):
         room = room_of(time_s, price, ready_s)
-        halves = in_halves(len(time_s), partial(read_rows, time_s, price, room))
+        halves = run_halves(len(time_s), partial(read_rows, time_s, price, room))
         host, own = (np.concatenate(parts) for parts in zip(*((half.host, half.own_s) for half in halves), strict=True))
         priced = from_prices(price.astype(weight_of), halves[0].priced + halves[1].priced, ready_s)
         longest = np.argpartition(own, -min(LONGEST, len(own)))[-LONGEST:]
-        bound = max(bound, lowered(priced, time_s), single_job(time_s[longest], ready_s))
-        host = repaired(time_s, host, own, price, ready_s, bound)
+        bound = max(bound, lower_bound_float32(priced, time_s), single_job(time_s[longest], ready_s))
+        host = repair_overload(time_s, host, own, price, ready_s, bound)
         makespan = makespan_of(time_s, host, ready_s)
         if best is None or makespan < best_s:
             best, best_s = host, makespan
         if best_s <= bound * (1 + GOOD):
             break
-        price = normal(np.sqrt(halves[0].price * halves[1].price))
+        price = normalize_prices(np.sqrt(halves[0].price * halves[1].price))
     assert best is not None
     return best, bound
 
 
-def sampled(time_s: Floats, ready_s: Floats) -> Floats:
+def sample_prices(time_s: Floats, ready_s: Floats) -> Floats:
     """Prices from a sample of the jobs."""
     step = max(time_s.size // SAMPLE_CELLS, 1)
     sample = np.ascontiguousarray(time_s[step // 2 :: step])
@@ -132,12 +132,12 @@ def room_of(time_s: Floats, price: Floats, ready_s: Floats) -> Floats:
     return room
 
 
-def read_rows(time_s: Floats, price: Floats, room_s: Floats, rows: slice) -> Read:
+def read_rows(time_s: Floats, price: Floats, room_s: Floats, rows: slice) -> RowPass:
     """`read` of half the rows, which get half the room."""
     return read(time_s[rows], price, room_s / 2)
 
 
-def read(time_s: Floats, price: Floats, room_s: Floats) -> Read:
+def read(time_s: Floats, price: Floats, room_s: Floats) -> RowPass:
     """Place rows one chunk after another, prices following the loads.
 
     Args:
@@ -171,7 +171,7 @@ def read(time_s: Floats, price: Floats, room_s: Floats) -> Read:
         ahead = np.clip((load - room_s * min((at + chunk) / rows, 1.0)) / usual, -1.0, 1.0)
         learned += LEARN * ahead * (len(part) / rows)
         now = (price * np.exp(PULL * ahead + learned)).astype(kind)
-    return Read(host, own, priced, price * np.exp(learned))
+    return RowPass(host, own, priced, price * np.exp(learned))
 
 
 def _varied(rows: int, accelerators: int, kind: type) -> Floats:
@@ -180,7 +180,7 @@ def _varied(rows: int, accelerators: int, kind: type) -> Floats:
     return np.lib.stride_tricks.sliding_window_view(factors.astype(kind), accelerators)[:rows]
 
 
-def repaired(time_s: Floats, host: Ints, own: Floats, price: Floats, ready_s: Floats, bound_s: float) -> Ints:
+def repair_overload(time_s: Floats, host: Ints, own: Floats, price: Floats, ready_s: Floats, bound_s: float) -> Ints:
     """Take jobs off where the load is above a makespan little over the bound, and pack them where there is room."""
     level_s = max(bound_s, from_prices(np.ones(len(price)), float(own.sum(dtype=np.float64)), ready_s))
     # What is taken off must fit elsewhere: long jobs stay, and of the others the longest go, so that few rows are read.

@@ -1,8 +1,8 @@
 """Batches placed part by part, each beside what the parts before it use ([002] 3.4, 3.5).
 
 `waves` schedules the kinds of jobs of a mixed batch one after another, `grouped` the sizes: small jobs first, which
-lowers the average completion time. `after` is what makes both possible, and online batches too: the instance as the
-next part, or the next batch, finds it.
+lowers the average completion time. `pool_after` is what makes both possible, and online batches too: the instance as
+the next part, or the next batch, finds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def part_of(instance: Instance, jobs: Ints) -> Instance:
     return replace(instance, time_s=instance.time_s[jobs], size_bits=size[jobs], requester=requester[jobs])
 
 
-def after(instance: Instance, placed: Placement) -> Instance:
+def pool_after(instance: Instance, placed: Placement) -> Instance:
     """The same pool once `placed`, an answer for `instance`, is decided; the batch stays, to be replaced."""
     own = instance.time_s[np.arange(instance.jobs), placed.host].astype(np.float64)
     ready = instance.ready_s.astype(np.float64).copy()
@@ -42,7 +42,7 @@ def _sent(instance: Instance, placed: Placement) -> Floats:
     return np.column_stack([instance.requester[job], instance.host_of[placed.host[job]], when])
 
 
-def later(instance: Instance, by_s: float) -> Instance:
+def shift_pool(instance: Instance, by_s: float) -> Instance:
     """The pool `by_s` seconds later: time starts there, and what is over is forgotten."""
     busy = instance.busy.copy()
     busy[:, 2:4] = np.maximum(busy[:, 2:4] - by_s, 0.0)
@@ -69,7 +69,7 @@ def in_turn(instance: Instance, turns: Sequence[tuple[Ints, Method]], bound_s: f
         host[jobs], start[jobs] = placed.host, placed.start_s
         rates += [replace(rate, job=int(jobs[rate.job])) for rate in placed.rates]
         makespan = max(makespan, placed.makespan_s)
-        used = after(part, placed)
+        used = pool_after(part, placed)
         pool = replace(instance, ready_s=used.ready_s, busy=used.busy)
     return Placement(host, start, makespan, min(bound_s, makespan), tuple(rates), method)
 

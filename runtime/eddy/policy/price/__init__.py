@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from eddy.model.eddy_slowdown import EddySlowdown
-from eddy.model.known_alone import KnownAlone
+from eddy.model.measured_predictor import MeasuredPredictor
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
@@ -34,7 +34,7 @@ def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
 
 
 def _eddy_slowdown() -> ProgressPredictor:
-    return KnownAlone(EddySlowdown())
+    return MeasuredPredictor(EddySlowdown())
 
 
 PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {"hsm": HsmPredictor, "eddy_slowdown": _eddy_slowdown}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from eddy.policy.price.view import PriceDecision, PriceView, Traits, entitled, unpriced
+from eddy.policy.price.view import PriceDecision, PriceView, Traits, entitled, zero_prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +20,4 @@ class Entitlement:
 
     def decide(self, view: PriceView) -> PriceDecision:
         """The same part of every cluster."""
-        return PriceDecision(entitled(view), unpriced(view))
+        return PriceDecision(entitled(view), zero_prices(view))

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, zero_prices
 
 Mask = NDArray[np.bool_]
 
@@ -41,7 +41,7 @@ class EqualSpeedup:
         here = view.present
         weights = np.broadcast_to(view.weights[:, None], here.throughput.shape)
         shares = equalised(here.parallel_fraction, here.throughput, weights, here.capacity, self.deliverable)
-        return PriceDecision(shares, unpriced(view))
+        return PriceDecision(shares, zero_prices(view))
 
 
 def equalised(

@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.market import Candidate, choose_configuration, equilibrium, in_time
-from eddy.market.problem import checked
-from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, Traits, unpriced
+from eddy.market import Candidate, choose_configuration, equilibrium, sliced_utility
+from eddy.market.problem import check_market
+from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, Traits, zero_prices
 
 _LEAST_FRACTION = 1e-6
 """F of a kernel that was never seen to be parallel: the market takes no 0."""
@@ -51,7 +51,7 @@ class FisherMarket:
     def decide(self, view: PriceView) -> PriceDecision:
         """The equilibrium on what is loaded; and whether something else would be worth loading."""
         here, able = view.present, view.present.throughput.any(axis=1)
-        shares, prices = np.zeros(here.throughput.shape), unpriced(view)
+        shares, prices = np.zeros(here.throughput.shape), zero_prices(view)
         if able.any():
             shares[able], prices = self._shares(view, able)
         memory = {cluster.slot: float(price) for cluster, price in zip(here.clusters, prices, strict=True)}
@@ -61,9 +61,9 @@ class FisherMarket:
         """Shares of those who can use a cluster, and prices."""
         here = view.present
         fraction, throughput, weights = fractions(here)[able], here.throughput[able], view.weights[able]
-        whole = checked(fraction, throughput, weights, here.capacity, self.utility)
+        whole = check_market(fraction, throughput, weights, here.capacity, self.utility)
         part = whole.budgets[:, None] * here.capacity * (throughput > 0)
-        due, trades, shares = in_time(whole, part) * (1 - _SAME), np.ones(len(weights), np.bool_), part.copy()
+        due, trades, shares = sliced_utility(whole, part) * (1 - _SAME), np.ones(len(weights), np.bool_), part.copy()
         last = np.array([view.memory.get(cluster.slot, 0.0) for cluster in here.clusters])
         while trades.any():
             left = here.capacity - part[~trades].sum(axis=0)
@@ -73,7 +73,7 @@ class FisherMarket:
                 in_digits=False,
             )
             shares[trades], last = found.shares, found.prices
-            short = trades & (in_time(whole, shares) < due)
+            short = trades & (sliced_utility(whole, shares) < due)
             if self.utility == "amdahl" or not short.any():
                 break
             shares[short], trades[short] = part[short], False

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eddy.model.parallel_fraction import karp_flatt
+from eddy.model.parallel_fraction import karp_flatt_fraction
 from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
 from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.progress import curves_of
@@ -64,7 +64,7 @@ def saturating_fraction(curve: ProgressCurve) -> float:
     if cores < 2 or curve.by_cores[1] <= 0:
         return 1.0
     gain = curve.by_cores[-1] / curve.by_cores[1]
-    return min(max(karp_flatt(max(gain, 1.0), cores), _LEAST_FRACTION), 1.0)
+    return min(max(karp_flatt_fraction(max(gain, 1.0), cores), _LEAST_FRACTION), 1.0)
 
 
 def _useful(shares: Floats, columns: Columns) -> Floats:

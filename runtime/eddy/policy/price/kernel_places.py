@@ -106,7 +106,7 @@ def is_stranded(share: float, others_want: bool, begun: bool, rested_epochs: flo
     return share <= 0 and others_want and (not begun or rested_epochs >= STRANDED_EPOCHS)
 
 
-def affords_trial(tried_s: float, delivered_s: float) -> bool:
+def can_afford_trial(tried_s: float, delivered_s: float) -> bool:
     """Whether a tenant's trials took little of what it had.
 
     Args:
@@ -116,8 +116,8 @@ def affords_trial(tried_s: float, delivered_s: float) -> bool:
     return tried_s < TRIAL_PART * delivered_s
 
 
-def tried(before_s: float, delivered_s: float, quantum_s: float, took_s: float) -> float:
-    """What a tenant's trials have taken after another slice, as `affords_trial` takes it, core-seconds."""
+def add_trial(before_s: float, delivered_s: float, quantum_s: float, took_s: float) -> float:
+    """What a tenant's trials have taken after another slice, as `can_afford_trial` takes it, core-seconds."""
     return max(before_s, TRIAL_PART * delivered_s - SAVED_QUANTA * quantum_s) + took_s
 
 

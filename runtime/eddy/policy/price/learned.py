@@ -18,7 +18,7 @@ import numpy as np
 
 from eddy.core.errors import InvalidRequest
 from eddy.policy.price.rounds import Floats, RoundView
-from eddy.policy.price.thresholds import LEVELS, risen
+from eddy.policy.price.thresholds import LEVELS, track_peak
 
 FEATURES = 7
 """Numbers that make up an agent's state."""
@@ -29,7 +29,7 @@ Layers = tuple[tuple[Floats, Floats], ...]
 """Weights and offsets of each layer."""
 
 
-def entitled(weights: Floats, tokens: float) -> Floats:
+def entitled_tokens(weights: Floats, tokens: float) -> Floats:
     """Tokens each agent would hold were all in proportion to the weights (4.1)."""
     return np.asarray(weights * (tokens / weights.sum()))
 
@@ -39,13 +39,13 @@ def state(utilities: Floats, peak: Floats, budgets: Floats, weights: Floats) -> 
 
     Args:
         utilities: (..., agents, accelerators).
-        peak: As `risen` gives it, of the same round; (..., agents).
+        peak: As `track_peak` gives it, of the same round; (..., agents).
         budgets: (..., agents).
         weights: (agents,).
     """
     ones = np.full(utilities.shape[-1], 1.0 / utilities.shape[-1])
     scale = 1.0 / np.maximum(peak, _LITTLE)
-    held = np.maximum(budgets, 0.0) / entitled(weights, 1.0)
+    held = np.maximum(budgets, 0.0) / entitled_tokens(weights, 1.0)
     part = weights * (len(weights) / weights.sum())
     out = np.empty((*peak.shape, FEATURES))
     total = np.maximum(budgets.sum(axis=-1, keepdims=True), _LITTLE)
@@ -77,7 +77,7 @@ class Actor:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def compute_thresholds(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The median level, as a fraction of the agent's peak.
 
         What `median` says of `forward` of `state`, in half the time: a column for each agent, so that numpy runs along
@@ -86,7 +86,7 @@ class Actor:
         """
         utilities = view.utilities
         even = _even(utilities.shape[1])
-        peak = risen(view.memory.thresholds, best)
+        peak = track_peak(view.memory.thresholds, best)
         per_token, first, offsets, rest = _prepared(self, np.asarray(view.weights, np.float64).tobytes())
         inputs = np.empty((FEATURES - 1, len(budgets)))
         held = np.maximum(budgets, 0.0) * per_token
@@ -118,14 +118,14 @@ def _even(parts: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _prepared(actor: Actor, weights: bytes) -> tuple[Floats, Floats, Floats, Layers]:
-    """What `Actor.ask` needs and what changes with the agents' weights only.
+    """What `Actor.compute_thresholds` needs and what changes with the agents' weights only.
 
     Returns:
         What a token is worth to each agent: 1 over its entitlement; the first layer's weights for the inputs
-        in `ask`'s order, (units, FEATURES - 1); its offsets for each agent, in which its weight is already,
-        (units, agents); the other layers, transposed.
+        in `compute_thresholds`'s order, (units, FEATURES - 1); its offsets for each agent, in which its weight is
+        already, (units, agents); the other layers, transposed.
     """
-    entitlements = entitled(np.frombuffer(weights), 1.0)
+    entitlements = entitled_tokens(np.frombuffer(weights), 1.0)
     part = entitlements * len(entitlements)
     (first, offsets), *rest = actor.layers
     mine = offsets[:, None] + np.outer(first[5], part / (1.0 + part))

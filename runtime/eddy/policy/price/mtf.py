@@ -33,7 +33,7 @@ _ROWS = np.arange(_AT_ONCE + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Purse:
+class TokenBalances:
     """What is remembered from round to round.
 
     Attributes:
@@ -63,23 +63,23 @@ class MostTokenFirst:
     urgent: bool = False
     name: str = "mtf"
 
-    def initial(self, weights: Floats, accelerators: int) -> Purse:
+    def initial(self, weights: Floats, accelerators: int) -> TokenBalances:
         """Budgets in proportion to the weights (4.1); the first turn is the first agent's."""
         total = self.tokens_per_agent * len(weights)
-        return Purse(weights * (total / weights.sum()), 0, self.thresholds.initial(weights, accelerators))
+        return TokenBalances(weights * (total / weights.sum()), 0, self.thresholds.initial(weights, accelerators))
 
     def decide(self, view: RoundView) -> Owners:
         """One round of Algorithm 1."""
-        purse: Purse = view.memory
+        purse: TokenBalances = view.memory
         if self.urgent:
             view = replace(view, utilities=view.urgent)
         best = highest(view.utilities)
-        least, learned = self.thresholds.ask(view, purse.budgets, best)
-        owner, budgets, turn = play(view.utilities, view.weights, least, purse.budgets, purse.turn, best)
-        return Owners(owner, Purse(budgets, turn, learned))
+        least, learned = self.thresholds.compute_thresholds(view, purse.budgets, best)
+        owner, budgets, turn = play_round(view.utilities, view.weights, least, purse.budgets, purse.turn, best)
+        return Owners(owner, TokenBalances(budgets, turn, learned))
 
 
-def play(
+def play_round(
     utilities: Floats, weights: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None
 ) -> tuple[Ints, Floats, int]:
     """One round: sell, give the tokens back, deal the remainder.
@@ -95,18 +95,18 @@ def play(
     Returns:
         Owner of each accelerator, tokens after the round, whose turn is next.
     """
-    owner = sold(utilities, least, budgets, turn, best)
+    owner = sell_round(utilities, least, budgets, turn, best)
     free = owner.count(NOBODY)
     held = np.array(owner)
     left = budgets - np.bincount(held[held >= 0] if free else held, minlength=len(budgets))
     left += weights * ((len(owner) - free) / weights.sum())
     if free:
-        turn = deal(utilities, owner, turn)
+        turn = deal_remainder(utilities, owner, turn)
         held = np.array(owner)
     return held, left, turn
 
 
-def sold(utilities: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None) -> list[int]:
+def sell_round(utilities: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None) -> list[int]:
     """The paying part: one accelerator, one token, whoever has most of them first.
 
     Whoever paid has one token less, and comes again behind all who have more. So those who paid line up in the order
@@ -174,7 +174,7 @@ def _ranked(utilities: Floats, least: Floats) -> tuple[list[int], list[int]]:
     return ranked.tolist(), agent.searchsorted(_ROWS).tolist()
 
 
-def deal(utilities: Floats, owner: list[int], turn: int) -> int:
+def deal_remainder(utilities: Floats, owner: list[int], turn: int) -> int:
     """Deal what nobody paid for, in turns, into `owner`; returns whose turn is next."""
     free = [accelerator for accelerator, agent in enumerate(owner) if agent == NOBODY]
     if not free:

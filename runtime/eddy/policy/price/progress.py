@@ -37,14 +37,14 @@ class SharedCores:
     shares: Floats | None = None
 
 
-def who(view: PriceView) -> dict[str, tuple[Any, ...]]:
+def allocation_key(view: PriceView) -> dict[str, tuple[Any, ...]]:
     """What a tenant's part of an allocation holds for, by name."""
     kernels = view.kernels or ((),) * len(view.tenants)
     able = [row.tobytes() for row in view.present.throughput > 0]
     return dict(zip(view.tenants, zip(view.weights.tolist(), kernels, able, strict=True), strict=True))
 
 
-def even(view: PriceView, column: int) -> Floats:
+def split_by_weight(view: PriceView, column: int) -> Floats:
     """Cores of a cluster by weight, between those who can use it; (n,)."""
     weights = np.where(view.present.throughput[:, column] > 0, view.weights, 0.0)
     total = float(weights.sum())
@@ -81,7 +81,9 @@ def _cores_of(reached: Sequence[float], progress: float) -> float:
     return above - 1 + (progress - below) / (reached[above] - below)
 
 
-def levelled(curves: Sequence[ProgressCurve], weights: Sequence[float], least: Sequence[float], cores: float) -> Floats:
+def equalize_progress(
+    curves: Sequence[ProgressCurve], weights: Sequence[float], least: Sequence[float], cores: float
+) -> Floats:
     """Cores at which everybody's predicted progress per weight is the same, and as much as it can be; (n,).
 
     Who would need fewer than its least has its least. Who cannot use more has no more, and what nobody can use is left.

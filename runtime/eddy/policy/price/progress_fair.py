@@ -15,8 +15,17 @@ import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import fairness
-from eddy.policy.price.progress import LEAST, Curves, SharedCores, curves_of, even, levelled, who, whole_cores
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
+from eddy.policy.price.progress import (
+    LEAST,
+    Curves,
+    SharedCores,
+    allocation_key,
+    curves_of,
+    equalize_progress,
+    split_by_weight,
+    whole_cores,
+)
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, zero_prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +58,18 @@ class ProgressFair:
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
         before: SharedCores = view.memory
-        found = who(view)
+        found = allocation_key(view)
         began = {row for row, name in enumerate(view.tenants) if before.who.get(name) != found[name]}
         columns = []
         for column in range(len(view.present.clusters)):
-            start = even(view, column)
+            start = split_by_weight(view, column)
             now = start
             if before.shares is not None and before.of == view.present.clusters:
                 same = list(before.who.items()) == list(found.items())
                 now = self._shares(view, column, start, before.shares[:, column] if same else None, began)
             columns.append(self._whole(view, column, start, now))
         shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
-        return PriceDecision(shares, unpriced(view), "", SharedCores(view.present.clusters, found, shares))
+        return PriceDecision(shares, zero_prices(view), "", SharedCores(view.present.clusters, found, shares))
 
     def _whole(self, view: PriceView, column: int, start: Floats, shares: Floats) -> Floats:
         able = [bool(each > 0) for each in start]
@@ -84,5 +93,5 @@ class ProgressFair:
         after = start.copy()
         found = [curve for row in known if (curve := curves[row])]
         weights, least = [float(view.weights[row]) for row in known], [self.least * start[row] for row in known]
-        after[known] = levelled(found, weights, least, float(start[known].sum()))
+        after[known] = equalize_progress(found, weights, least, float(start[known].sum()))
         return after

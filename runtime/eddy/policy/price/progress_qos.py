@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
-from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, even, whole_cores
-from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, unpriced
+from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, split_by_weight, whole_cores
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, zero_prices
 
 PIECE = 0.25
 """Of a core: what the rest is dealt out in, where cores are not moved whole."""
@@ -101,7 +101,7 @@ class ProgressQos:
         kernels = dict(zip(view.tenants, view.kernels or ((),) * len(view.tenants), strict=True))
         promised = {name: target for name, target in zip(view.tenants, view.least_progress, strict=False) if target > 0}
         began = {row for row, (name, runs) in enumerate(kernels.items()) if before.kernels.get(name) != runs}
-        entitled = [even(view, column) for column in range(len(clusters))]
+        entitled = [split_by_weight(view, column) for column in range(len(clusters))]
         columns = []
         for column, start in enumerate(entitled):
             able, now = [bool(each > 0) for each in start], start
@@ -112,7 +112,7 @@ class ProgressQos:
         shares, parts = (
             np.stack(each, axis=1) if each else np.zeros((len(view.tenants), 0)) for each in (columns, entitled)
         )
-        return PriceDecision(shares, unpriced(view), "", PromisedCores(clusters, kernels, promised, parts, shares))
+        return PriceDecision(shares, zero_prices(view), "", PromisedCores(clusters, kernels, promised, parts, shares))
 
     def _carried(self, before: PromisedCores, view: PriceView, column: int, start: Floats) -> Floats:
         """Shares as they were; where somebody came or went, those with targets keep as much of theirs as there is."""

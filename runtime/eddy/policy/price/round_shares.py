@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from eddy.policy.price.rounds import NOBODY, Floats, RoundPolicy, RoundView
-from eddy.policy.price.view import PriceDecision, PriceView, Traits, unpriced
+from eddy.policy.price.view import PriceDecision, PriceView, Traits, zero_prices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Played:
+class RoundState:
     """What is remembered.
 
     Attributes:
@@ -54,18 +54,18 @@ class RoundShares:
         """The policy's."""
         return self.policy.name
 
-    def initial(self) -> Played:
+    def initial(self) -> RoundState:
         """Nothing was played."""
-        return Played()
+        return RoundState()
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Play an epoch's rounds; shares are the parts of them, of every core of a cluster."""
         clusters = view.present.clusters
         cluster_of = np.repeat(np.arange(len(clusters)), [cluster.cores for cluster in clusters])
         of = (view.tenants, tuple(view.weights), tuple(clusters))
-        played: Played = view.memory
+        played: RoundState = view.memory
         if played.of != of:
-            played = Played(of, 0, self.policy.initial(view.weights, len(cluster_of)))
+            played = RoundState(of, 0, self.policy.initial(view.weights, len(cluster_of)))
         held = np.zeros((len(view.tenants), len(cluster_of)))
         memory, columns = played.memory, np.arange(len(cluster_of))
         offers = _offers(view)[:, cluster_of]
@@ -75,7 +75,7 @@ class RoundShares:
             held[owned.owner[used], columns[used]] += 1
         shares = np.zeros((len(view.tenants), len(clusters)))
         np.add.at(shares.T, cluster_of, held.T / self.rounds)
-        return PriceDecision(shares, unpriced(view), "", Played(of, played.rounds + self.rounds, memory))
+        return PriceDecision(shares, zero_prices(view), "", RoundState(of, played.rounds + self.rounds, memory))
 
 
 def _offers(view: PriceView) -> Floats:

@@ -19,7 +19,7 @@ _LITTLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class ServiceHistory:
     """What is remembered: work on the share and work served, both fading; (agents,). `turn` settles ties."""
 
     share: Floats
@@ -41,18 +41,18 @@ class Themis:
     weighted: bool = True
     name: str = "themis"
 
-    def initial(self, weights: Floats, accelerators: int) -> Past:
+    def initial(self, weights: Floats, accelerators: int) -> ServiceHistory:
         """No past."""
-        return Past(np.zeros(len(weights)), np.zeros(len(weights)), 0)
+        return ServiceHistory(np.zeros(len(weights)), np.zeros(len(weights)), 0)
 
     def decide(self, view: RoundView) -> Owners:
         """Largest ratio first; of equal ones, the agent whose turn comes sooner."""
-        past: Past = view.memory
+        past: ServiceHistory = view.memory
         weights = view.weights if self.weighted else np.ones_like(view.weights)
         portion = weights / weights.sum()
         share = self.fade * past.share + portion * view.utilities.sum(axis=1)
         owner, served = level(view.utilities, share, self.fade * past.served, past.turn)
-        return Owners(owner, Past(share, served, (past.turn + 1) % len(share)))
+        return Owners(owner, ServiceHistory(share, served, (past.turn + 1) % len(share)))
 
 
 def level(utilities: Floats, share: Floats, served: Floats, turn: int) -> tuple[Ints, Floats]:

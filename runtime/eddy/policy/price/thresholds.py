@@ -21,7 +21,7 @@ class Thresholds(Protocol):
         """Memory before the first round."""
         ...
 
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Any]:
+    def compute_thresholds(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Any]:
         """Threshold of each agent in the units of `view.utilities`, (agents,), and what to remember.
 
         `view.memory` is the purse; its `thresholds` is what was remembered. `best` is `highest(view.utilities)`.
@@ -49,7 +49,7 @@ def _starts(rows: int, columns: int) -> Ints:
     return np.arange(rows) * columns
 
 
-def risen(peak: Floats, best: Floats) -> Floats:
+def track_peak(peak: Floats, best: Floats) -> Floats:
     """The best utility seen so far, fading, of which levels are fractions; (..., agents).
 
     Args:
@@ -69,9 +69,9 @@ class Relative:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def compute_thresholds(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The level times the agent's peak."""
-        peak = risen(view.memory.thresholds, best)
+        peak = track_peak(view.memory.thresholds, best)
         return self.level * peak, peak
 
 
@@ -84,6 +84,6 @@ class Fixed:
     def initial(self, weights: Floats, accelerators: int) -> None:
         """Nothing to remember."""
 
-    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, None]:
+    def compute_thresholds(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, None]:
         """The level."""
         return np.full(len(budgets), self.level), None

@@ -50,7 +50,7 @@ class Claim:
         return self.running + self.wants
 
 
-def in_force(claims: Sequence[Claim], cores: int) -> dict[str, float]:
+def shares_in_force(claims: Sequence[Claim], cores: int) -> dict[str, float]:
     """Shares as they are while some leave theirs idle: nobody has more than it can use, and no core is left.
 
     Args:
@@ -97,7 +97,7 @@ def next_tenant(claims: Sequence[Claim], cores: int, slack_s: float = math.inf) 
     Returns:
         The tenant; None where nobody can use it.
     """
-    shares = in_force(claims, cores)
+    shares = shares_in_force(claims, cores)
 
     def rank(claim: Claim) -> tuple[int, float, str]:
         beyond_s = math.copysign(max(abs(claim.lag_s) - slack_s, 0.0), claim.lag_s)
@@ -112,11 +112,11 @@ def next_tenant(claims: Sequence[Claim], cores: int, slack_s: float = math.inf) 
     return min(wanting, key=rank).tenant if wanting else None
 
 
-def due(shares: Mapping[str, float], seconds: float, there_s: Mapping[str, float]) -> dict[str, float]:
+def due_core_s(shares: Mapping[str, float], seconds: float, there_s: Mapping[str, float]) -> dict[str, float]:
     """What tenants were due of the time that one core ran.
 
     Args:
-        shares: In force meanwhile (`in_force`).
+        shares: In force meanwhile (`shares_in_force`).
         seconds: For so long it ran.
         there_s: For how much of that a tenant ran or wanted to; all of it where it is not named.
     """
@@ -126,7 +126,7 @@ def due(shares: Mapping[str, float], seconds: float, there_s: Mapping[str, float
     return {name: share / total * min(there_s.get(name, seconds), seconds) for name, share in shares.items()}
 
 
-def charged(
+def charge_lags(
     lags: Mapping[str, float],
     shares: Mapping[str, float],
     tenant: str,
@@ -137,13 +137,13 @@ def charged(
 
     Args:
         lags: By tenant, before.
-        shares: In force meanwhile (`in_force`).
+        shares: In force meanwhile (`shares_in_force`).
         tenant: Who ran.
         seconds: For how long.
-        there_s: As `due` takes it.
+        there_s: As `due_core_s` takes it.
     """
     after = dict(lags)
-    parts = due(shares, seconds, there_s or {})
+    parts = due_core_s(shares, seconds, there_s or {})
     for name, part in parts.items():
         after[name] = after.get(name, 0.0) + part
     if parts:
@@ -151,7 +151,7 @@ def charged(
     return after
 
 
-def settled(lags: Mapping[str, float], tenant: str, used_s: float) -> dict[str, float]:
+def settle_lags(lags: Mapping[str, float], tenant: str, used_s: float) -> dict[str, float]:
     """Lags after a tenant runs and wants nothing any more: what it is owed beyond what it used is not owed any more.
 
     Args:

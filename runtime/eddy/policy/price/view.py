@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eddy.model.parallel_fraction import Activity
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class PriceView:
     alternatives: tuple[Configuration, ...] = ()
     memory: Any = None
     whole: Configuration | None = None
-    sharing: tuple[tuple[Sharing | None, ...], ...] = ()
+    sharing: tuple[tuple[SharedRunCounters | None, ...], ...] = ()
     machines: tuple[ClusterMachine | None, ...] = ()
     kernels: tuple[tuple[str, ...], ...] = ()
     least_progress: tuple[float, ...] = ()
@@ -175,6 +175,6 @@ def entitled(view: PriceView) -> Floats:
     return np.asarray(np.outer(view.weights / view.weights.sum(), view.present.capacity))
 
 
-def unpriced(view: PriceView) -> Floats:
+def zero_prices(view: PriceView) -> Floats:
     """The prices of a policy that has none, (m,)."""
     return np.zeros(len(view.present.clusters))

@@ -19,7 +19,7 @@ from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.agent.runner import JobRun
 from eddy.pool.connection.connection import connected, steadily
@@ -27,8 +27,8 @@ from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, SAID_NO, UNDONE
 from eddy.pool.connection.streams import RENEW_S
 from eddy.pool.connection.tasks import ended
-from eddy.pool.records.record_json import NO_SENSE, parsed
-from eddy.pool.records.records import AHEAD, GUESTS, RUNNING, Fenced, PoolBoard, PoolJob
+from eddy.pool.records.record_json import NO_SENSE, parse_json
+from eddy.pool.records.records import AHEAD, GUESTS, RUNNING, JobFenced, PoolBoard, PoolJob
 
 if TYPE_CHECKING:
     from eddy.api.service.server import Beside, Server
@@ -58,7 +58,7 @@ class AgentSettings:
         Raises:
             PoolUnreachable: That cannot be read.
         """
-        return PoolAccess.named(self.pool, self.creds)
+        return PoolAccess.load_access(self.pool, self.creds)
 
 
 class Agent:
@@ -84,7 +84,7 @@ class Agent:
             try:
                 name, access = self._settings.name, self._settings.access
                 async with connected(access(), f"board {name}", board=name, access_now=access) as nats:
-                    await self._in_pool(AskingBoard(nats, name))
+                    await self._in_pool(HeadClient(nats, name))
             except PoolUnreachable as away:
                 _log.warning("the pool does not answer; the board works on alone", reason=away.message)
             except AWAY as failure:
@@ -94,7 +94,7 @@ class Agent:
                 _log.exception("the board's part in the pool failed, and begins again")
             await asyncio.sleep(RENEW_S)
 
-    async def _in_pool(self, pool: AskingBoard) -> None:
+    async def _in_pool(self, pool: HeadClient) -> None:
         board = await pool.join(await self._described())
         self._board.width = board.width
         self._turn, self._guest_turn = asyncio.Semaphore(board.width), asyncio.Semaphore(GUESTS)
@@ -107,7 +107,7 @@ class Agent:
             await ended((*loops, *self._tasks.values()))
             await asyncio.gather(*self._replaced, return_exceptions=True)
             with suppress(*UNDONE):
-                await asyncio.wait_for(pool.give_up(), 2.0)
+                await asyncio.wait_for(pool.leave(), 2.0)
 
     async def _described(self) -> PoolBoard:
         facts = await self._board.facts()
@@ -123,7 +123,7 @@ class Agent:
             guests=GUESTS,
         )
 
-    async def _renew(self, pool: AskingBoard) -> None:
+    async def _renew(self, pool: HeadClient) -> None:
         """Renew the lease; with what the board's own server said last, where it refuses to say how it is now."""
         while True:
             with self._though_it_fails("slots"):
@@ -143,7 +143,7 @@ class Agent:
                 self._say("the pool's servers refuse this board's lease", "lease", str(said))
             if self._now.market.get("tenants"):
                 with self._though_it_fails("weights"), suppress(*AWAY):
-                    await self._board.weigh(await pool.weights())
+                    await self._board.set_weights(await pool.weights())
             await asyncio.sleep(RENEW_S)
 
     @contextmanager
@@ -161,29 +161,29 @@ class Agent:
             _log.error(event, what=what, error=said)
         self._failing[what] = said
 
-    async def _resume(self, pool: AskingBoard) -> None:
+    async def _resume(self, pool: HeadClient) -> None:
         """Go on with what this board had when its agent ended, with what it ran first."""
-        jobs = [await self._job(pool, number) for number in await steadily(pool.mine)]
+        jobs = [await self._job(pool, number) for number in await steadily(pool.placed_jobs)]
         for job in sorted((job for job in jobs if job is not None), key=lambda job: job.state != RUNNING):
             self._begin(pool, job)
 
-    async def _job(self, pool: AskingBoard, number: int, token: int | None = None) -> PoolJob | None:
+    async def _job(self, pool: HeadClient, number: int, token: int | None = None) -> PoolJob | None:
         """A job that was placed here; None where it was placed elsewhere since, or a head cannot tell of it: it takes
         it back then."""
         try:
             return await steadily(lambda: pool.job(number, token))
-        except Fenced:
+        except JobFenced:
             return None
         except EddyError as refused:
             _log.error("a job cannot be taken up", job=number, error=refused.message)
             return None
 
-    async def _take(self, pool: AskingBoard) -> None:
+    async def _take(self, pool: HeadClient) -> None:
         subscription, lost = None, False
         while True:
             try:
                 if lost:  # for a moment, where servers choose another leader of it; for ever, with the pool or it
-                    await pool.join_again(self._now)
+                    await pool.rejoin(self._now)
                     lost = False
                 if subscription is None:
                     subscription = await pool.queue()
@@ -195,7 +195,7 @@ class Agent:
                 (message,) = await subscription.fetch(1, timeout=1.0)
                 self._failing.pop("queue", None)
                 try:
-                    told = parsed(message.data)
+                    told = parse_json(message.data)
                     number, token = int(told["job"]), int(told["token"])
                 except NO_SENSE as wrong:
                     _log.error("a message to this board cannot be read and is ignored", error=repr(wrong))
@@ -212,7 +212,7 @@ class Agent:
                 subscription, lost = None, True
                 await asyncio.sleep(0.25)
 
-    def _begin(self, pool: AskingBoard, job: PoolJob) -> None:
+    def _begin(self, pool: HeadClient, job: PoolJob) -> None:
         run = self._runs.get(job.id)
         if run is not None and run.token >= job.token:
             return  # it was told again
@@ -231,9 +231,9 @@ class Agent:
 
     async def _run(self, run: JobRun) -> None:
         try:
-            async with self._board.working(run.job):
+            async with self._board.hold_inputs(run.job):
                 await run.run()
-        except Fenced as gone:
+        except JobFenced as gone:
             _log.info("dropped a job", job=run.job.id, reason=gone.message)
         except EddyError as error:
             _log.error("a job of the pool stopped", job=run.job.id, code=error.code, error=error.message)
@@ -256,7 +256,7 @@ def agent_beside(settings: AgentSettings) -> Beside:
 
 
 @asynccontextmanager
-async def joined(settings: AgentSettings, board: LocalBoard) -> AsyncIterator[Agent]:
+async def run_agent(settings: AgentSettings, board: LocalBoard) -> AsyncIterator[Agent]:
     """An agent that runs while the block does (tests)."""
     agent = Agent(settings, board)
     task = asyncio.ensure_future(agent.run())

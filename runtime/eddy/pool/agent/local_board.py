@@ -53,7 +53,7 @@ PASSED_ON = ("application", "kernel", "retries", *(name for name, option in OPTI
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class BoardFacts:
     """What a board is: see `eddy.pool.records.records.PoolBoard`."""
 
     kind: str
@@ -63,7 +63,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotsNow:
+class CurrentSlots:
     """What its slots are now, which another configuration changes: see `eddy.pool.records.records.PoolBoard`."""
 
     slots: int
@@ -127,14 +127,14 @@ class LocalBoard:
             self._key, self._operator = key, self._as(key)
             return await self._operator.transport.json(method, path, **details)
 
-    async def facts(self) -> Facts:
+    async def facts(self) -> BoardFacts:
         """What it is, once its server knows: it has no slots until its board has answered."""
         while not (now := await self.slots()).slots:
             await asyncio.sleep(READY_LOOK_S)
         apps = (await self._asked("GET", "/v1/apps"))["apps"]
         self._most_items = {app["name"]: self._items_that_fit(app) for app in apps}
         fit = (name for name, most in self._most_items.items() if most > 0)
-        return Facts(self._kind, now.slots, tuple(sorted(fit)), now.kernels)
+        return BoardFacts(self._kind, now.slots, tuple(sorted(fit)), now.kernels)
 
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
@@ -150,11 +150,11 @@ class LocalBoard:
         """Items of a job that this board takes at once."""
         return 1 if job.request.get("kernel") else max(self._most_items.get(job.work, MOST_ITEMS), 1)
 
-    async def slots(self) -> SlotsNow:
+    async def slots(self) -> CurrentSlots:
         """What its slots are now; none while its board does not answer."""
         slots = (await self._asked("GET", "/v1/slots"))["slots"]
         modules = tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
-        return SlotsNow(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
+        return CurrentSlots(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
 
     async def load(self) -> int:
         """Jobs that have not ended, its own and the pool's; counts to 500."""
@@ -224,7 +224,7 @@ class LocalBoard:
         known = (await self._asked("GET", "/v1/admin/tenants"))["tenants"]
         return sum(float(each["attributes"].get("weight", 1.0)) for each in known if each["id"] in self._own)
 
-    async def weigh(self, weights: Mapping[str, float]) -> None:
+    async def set_weights(self, weights: Mapping[str, float]) -> None:
         """Set what tenants of the pool weigh here; differences that nobody would notice are left."""
         for tenant, asked in weights.items():
             weight = min(max(asked, LEAST_WEIGHT), MOST_WEIGHT)
@@ -238,7 +238,7 @@ class LocalBoard:
         """Rate of the fastest of the last transfers, bits per second; 0 before the first."""
         return max(self._rates, default=0.0)
 
-    def transferred(self, size_bytes: int, took_s: float, paced: bool) -> None:
+    def record_transfer(self, size_bytes: int, took_s: float, paced: bool) -> None:
         """Take a transfer in; one that was held back says nothing of the link, unless nothing else is known."""
         if size_bytes >= MEASURED_BYTES and took_s > 0 and not (paced and self._rates):
             self._rates.append(8 * size_bytes / took_s)
@@ -267,7 +267,7 @@ class LocalBoard:
             kept.pop(tenant, None)
 
     @asynccontextmanager
-    async def working(self, job: PoolJob) -> AsyncIterator[None]:
+    async def hold_inputs(self, job: PoolJob) -> AsyncIterator[None]:
         """While a job is here its inputs are not removed, and its tenant is heard. What was cut for it goes with it."""
         self._working[job.tenant] += 1
         try:

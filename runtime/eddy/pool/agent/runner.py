@@ -17,12 +17,12 @@ import structlog
 
 from eddy.client.transport.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError, Unauthorized
-from eddy.pool.agent.asking import AskingBoard
+from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.connection.connection import steadily
 from eddy.pool.connection.refusals import AWAY
 from eddy.pool.connection.tasks import ended
-from eddy.pool.connection.transfer import DamagedBlob, Fetched
+from eddy.pool.connection.transfer import DamagedBlob, FetchedBlob
 from eddy.pool.records.records import RUNNING, PoolJob
 
 PART_S = 0.5
@@ -46,7 +46,7 @@ _log = structlog.get_logger("eddy.pool")
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedPart:
     """A part that the board has computed.
 
     Attributes:
@@ -74,7 +74,7 @@ class JobRun:
         turn: Held while a part runs; inputs are fetched before.
     """
 
-    def __init__(self, pool: AskingBoard, board: LocalBoard, job: PoolJob, turn: asyncio.Semaphore) -> None:
+    def __init__(self, pool: HeadClient, board: LocalBoard, job: PoolJob, turn: asyncio.Semaphore) -> None:
         self.job, self.token = job, job.token
         self._pool, self._board, self._turn = pool, board, turn
         self._sent_bytes = 0
@@ -125,12 +125,12 @@ class JobRun:
                 continue
             fetched = await self._fetched(sha)
             await self._board.keep(client, self.job.tenant, fetched.data)
-            self._board.transferred(len(fetched.data), fetched.took_s, bool(self.job.bps))
+            self._board.record_transfer(len(fetched.data), fetched.took_s, bool(self.job.bps))
             self._sent_bytes += len(fetched.data)
             with suppress(*AWAY):
-                await self._pool.sent(self.job, fetched)
+                await self._pool.report_transfer(self.job, fetched)
 
-    async def _fetched(self, sha: str) -> Fetched:
+    async def _fetched(self, sha: str) -> FetchedBlob:
         """An input. What is damaged is asked for some times more: a server that has not caught up has not all of it.
 
         Raises:
@@ -146,7 +146,7 @@ class JobRun:
         raise AssertionError
 
     async def _taken_up(self) -> None:
-        self.job = await steadily(lambda: self._pool.taken_up(self.job))
+        self.job = await steadily(lambda: self._pool.report_started(self.job))
 
     async def _parts(self, telling: asyncio.Future[None]) -> asyncio.Future[None]:
         """Compute what is left; answers with the commit of the last part under way.
@@ -172,7 +172,7 @@ class JobRun:
             raise
         return telling
 
-    async def _commit(self, part: Computed) -> None:
+    async def _commit(self, part: ComputedPart) -> None:
         """Bring the outputs into the pool, and have the part count."""
         client = await self._board.client(self.job.tenant)
         kernel = part.shown.get("kernel")
@@ -190,9 +190,9 @@ class JobRun:
         if part.shown.get("unchecked"):
             said["unchecked"] = list(part.shown["unchecked"])
         self._sent_bytes = 0
-        self.job = await steadily(lambda: self._pool.committed(self.job, said, part.took_s, kernel))
+        self.job = await steadily(lambda: self._pool.report_part(self.job, said, part.took_s, kernel))
 
-    async def _computed(self, first: int, items: int) -> Computed:
+    async def _computed(self, first: int, items: int) -> ComputedPart:
         """Run items on the board."""
         began_s = time.monotonic()
         client = await self._board.client(self.job.tenant)
@@ -210,7 +210,7 @@ class JobRun:
             await asyncio.shield(ending)
             raise
         number = submitting.result()
-        return Computed(first, items, number, shown, time.monotonic() - began_s)
+        return ComputedPart(first, items, number, shown, time.monotonic() - began_s)
 
     async def _no_more(self, client: Any, submitting: asyncio.Future[int]) -> None:
         """End a run that is on the board, or about to be."""

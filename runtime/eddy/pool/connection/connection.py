@@ -17,7 +17,7 @@ from nats.js import JetStreamContext
 
 from eddy.core.errors import EddyError, StorageFull
 from eddy.pool.connection.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, PoolStreams, refusal
+from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, PoolStreams, translate_refusal
 from eddy.pool.connection.tasks import ended
 
 SILENT_S = 30.0
@@ -68,7 +68,7 @@ async def steadily(call: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, 2.0)
         except SAID_NO as said:
-            raise refusal(said) from said
+            raise translate_refusal(said) from said
 
 
 class _Client(Nats):

@@ -115,7 +115,7 @@ class PoolAccess:
     jwt: str = ""
 
     @staticmethod
-    def named(pool: str, creds: str = "") -> PoolAccess:
+    def load_access(pool: str, creds: str = "") -> PoolAccess:
         """From a URL, or from the file that `eddy pool up` or `eddy pool admit` wrote.
 
         Args:

@@ -72,7 +72,7 @@ class PoolRefused(EddyError):
     code = "pool-refused"
 
 
-def refusal(said: BaseException) -> PoolRefused:
+def translate_refusal(said: BaseException) -> PoolRefused:
     """Say what the servers said."""
     why = getattr(said, "description", None) or repr(said)
     return PoolRefused(f"The pool's servers refuse this: {why}.", cause=code_of(said))
@@ -83,7 +83,7 @@ def code_of(said: BaseException) -> int | None:
     return getattr(said, "err_code", None)
 
 
-def is_without_stream(said: BaseException) -> bool:
+def is_stream_missing(said: BaseException) -> bool:
     """Whether the servers said that a stream, or a bucket, is not there: nothing of what it kept can be known."""
     return isinstance(said, NotFoundError) and code_of(said) == NO_STREAM
 
@@ -102,7 +102,7 @@ class PoolStreams(JetStreamContext):
         self._asked: dict[str, asyncio.Future[StreamInfo]] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def confirmed(self, stream: str) -> StreamInfo:
+    async def confirm_stream(self, stream: str) -> StreamInfo:
         """A stream as it is, for certain; what is read of it after that has all that was there when this was called.
         Those who ask while an answer is on its way wait for the next together.
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from nats.js import JetStreamContext
 
 from eddy.core.errors import EddyError
-from eddy.pool.connection.pace import TokenBucket
 from eddy.pool.connection.streams import STORE, WRITTEN
+from eddy.pool.connection.token_bucket import TokenBucket
 
 PIECES = 4
 """Pieces that a fetch asks for at once."""
@@ -32,7 +32,7 @@ class DamagedBlob(EddyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedBlob:
     """Bytes, how long their transfer took in wall seconds, and the name of the consumer they came by."""
 
     data: bytes
@@ -81,7 +81,7 @@ async def verified(js: JetStreamContext, waiting: WaitingBlob, sha256: str, stre
 
 async def received(
     js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0, stream: str = STORE
-) -> Fetched:
+) -> FetchedBlob:
     """Fetch a blob that waits, at most at `bps` bits per second (0 for no bound).
 
     The rate is kept by a token bucket: the store sends a piece only when it is asked for.
@@ -98,7 +98,7 @@ async def received(
                 digest.update(piece)  # piece by piece: who does this does other things in between
     if digest.hexdigest() != sha256:
         raise damaged(sha256)
-    return Fetched(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
+    return FetchedBlob(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
 
 
 async def pieces_of(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream: str) -> AsyncGenerator[bytes, None]:

@@ -16,28 +16,28 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.sessions import Sessions
 from eddy.api.http import problems
+from eddy.api.http.body_limit import BodyLimitMiddleware
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.in_flight import InFlight
-from eddy.api.http.limits import BodyLimit
+from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.metrics import Metrics
-from eddy.api.http.queries import Queries
-from eddy.api.http.requests import Requests
+from eddy.api.http.query_middleware import QueryMiddleware
+from eddy.api.http.request_log import RequestLogMiddleware
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable
-from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, refusal
+from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, translate_refusal
 from eddy.pool.connection.tasks import ended, going_on
+from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
-from eddy.pool.head.gate import Gate
 from eddy.pool.head.output_collector import OutputCollector
-from eddy.pool.head.stream_keeper import StreamKeeper
+from eddy.pool.head.stream_keeper import StreamMonitor
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.forecast import Forecasts
-from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.routes import (
     account,
@@ -68,7 +68,7 @@ MOST_BODY_BYTES = 1 << 20
 
 def create_head(
     link: Link,
-    lead: Lead,
+    lead: Leader,
     catalogue: Catalogue,
     numbers: Numbers,
     max_blob_bytes: int = 256 << 20,
@@ -101,12 +101,12 @@ def create_head(
         tenants=PoolTenants(link),
         keys=PoolKeys(link),
         rounds=rounds,
-        forecasts=Forecasts(lead.seen),
+        forecasts=Forecasts(lead.pool_view),
         bounds=Bounds(link, lead.mirror),
         metrics=Metrics(PoolFigures(link, lead, rounds)),
         sessions=sessions,
         standing=OpenStreams(lead.mirror.keys, sessions),
-        held=InFlight(connections),
+        held=InFlightRequests(connections),
     )
 
     @contextlib.asynccontextmanager
@@ -126,9 +126,9 @@ def create_head(
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
-    app.add_middleware(Queries, routers=routers(), caller=caller_of)
-    app.add_middleware(BodyLimit, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
-    app.add_middleware(Requests, metrics=parts.metrics, ending=parts.ending)
+    app.add_middleware(QueryMiddleware, routers=routers(), caller=caller_of)
+    app.add_middleware(BodyLimitMiddleware, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
+    app.add_middleware(RequestLogMiddleware, metrics=parts.metrics, ending=parts.ending)
     for router in routers():
         app.include_router(router)
     dashboard.install(app)
@@ -159,8 +159,8 @@ def routers() -> tuple[APIRouter, ...]:
 async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
-    gate = Gate(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
-    keeper = StreamKeeper(parts.link, lead.mirror)
+    gate = BoardRequestHandler(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
+    keeper = StreamMonitor(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
     forever = (lead.run, gate.run, collector.run, keeper.run, parts.standing.watch)
     running = [asyncio.ensure_future(going_on(each)) for each in forever]
@@ -169,7 +169,7 @@ async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
     finally:
         await ended(running)
         with contextlib.suppress(*UNDONE):
-            await asyncio.wait_for(lead.lease.give_up(), 2.0)
+            await asyncio.wait_for(lead.lease.release(), 2.0)
 
 
 async def _over_quota(request: Request, failure: Exception) -> Response:
@@ -183,7 +183,7 @@ async def _not_taken(request: Request, failure: Exception) -> Response:
 
 
 async def _refused(request: Request, failure: Exception) -> Response:
-    said = refusal(failure)
+    said = translate_refusal(failure)
     _log.error("the pool's servers refuse a request", path=request.url.path, error=str(failure))
     return problems.respond(request, said.code, said.message)
 

@@ -21,7 +21,7 @@ AGAIN = 2
 """Times that a transfer may be told of: an answer that was lost is asked for again."""
 
 
-class Fetches:
+class BlobFetches:
     """Those that one head began.
 
     Args:
@@ -32,7 +32,7 @@ class Fetches:
         self._blobs = blobs
         self._begun: defaultdict[str, deque[str]] = defaultdict(deque)
 
-    async def waiting(self, board: str, tenant: str, sha256: str, jobs: int = 0) -> WaitingBlob:
+    async def offer_blob(self, board: str, tenant: str, sha256: str, jobs: int = 0) -> WaitingBlob:
         """Have a blob wait for a board, which has so many jobs.
 
         Raises:
@@ -45,7 +45,7 @@ class Fetches:
                 await self._blobs.forget(begun.popleft())
         return waiting
 
-    async def ended(self, board: str, consumer: str) -> None:
+    async def finish_fetch(self, board: str, consumer: str) -> None:
         """A board has what it fetched, from whichever head; a name that is not one of its own changes nothing."""
         if consumer.rpartition("-")[0] != board:
             return
@@ -60,7 +60,7 @@ class Transfers:
     def __init__(self) -> None:
         self._told: dict[int, tuple[int, int]] = {}
 
-    def told(self, job: PoolJob) -> bool:
+    def count_transfer(self, job: PoolJob) -> bool:
         """Count a transfer of a job; false where there were more than its inputs under this placement."""
         token, number = self._told.pop(job.id, (job.token, 0))
         number = 1 if token != job.token else number + 1

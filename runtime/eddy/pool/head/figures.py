@@ -10,8 +10,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from eddy.pool.jetstream.link import Link
-from eddy.pool.mirror.floods import LEASES, REQUESTS
-from eddy.pool.placement.lead import Lead
+from eddy.pool.mirror.flood_guard import LEASES, REQUESTS
+from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import FINAL, PLACED, QUEUED, RUNNING
 
@@ -28,14 +28,14 @@ class PoolFigures(Collector):
         rounds: Its rounds of weights.
     """
 
-    def __init__(self, link: Link, lead: Lead, rounds: WeightRounds) -> None:
+    def __init__(self, link: Link, lead: Leader, rounds: WeightRounds) -> None:
         self._link, self._lead, self._rounds = link, lead, rounds
 
     def collect(self) -> Iterator[Metric]:
         """The figures of this moment."""
         lead, mirror = self._lead, self._lead.mirror
         yield _gauge("eddy_pool_up", "1 while a server of the pool answers this head.", float(self._link.connected))
-        yield _gauge("eddy_pool_leads", "1 where this head places.", float(lead.lease.held))
+        yield _gauge("eddy_pool_leads", "1 where this head places.", float(lead.lease.is_leader))
         yield _count("eddy_pool_reconnects", "Connections to a server that were made again.", self._link.reconnects)
         jobs = [*mirror.jobs.values()]
         states = {state: float(sum(job.state == state for job in jobs)) for state in NOW}
@@ -74,7 +74,7 @@ class PoolFigures(Collector):
             for what in (LEASES, REQUESTS):
                 family.add_metric([name, what], floods.came[name, what])
         yield family
-        flooding = {name: float(bool(floods.of(name))) for name in names}
+        flooding = {name: float(bool(floods.describe_flood(name))) for name in names}
         yield _by("eddy_pool_board_floods", "1 while a board floods the pool: revoke it.", "board", flooding)
 
     def _boards(self) -> Iterator[Metric]:
@@ -92,7 +92,7 @@ class PoolFigures(Collector):
         there = {name: float(alive[name]) for name in names}
         yield _by("eddy_pool_board_present", "1 while a board's lease holds.", "board", there)
         given = dict.fromkeys(names, 0.0)
-        for job in mirror.jobs.given:
+        for job in mirror.jobs.jobs_on_boards:
             given[job.board] = given.get(job.board, 0.0) + 1
         yield _by("eddy_pool_board_jobs", "Jobs of the pool that a board has.", "board", given)
         width = {board.name: float(board.width) for board in boards}

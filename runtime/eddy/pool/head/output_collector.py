@@ -26,11 +26,11 @@ from eddy.pool.connection.refusals import AWAY, SAID_NO
 from eddy.pool.connection.streams import STORE
 from eddy.pool.jetstream.blob_writer import META_OF, PIECES_OF
 from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.bucket_reader import entries
 from eddy.pool.jetstream.byte_accounts import GOING, OWNER, SETTLED_S
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entries
-from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.leader import Leader
 from eddy.pool.records.records import PoolJob
 
 LOOK_S = 1.0
@@ -51,7 +51,7 @@ class OutputCollector:
         blobs: The pool's bytes.
     """
 
-    def __init__(self, link: Link, lead: Lead, blobs: PoolBlobs) -> None:
+    def __init__(self, link: Link, lead: Leader, blobs: PoolBlobs) -> None:
         self._link, self._lead, self._blobs, self._table = link, lead, blobs, PoolJobs(link)
         self._sweep_at_s = time.monotonic() + SWEEP_FIRST_S
 
@@ -60,7 +60,7 @@ class OutputCollector:
         ended = self._lead.mirror.collectable
         while True:
             await asyncio.sleep(LOOK_S)
-            if not self._lead.lease.held:
+            if not self._lead.lease.is_leader:
                 ended.clear()
                 self._sweep_at_s = time.monotonic() + SWEEP_FIRST_S
                 continue
@@ -89,9 +89,9 @@ class OutputCollector:
     async def tidy(self, job: PoolJob) -> None:
         """Remove what a job that has ended refers to, but its outputs."""
         account = await self._link.accounts.of(job.tenant)
-        await account.caught_up()  # what another head wrote before it heard that the job has ended
+        await account.wait_caught_up()  # what another head wrote before it heard that the job has ended
         left = account.of_jobs.get(str(job.id), set()) - job.output_blobs
-        await self._blobs.let_go(job.tenant, str(job.id), left, self._lead.mirror.inputs.needs)
+        await self._blobs.let_go(job.tenant, str(job.id), left, self._lead.mirror.inputs.is_needed)
 
     async def sweep(self) -> None:
         """Look at all there is. What is whole, and nobody ever referred to, is its tenant's; what nobody refers to any
@@ -125,7 +125,7 @@ class OutputCollector:
         its own entry after that.
         """
         account = await self._link.accounts.of(tenant)
-        await account.caught_up()  # it may have come since
+        await account.wait_caught_up()  # it may have come since
         if sha in account.blobs:
             return
         if was_referred_to or not await self._blobs.refer(tenant, sha, OWNER):
@@ -147,7 +147,7 @@ class OutputCollector:
             for reference in references:
                 if reference.isdecimal():
                     of_jobs[int(reference)].add(sha)
-        for number in self._lead.mirror.index.ended(of_jobs):
+        for number in self._lead.mirror.index.select_ended(of_jobs):
             with contextlib.suppress(EddyError):
                 if not of_jobs[number] <= (job := await self._table.job(number)).output_blobs:
                     await self.tidy(job)

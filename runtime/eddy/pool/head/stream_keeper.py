@@ -10,9 +10,9 @@ from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
 from eddy.pool.connection import streams
-from eddy.pool.connection.refusals import AWAY, UNDONE, is_without_stream
+from eddy.pool.connection.refusals import AWAY, UNDONE, is_stream_missing
 from eddy.pool.connection.streams import EVENTS, LEASES, RENEW_S, STORE, WORK, WRITTEN, work_of
-from eddy.pool.jetstream.link import Link, as_wanted
+from eddy.pool.jetstream.link import Link, open_followed_streams
 from eddy.pool.mirror.mirror import Mirror
 
 LEADER = "KV_eddy_leader"
@@ -21,7 +21,7 @@ KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "k
 _log = structlog.get_logger("eddy.pool")
 
 
-class StreamKeeper:
+class StreamMonitor:
     """One head's look at the streams.
 
     Args:
@@ -69,7 +69,7 @@ class StreamKeeper:
         try:
             await self._link.js.stream_info(stream)
         except NotFoundError as said:
-            if is_without_stream(said):
+            if is_stream_missing(said):
                 return False
             raise
         return True
@@ -79,8 +79,8 @@ class StreamKeeper:
         if name == WORK:  # placements that boards do not name are told again
             for board in self._mirror.boards:
                 await self._link.js.add_consumer(WORK, work_of(board))
-        await as_wanted(self._link.js)
-        self._mirror.begin_again()
+        await open_followed_streams(self._link.js)
+        self._mirror.restart_following()
 
     async def _config(self, name: str) -> StreamConfig:
         """As the first head made it."""

@@ -17,17 +17,17 @@ from nats.js.object_store import OBJ_DEFAULT_CHUNK_SIZE
 from eddy.core.errors import StorageFull
 from eddy.pool.connection.refusals import AWAY, UNDONE, code_of
 from eddy.pool.connection.streams import STORE
+from eddy.pool.jetstream.bucket_reader import confirm_stream
 from eddy.pool.jetstream.byte_accounts import WRONG_LAST_SEQUENCE
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import confirmed_stream
-from eddy.pool.records.record_json import NO_SENSE, parsed
+from eddy.pool.records.record_json import NO_SENSE, parse_json
 
 PIECE_BYTES = OBJ_DEFAULT_CHUNK_SIZE
 PIECES_OF, META_OF = "$O.eddy_blobs.C.", "$O.eddy_blobs.M."
 """What subjects begin with of the pieces of an object, and of what is kept of it."""
 
 
-async def in_pieces(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+async def split_pieces(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
     """The same bytes in pieces of `PIECE_BYTES`, but for the last."""
     waiting = bytearray()
     async for chunk in chunks:
@@ -115,11 +115,11 @@ def meta_of(name: str) -> str:
     return f"{META_OF}{base64.urlsafe_b64encode(name.encode()).decode()}"
 
 
-async def found(link: Link, name: str) -> tuple[ObjectInfo, int] | None:
+async def find_object(link: Link, name: str) -> tuple[ObjectInfo, int] | None:
     """What is kept of an object, and where in the stream that is; None where there is none, for certain."""
     info, place = await _last(link, name)
     if info is None:
-        await confirmed_stream(link.js, STORE)
+        await confirm_stream(link.js, STORE)
         info, place = await _last(link, name)
     return None if info is None else (info, place)
 
@@ -131,17 +131,17 @@ async def _last(link: Link, name: str) -> tuple[ObjectInfo | None, int]:
     except NotFoundError:
         return None, 0
     try:
-        info = ObjectInfo.from_response(parsed(message.data))
+        info = ObjectInfo.from_response(parse_json(message.data))
         if info.name != name or not isinstance(info.nuid, str) or int(info.size or 0) < 0:
             raise ValueError("it makes no sense")
     except NO_SENSE as wrong:  # it is not there, and written again by whoever stores it again
-        link.troubles.set_aside("eddy_blobs", name, str(wrong))
+        link.troubles.record_unreadable("eddy_blobs", name, str(wrong))
         return None, int(message.seq or 0)
     link.troubles.forget("eddy_blobs", name)
     return None if info.deleted else info, int(message.seq or 0)
 
 
-async def removed(link: Link, name: str, info: ObjectInfo, place: int) -> None:
+async def remove_object(link: Link, name: str, info: ObjectInfo, place: int) -> None:
     """Take an object away, unless it was written again since it was found at a place in the stream."""
     await link.js.purge_stream(STORE, seq=place + 1, subject=meta_of(name))
     await link.js.purge_stream(STORE, subject=f"{PIECES_OF}{info.nuid}")

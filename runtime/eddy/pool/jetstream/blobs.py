@@ -18,11 +18,11 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo
 from eddy.core.errors import NotFound, StorageQuotaExceeded
 from eddy.pool.connection.refusals import UNDONE
 from eddy.pool.connection.streams import STORE, WRITTEN
-from eddy.pool.connection.transfer import DamagedBlob, Fetched, WaitingBlob, damaged, pieces_of, received, verified
-from eddy.pool.jetstream.blob_writer import PIECES_OF, BlobWriter, found, in_pieces
+from eddy.pool.connection.transfer import DamagedBlob, FetchedBlob, WaitingBlob, damaged, pieces_of, received, verified
+from eddy.pool.jetstream.blob_removal import announce_blob, remove_unreferenced
+from eddy.pool.jetstream.blob_writer import PIECES_OF, BlobWriter, find_object, split_pieces
 from eddy.pool.jetstream.byte_accounts import OWNER, Reference, Reservation, TenantBytes
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.unreferenced import staying, take_away
 
 WAIT_S, READ_S = 60.0, 900.0
 """Wall seconds after which servers forget what nobody reads. A client of a head may take a while for pieces that are on
@@ -38,7 +38,7 @@ MOST_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingBlob:
     """A blob that is to be taken in.
 
     Attributes:
@@ -83,7 +83,7 @@ class PoolBlobs:
         self._seen.pop((tenant, sha256), None)
         for attempt in range(LOOKS):
             await asyncio.sleep(LOOK_S * min(attempt, 1))
-            known = await found(self._link, f"{tenant}/{sha256}")  # again: it may be written again at this moment
+            known = await find_object(self._link, f"{tenant}/{sha256}")  # again: it may be written again at this moment
             if known is None:
                 return None
             if await has_pieces(self._link, known[0]):
@@ -122,10 +122,10 @@ class PoolBlobs:
         async def chunks() -> AsyncGenerator[bytes, None]:
             yield data
 
-        await self.store(Incoming(tenant, name, reference, len(data), MOST_BYTES), chunks())
+        await self.store(IncomingBlob(tenant, name, reference, len(data), MOST_BYTES), chunks())
         return name
 
-    async def store(self, incoming: Incoming, chunks: AsyncIterable[bytes]) -> tuple[int, bool]:
+    async def store(self, incoming: IncomingBlob, chunks: AsyncIterable[bytes]) -> tuple[int, bool]:
         """Take a blob in, piece by piece; answers its bytes, and whether it is new.
 
         Raises:
@@ -135,10 +135,10 @@ class PoolBlobs:
         """
         tenant, sha = incoming.tenant, incoming.sha256
         account = await self._link.accounts.of(tenant)
-        with account.held():
-            if account.refers(sha, incoming.reference):
-                await account.caught_up()  # another head may have been told that it is to go
-                if account.refers(sha, incoming.reference) and await self.is_right(tenant, sha):
+        with account.rely():
+            if account.is_referenced(sha, incoming.reference):
+                await account.wait_caught_up()  # another head may have been told that it is to go
+                if account.is_referenced(sha, incoming.reference) and await self.is_right(tenant, sha):
                     return await _read_through(chunks, sha), False
             async with self._reserved(account, sha, incoming.reference, incoming.most_bytes) as reservation:
                 first = incoming.declared_bytes
@@ -163,23 +163,23 @@ class PoolBlobs:
                 yield reservation
         finally:
             with anyio.CancelScope(shield=True), suppress(*UNDONE):
-                await take_away(self._link, account.tenant, sha)
+                await remove_unreferenced(self._link, account.tenant, sha)
 
-    async def _has(self, account: TenantBytes, incoming: Incoming) -> bool:
+    async def _has(self, account: TenantBytes, incoming: IncomingBlob) -> bool:
         """Whether a blob that is announced to come is there, for somebody else, and stays."""
         sha = incoming.sha256
-        if not account.shared(sha, incoming.reference) or await staying(self._link, account, sha) is None:
+        if not account.shared(sha, incoming.reference) or await announce_blob(self._link, account, sha) is None:
             return False
         return await self.is_right(account.tenant, sha)
 
     async def _written(
-        self, incoming: Incoming, chunks: AsyncIterable[bytes], account: TenantBytes, reservation: Reservation
+        self, incoming: IncomingBlob, chunks: AsyncIterable[bytes], account: TenantBytes, reservation: Reservation
     ) -> int:
         """Write a blob; answers its bytes."""
         tenant, sha = incoming.tenant, incoming.sha256
         writer, digest, size, kept = BlobWriter(self._link, f"{tenant}/{sha}"), hashlib.sha256(), 0, False
         try:
-            async with aclosing(in_pieces(chunks)) as pieces:
+            async with aclosing(split_pieces(chunks)) as pieces:
                 async for piece in pieces:
                     size += len(piece)
                     if size > reservation.size_bytes:
@@ -213,14 +213,14 @@ class PoolBlobs:
         What others gave up is known here where the account of the tenant has caught up.
         """
         account = await self._link.accounts.of(tenant)
-        if account.refers(sha256, reference):
+        if account.is_referenced(sha256, reference):
             return await self.size(tenant, sha256) is not None
-        if await found(self._link, f"{tenant}/{sha256}") is None:
+        if await find_object(self._link, f"{tenant}/{sha256}") is None:
             return False
-        with account.held():
+        with account.rely():
             async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
                 await reservation.grow(account.size(sha256) or 0)
-                known = await staying(self._link, account, sha256)
+                known = await announce_blob(self._link, account, sha256)
                 if known is None or not await is_whole(self._link, known[0]):
                     return False
                 await reservation.keep(int(known[0].size or 0))
@@ -230,15 +230,15 @@ class PoolBlobs:
     async def release(self, tenant: str, sha256: str, reference: str) -> bool:
         """Have somebody refer to a blob no more; one that nobody refers to goes. False where it was not referred to.
 
-        A blob that is written again at this moment stays (`eddy.pool.jetstream.unreferenced`).
+        A blob that is written again at this moment stays (`eddy.pool.jetstream.blob_removal`).
         """
         account = await self._link.accounts.of(tenant)
-        with account.held():
-            await account.caught_up()
+        with account.rely():
+            await account.wait_caught_up()
             if reference not in account.blobs.get(sha256, {}):
                 return False
             await account.withdraw(sha256, reference)
-            await take_away(self._link, tenant, sha256)
+            await remove_unreferenced(self._link, tenant, sha256)
         return True
 
     async def let_go(self, tenant: str, reference: str, shas: Iterable[str], needs: Callable[[str, str], bool]) -> None:
@@ -258,12 +258,12 @@ class PoolBlobs:
     async def tend(self, tenant: str, sha256: str) -> None:
         """End what a head that was killed had begun with a blob, and take it away where nobody refers to it."""
         account = await self._link.accounts.of(tenant)
-        with account.held():
+        with account.rely():
             async with self._reserved(account, sha256, OWNER, MOST_BYTES) as reservation:
                 await reservation.grow(0)
-                await staying(self._link, account, sha256)
+                await announce_blob(self._link, account, sha256)
 
-    async def fetch(self, tenant: str, sha256: str) -> Fetched:
+    async def fetch(self, tenant: str, sha256: str) -> FetchedBlob:
         """The bytes of a blob.
 
         Raises:
@@ -305,7 +305,7 @@ class PoolBlobs:
             before = dict(account.blobs.get(sha256, {}))
             for look in range(LOOKS):
                 await asyncio.sleep(LOOK_S * min(look, 1))
-                if (known := await found(self._link, f"{tenant}/{sha256}")) is None:  # again, as in `size`
+                if (known := await find_object(self._link, f"{tenant}/{sha256}")) is None:  # again, as in `size`
                     break
                 info, size_bytes = known[0], int(known[0].size or 0)
                 waiting, pieces = await self._waiting(STORE, f"{PIECES_OF}{info.nuid}", size_bytes, board, inactive_s)
@@ -349,7 +349,7 @@ class PoolBlobs:
         try:
             # Whether it is there already or not: a board that wrote something else would hear of it.
             async with aclosing(_written_pieces(self._link.js, waiting)) as written:
-                await self.store(Incoming(tenant, sha256, reference, size_bytes, most_bytes), written)
+                await self.store(IncomingBlob(tenant, sha256, reference, size_bytes, most_bytes), written)
         except (StorageQuotaExceeded, DamagedBlob):
             await self._link.js.purge_stream(WRITTEN, subject=subject)
             raise
@@ -357,7 +357,7 @@ class PoolBlobs:
             await self._end(waiting, WRITTEN)
         await self._link.js.purge_stream(WRITTEN, subject=subject)
 
-    async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> Fetched:
+    async def _received(self, waiting: WaitingBlob, sha256: str, stream: str) -> FetchedBlob:
         """What waits; its consumer goes at once.
 
         A server keeps 1,000 consumers for a stream and refuses more: at 20 outputs a second, each kept for a minute, a
@@ -401,7 +401,7 @@ async def _check_moved(account: TenantBytes, sha256: str, before: Mapping[str, R
         NotFound: Nobody refers to it.
         DamagedBlob: It should have been there.
     """
-    await account.caught_up()  # another head may have been told
+    await account.wait_caught_up()  # another head may have been told
     if account.size(sha256) is None:
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
     if account.blobs.get(sha256, {}) == before:

@@ -12,8 +12,8 @@ from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.connection.streams import WORK
+from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entry_of
 from eddy.pool.records.record_json import UnreadableRecord, board_from_json, to_json
 from eddy.pool.records.records import PoolBoard
 
@@ -34,7 +34,7 @@ async def change_board(link: Link, name: str, how: Callable[[PoolBoard | None], 
     for tried in range(TRIES):
         await asyncio.sleep(0.01 * max(tried - 2, 0))
         try:
-            entry = await entry_of(link.boards, name)
+            entry = await read_entry(link.boards, name)
             revision = int(entry.revision or 0)
             kept: PoolBoard | None = board_from_json(entry.value, name)
         except KeyNotFoundError:
@@ -64,7 +64,7 @@ async def forget_board(link: Link, name: str) -> None:
         NotFound: There is none.
     """
     try:
-        await entry_of(link.boards, name)
+        await read_entry(link.boards, name)
     except KeyNotFoundError:
         raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name) from None
     with contextlib.suppress(NatsNotFound):

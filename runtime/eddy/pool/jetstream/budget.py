@@ -66,7 +66,7 @@ class Division:
     events: int
 
     @classmethod
-    def of(cls, free_bytes: int) -> Division:
+    def divide(cls, free_bytes: int) -> Division:
         """Divide it; outputs under way and events need no more than some of it, however much there is."""
         written, events = min(free_bytes // 8, 4 << 30), min(free_bytes // 16, 1 << 30)
         records, reserve = free_bytes // 4, min(free_bytes // 8, 4 << 30)
@@ -83,7 +83,7 @@ async def budget_of(js: JetStreamContext, replicas: int) -> Budget:
     if await _bound(js) <= 0:
         free_bytes = await _free_bytes(js, replicas)
         if free_bytes:
-            division = Division.of(free_bytes)
+            division = Division.divide(free_bytes)
             for stream, most in ((EVENTS, division.events), (WRITTEN, division.written), (STORE, division.blobs)):
                 config = (await js.stream_info(stream)).config
                 await js.update_stream(replace(config, max_bytes=most))

@@ -6,7 +6,7 @@ and counts all that was announced before: entries of a bucket have one order, wh
 asked at once take no more together than one would, without waiting for each other, and nothing that was announced later
 is counted against what was first. What was announced keeps the blob, too: whoever gives up a reference at that moment,
 the same one even, leaves it there. Whoever is about to take a blob away announces that, too: see
-`eddy.pool.jetstream.unreferenced`.
+`eddy.pool.jetstream.blob_removal`.
 
 A head follows the entries of the tenants it deals with, and of no others.
 """
@@ -32,8 +32,8 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.pool.connection.refusals import UNDONE, code_of
 from eddy.pool.connection.tasks import ended
-from eddy.pool.jetstream.reading import confirmed, watched
-from eddy.pool.jetstream.troubles import Troubles
+from eddy.pool.jetstream.bucket_reader import confirm_bucket, watch_bucket
+from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
 OWNER = ""
@@ -90,7 +90,7 @@ class TenantBytes:
         of_jobs: Blobs that jobs refer to, by their number.
     """
 
-    def __init__(self, tenant: str, nats: Nats, bucket: KeyValue, troubles: Troubles) -> None:
+    def __init__(self, tenant: str, nats: Nats, bucket: KeyValue, troubles: StoreAnomalies) -> None:
         self.tenant, self._nats, self._bucket, self._troubles = tenant, nats, bucket, troubles
         self._js: JetStreamContext = bucket._js
         self.total = 0
@@ -103,7 +103,7 @@ class TenantBytes:
         self._following = asyncio.ensure_future(self._follow())
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing more is heard: servers that were away have forgotten who followed."""
         return self._following.done() or self._connection != int(self._nats.stats["reconnects"])
 
@@ -113,7 +113,7 @@ class TenantBytes:
         return self._users > 0
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def rely(self) -> Iterator[None]:
         """Rely on what is heard, inside the block."""
         self._users += 1
         try:
@@ -126,7 +126,7 @@ class TenantBytes:
         await ended([self._following])
 
     async def _follow(self) -> None:
-        async with watched(self._bucket, f"{self.tenant}.>") as watch:
+        async with watch_bucket(self._bucket, f"{self.tenant}.>") as watch:
             async for entry in watch:
                 if entry is not None:
                     self._take(entry)
@@ -166,18 +166,18 @@ class TenantBytes:
                 told.get("by", "")
             )
         except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
-            self._troubles.set_aside(BUCKET, entry.key, str(wrong))
+            self._troubles.record_unreadable(BUCKET, entry.key, str(wrong))
             return Reference(0, True, int(entry.revision or 0), int(entry.revision or 0)), ""
 
     def _cost(self, sha: str) -> int:
-        of_blob = keepers(self.blobs.get(sha, {}))
+        of_blob = keeping_entries(self.blobs.get(sha, {}))
         return max((each.size_bytes for each in of_blob), default=0) + REFERENCE_BYTES * len(of_blob)
 
     def size(self, sha: str) -> int | None:
         """Bytes of a blob that is there; None where it is not known to be."""
         return next((each.size_bytes for each in self.blobs.get(sha, {}).values() if not each.coming), None)
 
-    def refers(self, sha: str, reference: str) -> bool:
+    def is_referenced(self, sha: str, reference: str) -> bool:
         """Whether somebody refers to a blob that is there."""
         found = self.blobs.get(sha, {}).get(reference)
         return found is not None and not found.coming
@@ -186,14 +186,14 @@ class TenantBytes:
         """Whether somebody else refers to a blob that is there."""
         return any(who != reference and not each.coming for who, each in self.blobs.get(sha, {}).items())
 
-    async def caught_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
 
         Raises:
             TimeoutError: It did not come.
         """
-        with self.held():
-            await confirmed(self._bucket)
+        with self.rely():
+            await confirm_bucket(self._bucket)
             await self._reached(await self._last(f"{self.tenant}.>"))
 
     async def _last(self, entries: str) -> int:
@@ -203,7 +203,7 @@ class TenantBytes:
         except NotFoundError:
             return 0
 
-    async def exactly(self, sha: str) -> Mapping[str, Reference]:
+    async def read_entries(self, sha: str) -> Mapping[str, Reference]:
         """All entries of a blob, as they were at one moment after this was called.
 
         What is heard may lack some: servers pass over an entry in whose place another one was written meanwhile. So
@@ -214,11 +214,11 @@ class TenantBytes:
         """
         names, told = (self._entry(sha, OWNER), self._entry(sha, ">")), dict[str, Reference]()
         before: list[int] = []
-        with self.held():
+        with self.rely():
             while (last := await asyncio.gather(*(self._last(name) for name in names))) != before:
                 await self._reached(max(last))
                 before, told = last, dict(self.blobs.get(sha, {}))
-                await confirmed(self._bucket)
+                await confirm_bucket(self._bucket)
         return told
 
     async def _reached(self, revision: int) -> None:
@@ -233,7 +233,7 @@ class TenantBytes:
                 )
             finally:
                 moved.cancel()
-            if self._revision < revision and (self.over or time.monotonic() > deadline):
+            if self._revision < revision and (self.is_over or time.monotonic() > deadline):
                 raise asyncio.TimeoutError("this head hears no byte counts from the servers")
 
     async def announce(
@@ -257,7 +257,7 @@ class TenantBytes:
         headers = None if last is None else {"Nats-Expected-Last-Subject-Sequence": str(last)}
         value = {"bytes": size_bytes, "by": name, **({"coming": True} if coming else {}), **more}
         try:
-            with self.held():
+            with self.rely():
                 revision = await self._publish(sha, reference, json.dumps(value).encode(), headers)
                 await self._reached(revision)
             # Where what is followed began again in between, its own word may have been passed over.
@@ -285,7 +285,7 @@ class TenantBytes:
         if revision is not None:
             headers["Nats-Expected-Last-Subject-Sequence"] = str(revision)
         try:
-            with self.held():
+            with self.rely():
                 await self._reached(await self._publish(sha, reference, b"", headers))
         except APIError as refused:
             if code_of(refused) not in WRONG_LAST_SEQUENCE:
@@ -304,7 +304,7 @@ class TenantBytes:
     async def reserved(self, sha: str, reference: str, most_bytes: int) -> AsyncIterator[Reservation]:
         """Take bytes inside the block, within what the tenant may keep; what is not kept then is not counted."""
         reservation = Reservation(self, sha, reference, most_bytes)
-        with self.held():
+        with self.rely():
             try:
                 yield reservation
             finally:
@@ -339,13 +339,13 @@ class Reservation:
         account, more = self._account, size_bytes - self.size_bytes
         of_blob = account.blobs.get(self._sha, {})
         if not of_blob and account.total + more > self._most_bytes:  # nothing is written for that
-            raise over_quota(self._most_bytes, account.total, more)
+            raise quota_error(self._most_bytes, account.total, more)
         total = await self._announce(size_bytes)
         if self._reference in of_blob:
             total -= REFERENCE_BYTES  # what comes takes its place
         self.size_bytes = size_bytes
         if total > self._most_bytes:
-            raise over_quota(self._most_bytes, total - size_bytes, size_bytes)
+            raise quota_error(self._most_bytes, total - size_bytes, size_bytes)
 
     async def _announce(self, size_bytes: int) -> int:
         since = {"since": self._since} if self._announced else {}
@@ -399,7 +399,7 @@ class ByteAccounts:
         bucket: As given.
     """
 
-    def __init__(self, nats: Nats, bucket: KeyValue, troubles: Troubles) -> None:
+    def __init__(self, nats: Nats, bucket: KeyValue, troubles: StoreAnomalies) -> None:
         self._nats, self.bucket, self._troubles = nats, bucket, troubles
         self._accounts: dict[str, TenantBytes] = {}
         self._beginning: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -411,15 +411,15 @@ class ByteAccounts:
             TimeoutError: The servers do not tell it.
         """
         account = self._accounts.get(tenant)
-        if account is None or account.over:
+        if account is None or account.is_over:
             async with self._beginning[tenant]:
                 account = self._accounts.get(tenant)
-                if account is None or account.over:
+                if account is None or account.is_over:
                     await self._forget(tenant)
                     account = self._accounts[tenant] = TenantBytes(tenant, self._nats, self.bucket, self._troubles)
-                    with account.held():
+                    with account.rely():
                         try:
-                            await account.caught_up()
+                            await account.wait_caught_up()
                         except BaseException:
                             await self._forget(tenant)
                             raise
@@ -443,12 +443,12 @@ class ByteAccounts:
             await self._forget(tenant)
 
 
-def keepers(entries: Mapping[str, Reference]) -> list[Reference]:
+def keeping_entries(entries: Mapping[str, Reference]) -> list[Reference]:
     """Of the entries of a blob, those for which it stays."""
     return [each for each in entries.values() if each.going is None]
 
 
-def over_quota(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:
+def quota_error(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:
     """Say that a tenant keeps as many bytes as it may."""
     message = (
         f"You keep {max(total, 0)} of {most_bytes} bytes (blobs, outputs, records of jobs), so these {more} have no"

@@ -18,10 +18,10 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 from nats.js.kv import KeyValue
 
 from eddy.api.http.problems import BodyTooLarge
-from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, EddyError, NotFound
+from eddy.core.submission_options import ArrayPlace
+from eddy.pool.jetstream.bucket_reader import confirm_bucket, entries, newest_revision, read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import confirmed, entries, entry_of, newest_of
 from eddy.pool.records.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records.records import PoolJob
 
@@ -163,7 +163,7 @@ class PoolJobs:
         try:
             return _Number(await self._link.submissions.create(entry, digest), entry, digest, True)
         except KeyWrongLastSequenceError:
-            kept = await entry_of(self._link.submissions, entry)
+            kept = await read_entry(self._link.submissions, entry)
             if kept.value != digest:
                 message = "This Idempotency-Key was used for another submission; use a new one."
                 raise Conflict(message, field="Idempotency-Key") from None
@@ -175,7 +175,7 @@ class PoolJobs:
         try:
             value = await self._link.submissions.update(number.entry, number.digest, last=number.value)
         except KeyWrongLastSequenceError:  # another try of the same submission has done so
-            value, new = int((await entry_of(self._link.submissions, number.entry)).revision or 0), False
+            value, new = int((await read_entry(self._link.submissions, number.entry)).revision or 0), False
         else:
             new = True
         return replace(number, value=value, new=new)
@@ -233,7 +233,7 @@ class PoolJobs:
     async def known(self, tenant: str, idempotency_key: str) -> bool:
         """Whether a tenant has used a key."""
         try:
-            await entry_of(self._link.submissions, _entry(tenant, idempotency_key))
+            await read_entry(self._link.submissions, _entry(tenant, idempotency_key))
         except KeyNotFoundError:
             return False
         return True
@@ -255,7 +255,7 @@ class PoolJobs:
             UnreadableRecord: It cannot be read.
         """
         try:
-            entry = await entry_of(self._link.jobs, str(number))
+            entry = await read_entry(self._link.jobs, str(number))
         except KeyNotFoundError:
             raise NotFound(f"There is no job {number}.", field="job", asked=number) from None
         return job_from_json(entry.value, str(number)), int(entry.revision or 0)
@@ -277,7 +277,7 @@ class PoolJobs:
                 if certain:
                     raise
                 # What was read may be what was before the servers were parted: nobody is refused anything for that.
-                await confirmed(self._link.jobs)
+                await confirm_bucket(self._link.jobs)
                 certain = True
                 continue
             if changed == job:
@@ -310,11 +310,11 @@ class PoolJobs:
     async def last_revision(self) -> int:
         """The revision of the change that was made last, to whichever record, also where that is there no more; for
         certain."""
-        return int((await confirmed(self._link.jobs)).state.last_seq)
+        return int((await confirm_bucket(self._link.jobs)).state.last_seq)
 
     async def newest(self) -> int:
         """The revision of the entry that was written last, of those that are there; 0 where there is none."""
-        return await newest_of(self._link.jobs)
+        return await newest_revision(self._link.jobs)
 
     async def following(self) -> AsyncGenerator[JobEntry | None, None]:
         """Every entry, and every change from then on; None once those that were there are through. Those that cannot be
@@ -330,7 +330,7 @@ class PoolJobs:
             try:
                 job = job_from_json(data, entry.key)
             except UnreadableRecord as wrong:
-                self._link.troubles.set_aside("eddy_jobs", entry.key, wrong.details["cause"])
+                self._link.troubles.record_unreadable("eddy_jobs", entry.key, wrong.details["cause"])
                 return JobEntry(number, None, revision, len(data), gone=False)
             self._link.troubles.forget("eddy_jobs", entry.key)
             return JobEntry(number, job, revision, len(data), gone=False)

@@ -33,7 +33,7 @@ class LeaderLease:
         self._renewed_s = float("-inf")
 
     @property
-    def held(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this head leads."""
         return self._clock() - self._renewed_s < LEASE_S - RENEW_S
 
@@ -52,10 +52,10 @@ class LeaderLease:
             pass
         else:
             self._renewed_s = asked_s
-        return self.held
+        return self.is_leader
 
-    async def give_up(self) -> None:
+    async def release(self) -> None:
         """Let another lead at once."""
-        if self.held:
+        if self.is_leader:
             self._renewed_s = float("-inf")
             await self._link.leader.delete(ENTRY, last=self._revision)

@@ -42,7 +42,7 @@ from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
 from eddy.pool.jetstream.budget import Budget, budget_of
 from eddy.pool.jetstream.byte_accounts import BUCKET as BYTES
 from eddy.pool.jetstream.byte_accounts import ByteAccounts
-from eddy.pool.jetstream.troubles import Troubles
+from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 
 REPLICAS = 3
 """Servers of a cluster that keep each bucket: all goes on where one of them is lost."""
@@ -70,7 +70,7 @@ class Link:
     blobs: ObjectStore
     accounts: ByteAccounts
     budget: Budget
-    troubles: Troubles = field(default_factory=Troubles)
+    troubles: StoreAnomalies = field(default_factory=StoreAnomalies)
 
     @property
     def connected(self) -> bool:
@@ -90,7 +90,7 @@ class Link:
 
 
 @contextlib.asynccontextmanager
-async def opened(
+async def open_pool(
     pool: str, name: str, patience_s: float = 10.0, replicas: int = 0, creds: str = ""
 ) -> AsyncIterator[Link]:
     """Connect a head to a pool, and make what is not there yet.
@@ -107,7 +107,7 @@ async def opened(
     """
 
     def access() -> PoolAccess:
-        return PoolAccess.named(pool, creds)
+        return PoolAccess.load_access(pool, creds)
 
     async with connected(access(), name, patience_s, access_now=access) as client:
         several = len(access().urls.split(",")) >= REPLICAS
@@ -177,13 +177,13 @@ async def _made(client: Nats, replicas: int) -> Link:
     streamed = asyncio.gather(*map(stream, others))
     everything = asyncio.gather(buckets, bucket(BYTES), objects("eddy_blobs"), streamed)
     made, kept, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
-    await asyncio.wait_for(as_wanted(js), ASKED_S)
+    await asyncio.wait_for(open_followed_streams(js), ASKED_S)
     budget = await asyncio.wait_for(budget_of(js, replicas), DIVIDED_S)
-    troubles = Troubles()
+    troubles = StoreAnomalies()
     return Link(client, js, *made, blobs, ByteAccounts(client, kept, troubles), budget, troubles)
 
 
-async def as_wanted(js: JetStreamContext) -> None:
+async def open_followed_streams(js: JetStreamContext) -> None:
     """Streams that heads follow, with what cannot be said, or was not said, when they were made."""
     followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys", "bytes")))
     await asyncio.gather(*(_updated(js, name) for name in followed))

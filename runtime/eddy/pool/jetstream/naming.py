@@ -10,19 +10,19 @@ from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSe
 
 from eddy.core.numbering import Numbering
 from eddy.pool.connection.streams import EVENTS
+from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entry_of
-from eddy.pool.records.record_json import NO_SENSE, parsed, unreadable
+from eddy.pool.records.record_json import NO_SENSE, parse_json, unreadable_record_error
 from eddy.store.db.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
 
 ENTRY = "numbering"
 """In the bucket of keys, which heads alone may read."""
 
 
-async def numbers_of(link: Link) -> Numbers:
+async def load_pool_numbers(link: Link) -> Numbers:
     """How all heads of a pool tell its counts; made by the first. What was told before stays as it was told."""
     try:
-        return _read((await entry_of(link.keys, ENTRY)).value)
+        return _read((await read_entry(link.keys, ENTRY)).value)
     except KeyNotFoundError:
         jobs = (await link.submissions.status()).stream_info.state.last_seq
         events = (await link.js.stream_info(EVENTS)).state.last_seq
@@ -30,7 +30,7 @@ async def numbers_of(link: Link) -> Numbers:
     try:
         await link.keys.create(ENTRY, made)
     except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
-        made = (await entry_of(link.keys, ENTRY)).value or b"{}"
+        made = (await read_entry(link.keys, ENTRY)).value or b"{}"
     return _read(made)
 
 
@@ -49,8 +49,8 @@ def _read(data: bytes | None) -> Numbers:
         UnreadableRecord: It is something else. Nobody can tell what jobs are called then.
     """
     try:
-        kept = parsed(data)
+        kept = parse_json(data)
         key = bytes.fromhex(kept["key"])
         return Numbers(Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"])))
     except NO_SENSE as wrong:
-        raise unreadable("eddy_keys", ENTRY, wrong) from wrong
+        raise unreadable_record_error("eddy_keys", ENTRY, wrong) from wrong

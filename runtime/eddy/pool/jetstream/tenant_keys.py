@@ -18,9 +18,15 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.connection.refusals import UNDONE
+from eddy.pool.jetstream.bucket_reader import entries, read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entries, entry_of
-from eddy.pool.records.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
+from eddy.pool.records.record_json import (
+    NO_SENSE,
+    UnreadableRecord,
+    parse_json,
+    unreadable_record_error,
+    value_from_json,
+)
 from eddy.store.tables.keys import new_key_id
 
 PREFIX = "eddy_"
@@ -79,7 +85,7 @@ class PoolKeys:
         """
         name = f"{KEY}{key.key_hash}"
         for _ in range(TRIES):
-            entry = await entry_of(self._link.keys, name)
+            entry = await read_entry(self._link.keys, name)
             changed = how(_decoded(key.key_hash, entry.value))
             with contextlib.suppress(KeyWrongLastSequenceError):
                 await self._link.keys.update(name, _encoded(changed), last=int(entry.revision or 0))
@@ -124,7 +130,7 @@ class PoolKeys:
             Unauthorized: There is none of that hash, or it has ended.
         """
         try:
-            key = _decoded(key_hash, (await entry_of(self._link.keys, f"{KEY}{key_hash}")).value)
+            key = _decoded(key_hash, (await read_entry(self._link.keys, f"{KEY}{key_hash}")).value)
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         if why := key.ended(self._now()):
@@ -159,10 +165,10 @@ class PoolKeys:
             try:
                 return _decoded(entry.key[len(KEY) :], entry.value)
             except UnreadableRecord as wrong:
-                self._link.troubles.set_aside("eddy_keys", entry.key, wrong.details["cause"])
+                self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])
         return None
 
-    async def named(self, key: str) -> ApiKey:
+    async def find_by_name(self, key: str) -> ApiKey:
         """The key of this name.
 
         Raises:
@@ -174,17 +180,17 @@ class PoolKeys:
         raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
 
 
-class KnownKeys:
+class KeyCache:
     """Keys as a head last heard of them, without a question to the servers."""
 
     def __init__(self) -> None:
         self._keys: dict[str, ApiKey] = {}
 
-    def take(self, key: ApiKey) -> None:
+    def add_key(self, key: ApiKey) -> None:
         """A key is new, or changed."""
         self._keys[key.id] = key
 
-    def met(self, key: ApiKey) -> None:
+    def note_use(self, key: ApiKey) -> None:
         """Somebody came with a key that was just read: it may be heard of only later."""
         self._keys.setdefault(key.id, key)
 
@@ -222,16 +228,16 @@ def _decoded(key_hash: str, data: bytes | None) -> ApiKey:
         UnreadableRecord: It is none, or another key's.
     """
     try:
-        raw = parsed(data)
+        raw = parse_json(data)
         kept = raw.get("api_key")
         if kept is None:  # of a release before keys had names and scopes
             scope = KeyScope.OPERATOR if raw.get("admin") is True else KeyScope.TENANT
-            return value_of(
+            return value_from_json(
                 ApiKey, {"id": f"k{key_hash[:12]}", "tenant": raw["id"], "key_hash": key_hash, "scope": scope}
             )
-        key = value_of(ApiKey, kept)
+        key = value_from_json(ApiKey, kept)
         if key.key_hash != key_hash:
             raise ValueError("it is another key's")
     except NO_SENSE as wrong:
-        raise unreadable("eddy_keys", f"{KEY}{key_hash}", wrong) from wrong
+        raise unreadable_record_error("eddy_keys", f"{KEY}{key_hash}", wrong) from wrong
     return key

@@ -16,10 +16,16 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
 from eddy.core.tenants import ApiKey, KeyScope
+from eddy.pool.jetstream.bucket_reader import entries, read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entries, entry_of
 from eddy.pool.jetstream.tenant_keys import PoolKeys, hash_of
-from eddy.pool.records.record_json import NO_SENSE, UnreadableRecord, parsed, unreadable, value_of
+from eddy.pool.records.record_json import (
+    NO_SENSE,
+    UnreadableRecord,
+    parse_json,
+    unreadable_record_error,
+    value_from_json,
+)
 
 OPERATOR = "operator"
 NAMES = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
@@ -69,11 +75,11 @@ class PoolTenant:
             UnreadableRecord: It is none, or of another name.
         """
         try:
-            tenant = value_of(PoolTenant, parsed(data))
+            tenant = value_from_json(PoolTenant, parse_json(data))
             if tenant.id != name or not 0 < tenant.weight < math.inf:
                 raise ValueError("it makes no sense")
         except NO_SENSE as wrong:
-            raise unreadable("eddy_keys", f"{TENANT}{name}", wrong) from wrong
+            raise unreadable_record_error("eddy_keys", f"{TENANT}{name}", wrong) from wrong
         return tenant
 
     def encode(self) -> bytes:
@@ -134,7 +140,7 @@ class PoolTenants:
         try:
             if not NAMES.fullmatch(name):
                 raise KeyNotFoundError
-            entry = await entry_of(self._link.keys, f"{TENANT}{name}")
+            entry = await read_entry(self._link.keys, f"{TENANT}{name}")
         except KeyNotFoundError:
             raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
         return PoolTenant.decode(entry.value, name), int(entry.revision or 0)
@@ -206,4 +212,4 @@ class PoolTenants:
                         try:
                             yield PoolTenant.decode(entry.value, entry.key.removeprefix(TENANT))
                         except UnreadableRecord as wrong:
-                            self._link.troubles.set_aside("eddy_keys", entry.key, wrong.details["cause"])
+                            self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])

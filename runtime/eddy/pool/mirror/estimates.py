@@ -61,7 +61,7 @@ class Estimates:
         for part in job.parts[self.seen.get(job.id, 0) :]:
             self._take(job, part, kinds.get(part.board, ""))
         self.seen[job.id] = len(job.parts)
-        if job.ended:
+        if job.is_ended:
             del self.seen[job.id]
 
     def now(self) -> Estimates:

@@ -30,7 +30,7 @@ class FollowedJob:
     followers: int = 0
 
 
-async def first_of(events: Iterable[asyncio.Event], within_s: float | None) -> None:
+async def wait_first(events: Iterable[asyncio.Event], within_s: float | None) -> None:
     """Wait until one is set, or the time is over."""
     tasks = [asyncio.ensure_future(event.wait()) for event in events]
     try:
@@ -64,7 +64,7 @@ class JobFollowers:
             changed, followed.changed = followed.changed, asyncio.Event()
             changed.set()
 
-    async def until(
+    async def wait_until(
         self,
         number: int,
         read: Callable[[], Awaitable[Revised]],
@@ -86,7 +86,7 @@ class JobFollowers:
             changed = followed.changed  # before it is read: what happens in between is not missed
             job, revision = await read()
             while not good(job):
-                await first_of((changed, ending), max(deadline - time.monotonic(), 0.0))
+                await wait_first((changed, ending), max(deadline - time.monotonic(), 0.0))
                 if not changed.is_set():
                     return (await read())[0]
                 changed = followed.changed

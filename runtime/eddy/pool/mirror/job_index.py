@@ -10,8 +10,8 @@ from pathlib import Path
 from eddy.core.jobs import JobState
 from eddy.pool.records.records import PoolJob
 from eddy.store.db.schema import migrate
-from eddy.store.tables.jobs import unknown_place
-from eddy.store.tables.listing import INSERT_LABELS, Place, Wanted, listing, microseconds
+from eddy.store.tables.jobs import unknown_page_error
+from eddy.store.tables.listing import INSERT_LABELS, JobFilter, Place, listing, microseconds
 
 _PUT = (
     "INSERT OR REPLACE INTO job (id, tenant, state, final, request, record, submitted_us, application, ended_us, array)"
@@ -33,14 +33,14 @@ class JobIndex:
             self._db.execute(f"PRAGMA {pragma}")
         migrate(self._db, Path(tempfile.gettempdir()))
 
-    def take(self, job: PoolJob) -> None:
+    def add_record(self, job: PoolJob) -> None:
         """A record is new, or changed."""
         submitted_us = microseconds(job.submitted_unix_s)
         ended_us = None if job.ended_unix_s is None else microseconds(job.ended_unix_s)
         array = None if job.array is None else job.array.id
         if not self._db.execute("UPDATE job SET state = ?, final = ?, ended_us = ? WHERE id = ?",
-                                (job.state, job.ended, ended_us, job.id)).rowcount:  # fmt: skip
-            row = job.id, job.tenant, job.state, job.ended, submitted_us, job.work, ended_us, array
+                                (job.state, job.is_ended, ended_us, job.id)).rowcount:  # fmt: skip
+            row = job.id, job.tenant, job.state, job.is_ended, submitted_us, job.work, ended_us, array
             self._db.execute(_PUT, row)
             labels = [(job.tenant, *pair, submitted_us, job.id) for pair in job.request.get("labels", {}).items()]
             self._db.executemany(f"{INSERT_LABELS} VALUES (?, ?, ?, ?, ?)", labels)
@@ -54,7 +54,7 @@ class JobIndex:
         self._db.execute("DELETE FROM label WHERE job = ?", (number,))
         self._db.execute("DELETE FROM job WHERE id = ?", (number,))
 
-    def page(self, wanted: Wanted, after: Place | None, limit: int) -> list[Place]:
+    def page(self, wanted: JobFilter, after: Place | None, limit: int) -> list[Place]:
         """Places of the jobs of a page; the second of a place is the job's number.
 
         Args:
@@ -65,7 +65,7 @@ class JobIndex:
         query, values = listing(wanted, after, limit)
         return [(row["place"], row["id"]) for row in self._db.execute(query, values)]
 
-    def check_place(self, wanted: Wanted, place: Place) -> None:
+    def check_place(self, wanted: JobFilter, place: Place) -> None:
         """Check that a page can go on from a place.
 
         Raises:
@@ -74,7 +74,7 @@ class JobIndex:
         query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
         row = self._db.execute(query, (place[1],)).fetchone()
         if row is None or row["place"] != place[0] or wanted.tenant not in (None, row["tenant"]):
-            raise unknown_place()
+            raise unknown_page_error()
 
     def states(self, tenant: str, array: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state; nothing where there is none."""
@@ -89,7 +89,7 @@ class JobIndex:
         """Jobs of an array, by number."""
         return [int(row["id"]) for row in self._db.execute("SELECT id FROM job WHERE array = ? ORDER BY id", (array,))]
 
-    def ended(self, numbers: Iterable[int]) -> list[int]:
+    def select_ended(self, numbers: Iterable[int]) -> list[int]:
         """Of these jobs, those that have ended."""
         query = "SELECT id FROM job WHERE id = ? AND final = 1"
         return [number for number in numbers if self._db.execute(query, (number,)).fetchone() is not None]

@@ -21,7 +21,7 @@ class _Life:
         self.board = board
 
 
-class InputsThere:
+class InputLocations:
     """What a head remembers of inputs on boards; what it has forgotten counts as to be sent.
 
     Args:
@@ -33,7 +33,7 @@ class InputsThere:
         self._lives: dict[str, _Life] = {}
         self._on: dict[_Blob, tuple[_Life, ...]] = {}
 
-    def sent(self, board: str, job: PoolJob) -> None:
+    def record_sent(self, board: str, job: PoolJob) -> None:
         """A board has a job's inputs."""
         life = self._lives.setdefault(board, _Life(board))
         for sha in job.blobs:
@@ -47,7 +47,7 @@ class InputsThere:
         """A board may have nothing any more."""
         self._lives.pop(board, None)
 
-    def of(self, jobs: Iterable[PoolJob]) -> dict[str, frozenset[_Blob]]:
+    def inputs_by_board(self, jobs: Iterable[PoolJob]) -> dict[str, frozenset[_Blob]]:
         """Inputs of these jobs that boards have, by board; (tenant, sha256)."""
         found: dict[str, set[_Blob]] = {}
         for blob in {(job.tenant, sha) for job in jobs for sha in job.blobs}:
@@ -64,15 +64,15 @@ class NeededInputs:
         self._of: dict[int, tuple[str, tuple[str, ...]]] = {}
         self._jobs: Counter[tuple[str, str]] = Counter()
 
-    def take(self, job: PoolJob) -> None:
+    def add_job(self, job: PoolJob) -> None:
         """A job is new, or changed."""
-        if not job.ended and job.id not in self._of:
+        if not job.is_ended and job.id not in self._of:
             self._of[job.id] = job.tenant, job.blobs
             self._jobs.update((job.tenant, sha) for sha in job.blobs)
-        elif job.ended:
-            self.gone(job.id)
+        elif job.is_ended:
+            self.remove_job(job.id)
 
-    def gone(self, number: int) -> None:
+    def remove_job(self, number: int) -> None:
         """A job needs nothing any more."""
         if (known := self._of.pop(number, None)) is not None:
             for sha in known[1]:
@@ -80,6 +80,6 @@ class NeededInputs:
                 if not self._jobs[known[0], sha]:
                     del self._jobs[known[0], sha]
 
-    def needs(self, tenant: str, sha256: str) -> bool:
+    def is_needed(self, tenant: str, sha256: str) -> bool:
         """Whether a job of a tenant's that has not ended names a blob."""
         return (tenant, sha256) in self._jobs

@@ -16,20 +16,20 @@ from nats.js.kv import KeyValue
 from eddy.pool.connection.refusals import AWAY, SAID_NO
 from eddy.pool.connection.streams import LEASE_S, RENEW_S
 from eddy.pool.connection.tasks import ended
+from eddy.pool.jetstream.bucket_reader import entries, watch_bucket
 from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entries, watched
-from eddy.pool.jetstream.tenant_keys import KnownKeys, PoolKeys
+from eddy.pool.jetstream.tenant_keys import KeyCache, PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
-from eddy.pool.mirror.drops import FLOODS, HELD_BACK, Drops
+from eddy.pool.mirror.array_assembler import ArrayAssembler
+from eddy.pool.mirror.board_drops import FLOODS, HELD_BACK, BoardDrops
 from eddy.pool.mirror.estimates import Estimates
-from eddy.pool.mirror.floods import LEASES, Floods
+from eddy.pool.mirror.flood_guard import LEASES, FloodGuard
 from eddy.pool.mirror.job_followers import JobFollowers
 from eddy.pool.mirror.job_index import JobIndex
-from eddy.pool.mirror.job_inputs import InputsThere, NeededInputs
+from eddy.pool.mirror.job_inputs import InputLocations, NeededInputs
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.mirror.record_bytes import RecordBytes
-from eddy.pool.mirror.whole_arrays import WholeArrays
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.records.reports import lease_read
 
@@ -50,7 +50,7 @@ MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
 
-class HeardTime:
+class LeaseClock:
     """Time in which renewals of leases would have been heard: that between this head's own beats.
 
     While the servers choose another leader of the bucket, nothing is heard of any board; no lease ends by that.
@@ -63,14 +63,14 @@ class HeardTime:
         self._clock, self._last_s = clock, clock()
         self.s = 0.0
 
-    def beat(self) -> None:
+    def observe_beat(self) -> None:
         """An own beat was heard."""
         now_s = self._clock()
         self.s += min(now_s - self._last_s, MOST_S)
         self._last_s = now_s
 
 
-class ServersDate:
+class ServerClock:
     """The date by the servers' clocks, as entries that were heard carry it: that of a head may jump.
 
     Args:
@@ -81,17 +81,17 @@ class ServersDate:
         self._clock = clock
         self._ahead_s: float | None = None
 
-    def told(self, unix_s: float) -> None:
+    def observe(self, unix_s: float) -> None:
         """An entry was heard that was written at this moment."""
         self._ahead_s = unix_s - self._clock()
 
-    def not_after(self, unix_s: float) -> float:
+    def earliest_now(self, unix_s: float) -> float:
         """A head's own date, seconds since 1970, or the servers' where that is earlier."""
         return unix_s if self._ahead_s is None else min(unix_s, self._clock() + self._ahead_s)
 
 
 @dataclass
-class PoolSeen:
+class PoolObservations:
     """What a head has seen happen.
 
     Attributes:
@@ -106,14 +106,14 @@ class PoolSeen:
     moves: int = 0
     sent_bytes: int = 0
 
-    def take(self, before: PoolJob | None, now: PoolJob) -> None:
+    def add_record(self, before: PoolJob | None, now: PoolJob) -> None:
         """A record changed; nothing is counted twice where one is told again."""
         if before is None:
             return
         self.items += max(now.done - before.done, 0)
         self.moves += max(len(now.moves) - len(before.moves), 0)
         self.sent_bytes += sum(part.sent_bytes for part in now.parts[len(before.parts) :])
-        if now.ended and not before.ended:
+        if now.is_ended and not before.is_ended:
             self.ended[now.state] += 1
 
 
@@ -150,18 +150,18 @@ class Mirror:
 
     def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._link, self._table = link, PoolJobs(link)
-        self._beat, self.heard = f"{BEATS}{head}", HeardTime(clock)
-        self.date = ServersDate(clock)
+        self._beat, self.heard = f"{BEATS}{head}", LeaseClock(clock)
+        self.date = ServerClock(clock)
         self.jobs = OpenJobs()
         self.boards: dict[str, PoolBoard] = {}
         self._kinds: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self.estimates, self.drops, self.floods = Estimates(), Drops(clock), Floods(clock)
+        self.estimates, self.drops, self.floods = Estimates(), BoardDrops(clock), FloodGuard(clock)
         self.tenants: dict[str, PoolTenant] = {}
-        self.there = InputsThere()
+        self.there = InputLocations()
         self.index = JobIndex()
-        self.arrays = WholeArrays()
-        self.followers, self.keys = JobFollowers(), KnownKeys()
+        self.arrays = ArrayAssembler()
+        self.followers, self.keys = JobFollowers(), KeyCache()
         self.records, self.inputs = RecordBytes(), NeededInputs()
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
         self._revision = 0
@@ -172,7 +172,7 @@ class Mirror:
         self._kinds_known = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
         self.began_s = time.monotonic()
-        self.seen = PoolSeen()
+        self.seen = PoolObservations()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
         self._follows = (self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys)
@@ -186,21 +186,21 @@ class Mirror:
         await self._link.leases.put(self._beat, b"{}")
 
     @property
-    def present(self) -> list[PoolBoard]:
+    def live_boards(self) -> list[PoolBoard]:
         """Boards whose lease holds, by name."""
         return [board for name, board in sorted(self.boards.items()) if self.alive(name)]
 
     @property
-    def usable(self) -> list[PoolBoard]:
-        """`present`, where a board that dropped what it had counts as drained for as long as it is held back, and one
-        that floods the pool while it does."""
+    def usable_boards(self) -> list[PoolBoard]:
+        """`live_boards`, where a board that dropped what it had counts as drained for as long as it is held back, and
+        one that floods the pool while it does."""
 
         def as_used(board: PoolBoard) -> PoolBoard:
-            if flood := self.floods.of(board.name):
+            if flood := self.floods.describe_flood(board.name):
                 return replace(board, drained=f"{FLOODS} {flood}")
-            return replace(board, drained=HELD_BACK) if self.drops.held_back_s(board.name) else board
+            return replace(board, drained=HELD_BACK) if self.drops.hold_back_s(board.name) else board
 
-        return [as_used(board) for board in self.present]
+        return [as_used(board) for board in self.live_boards]
 
     async def on_board(self, name: str) -> list[int]:
         """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
@@ -235,7 +235,7 @@ class Mirror:
             wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
             await self._wait(wait_s)
 
-    def begin_again(self) -> None:
+    def restart_following(self) -> None:
         """Follow again: what is followed was made again."""
         self._anew.set()
 
@@ -261,7 +261,7 @@ class Mirror:
         try:
             board = lease_read(name, data)
         except ValueError as wrong:
-            self._link.troubles.set_aside("eddy_boards", name, str(wrong))
+            self._link.troubles.record_unreadable("eddy_boards", name, str(wrong))
             return
         self._link.troubles.forget("eddy_boards", name)
         known = self.boards.get(board.name, board)
@@ -269,7 +269,7 @@ class Mirror:
         self.changed.set()
 
     async def _leases(self) -> None:
-        async with watched(self._link.leases) as watch:
+        async with watch_bucket(self._link.leases) as watch:
             async for entry in watch:
                 if entry is not None:
                     self._lease(entry)
@@ -277,10 +277,10 @@ class Mirror:
     def _lease(self, entry: KeyValue.Entry) -> None:
         if entry.key.startswith(BEATS):
             if entry.key == self._beat:
-                self.heard.beat()
+                self.heard.observe_beat()
                 if isinstance(entry.created, datetime):
-                    self.date.told(entry.created.timestamp())
-        elif self.floods.too_much(entry.key, LEASES):
+                    self.date.observe(entry.created.timestamp())
+        elif self.floods.count_and_check(entry.key, LEASES):
             return  # to read it all would take all of this head
         elif entry.operation is None and entry.value:
             try:
@@ -318,7 +318,7 @@ class Mirror:
                     self._heard_of_job(told)
                 except Exception as failure:  # one record must not keep a head from all that come behind it
                     _log.exception("a job's record cannot be dealt with", job=told.number)
-                    self._link.troubles.set_aside("eddy_jobs", str(told.number), repr(failure))
+                    self._link.troubles.record_unreadable("eddy_jobs", str(told.number), repr(failure))
                 self._revision = told.revision
                 self._moved.set()
 
@@ -328,8 +328,8 @@ class Mirror:
             if told.number is not None:
                 self._lost(told.number, told.gone)
             return
-        self.records.take(job, told.size_bytes, news=self.whole.is_set())
-        for each in self.arrays.take(job):
+        self.records.add_record(job, told.size_bytes, news=self.whole.is_set())
+        for each in self.arrays.add_record(job):
             self._take(each)
         self.followers.tell(job, told.revision)
 
@@ -338,10 +338,10 @@ class Mirror:
         may not have, has waited in vain."""
         before = self.jobs.get(number)
         if before is not None or not (gone or self.index.has(number)):
-            self.jobs.lose(number)
+            self.jobs.drop_record(number)
         if before is not None and gone:
-            self.records.gone(before)
-        self.inputs.gone(number)
+            self.records.remove_record(before)
+        self.inputs.remove_job(number)
         self.index.forget(number)
         self.changed.set()
 
@@ -358,11 +358,11 @@ class Mirror:
         raise asyncio.TimeoutError("the servers have fewer records of jobs than this head has read")
 
     @property
-    def ahead(self) -> bool:
+    def is_ahead(self) -> bool:
         """Whether this head has heard of changes that the servers do not keep: what it knows is of no use then."""
         return self._behind >= MOST_BEHIND
 
-    async def caught_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
 
         Raises:
@@ -388,7 +388,7 @@ class Mirror:
             TimeoutError: They were not told.
         """
         if self._caught_up_at != (connection := self._link.reconnects):
-            await self.caught_up()
+            await self.wait_caught_up()
             self._caught_up_at = connection
         return self.index.array_owner(number)
 
@@ -402,7 +402,7 @@ class Mirror:
     async def _tenant_keys(self) -> None:
         async with contextlib.aclosing(PoolKeys(self._link).following()) as following:
             async for key in following:
-                self.keys.take(key)
+                self.keys.add_key(key)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -410,18 +410,18 @@ class Mirror:
         return {name: tenant.weight for name, tenant in self.tenants.items()}
 
     def _take(self, job: PoolJob) -> None:
-        self.index.take(job)
-        self.inputs.take(job)
+        self.index.add_record(job)
+        self.inputs.add_job(job)
         self.drops.learn(job, news=self.whole.is_set())
         self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:
-            self.there.sent(part.board, job)
+            self.there.record_sent(part.board, job)
         known = self.jobs.get(job.id)
         if self.whole.is_set():
-            self.seen.take(known, job)
-        if job.ended and (known is not None or not self.whole.is_set()):
+            self.seen.add_record(known, job)
+        if job.is_ended and (known is not None or not self.whole.is_set()):
             self.ended.append(job)
-        if job.ended and self.whole.is_set():
+        if job.is_ended and self.whole.is_set():
             self.collectable.append(job)
-        self.jobs.take(job)
+        self.jobs.add_record(job)
         self.changed.set()

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
 
-from eddy.core.asked import Condition, Predecessor
+from eddy.core.submission_options import Condition, Predecessor
 from eddy.hypervisor.intake.deadlines import CAUSE as DEADLINE_PASSED
-from eddy.hypervisor.intake.dependencies import CAUSE as DEPENDENCY_FAILED
-from eddy.hypervisor.intake.dependencies import NEVER as DEPENDENCY_NEVER
-from eddy.pool.mirror.turns import Fits, in_turns, priority
+from eddy.hypervisor.intake.dependency_hold import CAUSE as DEPENDENCY_FAILED
+from eddy.hypervisor.intake.dependency_hold import NEVER as DEPENDENCY_NEVER
+from eddy.pool.mirror.planning_order import Fits, interleave_queues, priority
 from eddy.pool.records.records import CANCELLED, FAILED, QUEUED, SUCCEEDED, PoolJob
 
 _Key = tuple[int, bool]
@@ -88,7 +88,7 @@ class OpenJobs(Mapping[int, PoolJob]):
         self._dates: list[tuple[float, int]] = []
         self._late: set[int] = set()
         for job in jobs:
-            self.take(job)
+            self.add_record(job)
 
     def __getitem__(self, number: int) -> PoolJob:
         return self._jobs[number]
@@ -99,25 +99,25 @@ class OpenJobs(Mapping[int, PoolJob]):
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def take(self, job: PoolJob) -> None:
+    def add_record(self, job: PoolJob) -> None:
         """A job is new, or changed; one that has ended is kept no longer."""
         before = self._jobs.pop(job.id, None)
         if before is not None:
             self._unfile(before)
-        elif job.late_end and job.deadline_s is not None and not job.ended:
+        elif job.late_end and job.deadline_s is not None and not job.is_ended:
             heapq.heappush(self._dates, (job.submitted_unix_s + job.deadline_s, job.id))
-        if not job.ended:
+        if not job.is_ended:
             self._jobs[job.id] = job
             self._file(job)
         elif job.state != SUCCEEDED:
             self.failed.add(job.id)
         self._note_in_array(job)
-        if job.ended or before is None:
+        if job.is_ended or before is None:
             self._look_again((job.id, False))
             if job.array is not None:
                 self._look_again((job.array.id, True))
 
-    def lose(self, number: int) -> None:
+    def drop_record(self, number: int) -> None:
         """A job's record is gone, or cannot be read: it is kept no longer, and counts as one that did not succeed."""
         self.failed.add(number)
         if (before := self._jobs.pop(number, None)) is not None:
@@ -138,7 +138,7 @@ class OpenJobs(Mapping[int, PoolJob]):
         if job.array is None:
             return
         members = self._members.setdefault(job.array.id, set())
-        if not job.ended:
+        if not job.is_ended:
             members.add(job.id)
             return
         members.discard(job.id)
@@ -233,7 +233,7 @@ class OpenJobs(Mapping[int, PoolJob]):
             _without(self._ready, _file_of(job), job.id)
 
     @property
-    def given(self) -> list[PoolJob]:
+    def jobs_on_boards(self) -> list[PoolJob]:
         """Jobs that boards have, by number."""
         return sorted((job for jobs in self._on.values() for job in jobs.values()), key=lambda job: job.id)
 
@@ -241,12 +241,12 @@ class OpenJobs(Mapping[int, PoolJob]):
         """Jobs that a board has, by number."""
         return sorted(self._on.get(board, {}).values(), key=lambda job: job.id)
 
-    def of(self, tenant: str) -> int:
+    def count_tenant(self, tenant: str) -> int:
         """How many a tenant has."""
         return self._of[tenant]
 
     @property
-    def ready(self) -> list[PoolJob]:
+    def placeable_jobs(self) -> list[PoolJob]:
         """Jobs that may be placed, by number: they wait for a board, and for no other job."""
         return sorted((job for jobs in self._ready.values() for job in jobs.values()), key=lambda job: job.id)
 
@@ -266,9 +266,9 @@ class OpenJobs(Mapping[int, PoolJob]):
             if fits(jobs.peekitem(0)[1]):
                 queues.setdefault((level, tenant), []).append(jobs.values())
         merged = {key: heapq.merge(*of_each, key=lambda job: job.id) for key, of_each in queues.items()}
-        return in_turns(merged, given, weights, most)
+        return interleave_queues(merged, given, weights, most)
 
-    def ending(self, now_unix_s: float) -> list[Termination]:
+    def jobs_to_end(self, now_unix_s: float) -> list[Termination]:
         """Jobs to be ended, by number: too late, or waiting in vain for what others came to.
 
         Args:

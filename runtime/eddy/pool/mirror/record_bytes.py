@@ -23,7 +23,7 @@ class RecordBytes:
         self._open: dict[int, int] = {}
         """Of jobs that have not ended."""
 
-    def take(self, job: PoolJob, size_bytes: int, news: bool) -> None:
+    def add_record(self, job: PoolJob, size_bytes: int, news: bool) -> None:
         """A record is new, or changed.
 
         Args:
@@ -34,18 +34,18 @@ class RecordBytes:
         known = self._open.pop(job.id, None)
         if known is None and news and job.collected_unix_s is not None:
             return  # it was counted when it ended
-        if not job.ended:
+        if not job.is_ended:
             self._open[job.id] = size_bytes
         more = size_bytes - known if known is not None else size_bytes + ENTRY_BYTES
         self._of[job.tenant] += more
         self.total += more
 
-    def gone(self, job: PoolJob) -> None:
+    def remove_record(self, job: PoolJob) -> None:
         """The record of a job that had not ended was taken away."""
         if (known := self._open.pop(job.id, None)) is not None:
             self._of[job.tenant] -= known + ENTRY_BYTES
             self.total -= known + ENTRY_BYTES
 
-    def of(self, tenant: str) -> int:
+    def tenant_bytes(self, tenant: str) -> int:
         """What a tenant's take."""
         return self._of[tenant]

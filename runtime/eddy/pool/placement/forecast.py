@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from eddy.api.answers.estimates import ExpectedTimes
 from eddy.pool.mirror.estimates import P90, Estimates
-from eddy.pool.mirror.turns import by_weight
-from eddy.pool.placement.placing import PoolView
+from eddy.pool.mirror.planning_order import order_by_weight
+from eddy.pool.placement.placement import PoolView
 from eddy.pool.records.records import RUNNING, PoolBoard, PoolJob
 
 LOOKED_AT = 2_000
@@ -104,7 +104,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
         if not board.drained:
             free.add(board, ready)
     own: dict[str, int] = {}
-    for place, job in enumerate(by_weight(view.waiting, view.given, view.weights, LOOKED_AT), 1):
+    for place, job in enumerate(order_by_weight(view.waiting, view.given, view.weights, LOOKED_AT), 1):
         given = free.take(job, view.estimates, now_unix_s)
         if given is None:
             continue
@@ -178,14 +178,14 @@ class Forecasts:
         self._made_s, self._made_unix_s = float("-inf"), 0.0
         self._found: Mapping[int, ExpectedJob] = {}
 
-    def of(self, job: PoolJob, everyone: bool) -> ExpectedTimes | None:
+    def expect_job(self, job: PoolJob, everyone: bool) -> ExpectedTimes | None:
         """What is expected of a job, in seconds since its arrival; None where nothing can be told.
 
         Args:
             job: It.
             everyone: Whether its place counts everyone's jobs.
         """
-        if job.ended:
+        if job.is_ended:
             return None
         age_s = self._clock() - self._made_s
         if age_s > OLDEST_S or (job.id not in self._found and age_s > OLDEST_MISSING_S):

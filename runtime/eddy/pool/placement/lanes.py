@@ -10,7 +10,7 @@ AT_ONCE = 16
 Call = Callable[[], Awaitable[object]]
 
 
-async def in_lanes(calls: Iterable[tuple[Hashable, Call]], at_once: int = AT_ONCE) -> None:
+async def run_in_lanes(calls: Iterable[tuple[Hashable, Call]], at_once: int = AT_ONCE) -> None:
     """Make all calls. Those of one lane begin in the order given, each once the one before has ended.
 
     After a call has failed, none begins any more; this raises what it raised once those under way have ended.

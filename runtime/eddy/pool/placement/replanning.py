@@ -1,8 +1,8 @@
 """When the leading head plans again what boards have already, and which jobs it takes from them then.
 
 What waits at a head is planned at every change. A job that a board has stays there, unless something the plan was made
-on has changed (`Replans.cause`) and another board would end it so much sooner that moving it pays (`moves_that_pay`, a
-pure function).
+on has changed (`ReplanState.cause`) and another board would end it so much sooner that moving it pays
+(`profitable_moves`, a pure function).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eddy.pool.mirror.drops import refused_by
+from eddy.pool.mirror.board_drops import refused_by
 from eddy.pool.mirror.estimates import Estimates
-from eddy.pool.mirror.turns import by_weight
+from eddy.pool.mirror.planning_order import order_by_weight
 from eddy.pool.placement.forecast import time_left
-from eddy.pool.placement.moving import PAYS, TakenBack
-from eddy.pool.placement.placing import LINK_BPS, Give, Method, PoolView, decide, left_s
+from eddy.pool.placement.placement import LINK_BPS, Method, PlacementDecision, PoolView, decide, remaining_s
+from eddy.pool.placement.rebalance import PAYS, RecalledJob
 from eddy.pool.records.records import AHEAD, KERNEL, RUNNING, PoolBoard, PoolJob
 
 GAIN_S = 0.5
@@ -40,7 +40,7 @@ class ReplanSettings:
     interval_s: float = 10.0
 
 
-class Replans:
+class ReplanState:
     """What the plan in force was made on.
 
     Args:
@@ -62,7 +62,7 @@ class Replans:
 
     def cause(self, boards: Sequence[PoolBoard], jobs: Iterable[PoolJob], estimates: Estimates) -> str:
         """Why what boards have is to be planned again now; "" where there is no cause, or the interval is not over.
-        A cause stays until `done` is called.
+        A cause stays until `mark_replanned` is called.
 
         Args:
             boards: Those whose lease holds.
@@ -86,7 +86,7 @@ class Replans:
         self._boards = None
         return "another head leads"
 
-    def done(self) -> None:
+    def mark_replanned(self) -> None:
         """It was planned again, with what the last call of `cause` was told."""
         self._boards, self._item_s = self._seen
         self._last_s = self._clock()
@@ -112,7 +112,7 @@ def _off(planned: Mapping[tuple[str, str], float], item_s: Mapping[tuple[str, st
 
 
 @dataclass(frozen=True, slots=True)
-class PayingMove:
+class ProfitableMove:
     """A job that is better taken from its board.
 
     Attributes:
@@ -127,13 +127,13 @@ class PayingMove:
     here_s: float
     there_s: float
 
-    def taken_back(self, cause: str) -> TakenBack:
+    def recalled_job(self, cause: str) -> RecalledJob:
         """To be taken from its board for a cause."""
         gain_s = self.here_s - self.there_s
-        return TakenBack(self.job, f"{cause}; {self.board} would end it {gain_s:.2g} s sooner")
+        return RecalledJob(self.job, f"{cause}; {self.board} would end it {gain_s:.2g} s sooner")
 
 
-def moves_that_pay(view: PoolView, now_unix_s: float, interval_s: float) -> list[PayingMove]:
+def profitable_moves(view: PoolView, now_unix_s: float, interval_s: float) -> list[ProfitableMove]:
     """Jobs that another board would end sooner: in `PAYS` of the time and by `GAIN_S`, with their inputs sent and what
     is not committed done again.
 
@@ -148,7 +148,7 @@ def moves_that_pay(view: PoolView, now_unix_s: float, interval_s: float) -> list
     boards = {board.name: board for board in view.boards}
     ends_s, ready_s = _as_it_stands(view, now_unix_s)
     places = _Places(view, ready_s)
-    for job in by_weight(view.waiting, view.given, view.weights):
+    for job in order_by_weight(view.waiting, view.given, view.weights):
         if not places.room:
             return []
         if (place := places.best(job)) is not None:
@@ -165,11 +165,11 @@ def moves_that_pay(view: PoolView, now_unix_s: float, interval_s: float) -> list
             continue
         if place.end_s <= PAYS * here_s and here_s - place.end_s > GAIN_S:
             places.take(place)
-            found.append(PayingMove(job, place.board, here_s, place.end_s))
+            found.append(ProfitableMove(job, place.board, here_s, place.end_s))
     return found
 
 
-def placed_again(view: PoolView, moves: Sequence[PayingMove], method: Method) -> list[Give]:
+def replace_moves(view: PoolView, moves: Sequence[ProfitableMove], method: Method) -> list[PlacementDecision]:
     """Each job that is moved, given to the board that was found for it: what a policy says of the jobs that go to one
     board. They share what the pool's store sends equally by board."""
     taken = {move.job.id for move in moves}
@@ -255,7 +255,7 @@ class _Places:
             if not heap or not (board := self._boards[heap[0][1]]).runs(job):
                 continue
             begins_s = max(heap[0][0], self._sending_s(job, board) if send else 0.0)
-            place = _Place(begins_s + left_s(job, board, self._view.estimates), heap[0][0], board.name)
+            place = _Place(begins_s + remaining_s(job, board, self._view.estimates), heap[0][0], board.name)
             if found is None or place.end_s < found.end_s:
                 found = place
         return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from eddy.pool.connection.streams import RENEW_S
 from eddy.pool.mirror.mirror import Mirror
-from eddy.pool.placement.shares import BoardUse, market_over, weights_by_board
+from eddy.pool.placement.shares import BoardUse, pool_market, weights_by_board
 
 
 class WeightRounds:
@@ -34,11 +34,11 @@ class WeightRounds:
     def reports(self) -> dict[str, Mapping[str, Any]]:
         """What boards that are there told of their cores, by name, and of tenants whose jobs they have."""
         whose: dict[str, set[str]] = {}
-        for job in self._mirror.jobs.given:
+        for job in self._mirror.jobs.jobs_on_boards:
             whose.setdefault(job.board, set()).add(job.tenant)
         return {
             board.name: _of(board.market, whose.get(board.name, set()))
-            for board in self._mirror.present
+            for board in self._mirror.live_boards
             if board.market
         }
 
@@ -55,7 +55,7 @@ class WeightRounds:
     def market(self, tenant: str) -> dict[str, Any]:
         """What the markets of all boards say to one tenant."""
         weight = self._mirror.weights.get(tenant, 1.0)
-        return market_over(self.reports(), tenant, weight, self.number, self.at_s)
+        return pool_market(self.reports(), tenant, weight, self.number, self.at_s)
 
 
 def _of(market: Mapping[str, Any], tenants: Set[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from eddy.market.across import ROUNDS, bids_across
+from eddy.market.board_weights import ROUNDS, split_bids
 
 USED_UP, ROOM = 0.8, 1.3
 """A tenant that used less of what it was promised than the first wants no more than the second times what it used.
@@ -79,7 +79,7 @@ def weights_by_board(boards: Mapping[str, BoardUse], weights: Mapping[str, float
     if not tenants:
         return {}
     wants = np.array([[_wants(boards[name], tenant) for name in names] for tenant in tenants])
-    bids = bids_across(
+    bids = split_bids(
         np.array([weights.get(tenant, 1.0) for tenant in tenants]),
         wants,
         np.array([boards[name].cores for name in names]),
@@ -98,7 +98,7 @@ def _wants(board: BoardUse, tenant: str) -> float:
     return 0.0 if use is None else use.wants or math.inf
 
 
-def market_over(
+def pool_market(
     boards: Mapping[str, Mapping[str, Any]], tenant: str, weight: float, epoch: int, at_s: float
 ) -> dict[str, Any]:
     """`GET /v1/market` of a pool: clusters of all boards, and what a tenant has of each, named by `board` and `slot`.

@@ -30,13 +30,13 @@ class UnreadableRecord(StorageDamaged):
     """A record of the pool cannot be read: it is damaged, or a later release wrote it otherwise."""
 
 
-def unreadable(bucket: str, key: str, why: BaseException | str) -> UnreadableRecord:
+def unreadable_record_error(bucket: str, key: str, why: BaseException | str) -> UnreadableRecord:
     """Say that a record cannot be read."""
     message = f"The pool's record {key} in {bucket} cannot be read: an operator can restore it, or take it away."
     return UnreadableRecord(message, record=f"{bucket}/{key}", cause=str(why)[:200])
 
 
-def parsed(data: bytes | None) -> Any:
+def parse_json(data: bytes | None) -> Any:
     """JSON in which each number is one.
 
     Raises:
@@ -56,18 +56,18 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def value_of(kind: type[T], raw: Any) -> T:
+def value_from_json(kind: type[T], raw: Any) -> T:
     """A value of a class of ours, as JSON has it; fields that this release has not are passed over.
 
     Raises:
         ValueError, TypeError: It makes no sense.
     """
     which: Any = kind
-    value: T = _reader(which).validate_python(known(kind, raw))
+    value: T = _reader(which).validate_python(known_fields(kind, raw))
     return value
 
 
-def known(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a record says, the fields that this release has."""
     names = {each.name for each in dataclasses.fields(kind)}
     return {name: value for name, value in raw.items() if name in names}
@@ -89,10 +89,10 @@ def job_from_json(data: bytes | None, key: str = "") -> PoolJob:
         UnreadableRecord: It is none.
     """
     try:
-        job = value_of(PoolJob, parsed(data))
+        job = value_from_json(PoolJob, parse_json(data))
         _check(job, key)
     except NO_SENSE as wrong:
-        raise unreadable("eddy_jobs", key, wrong) from wrong
+        raise unreadable_record_error("eddy_jobs", key, wrong) from wrong
     return job
 
 
@@ -147,6 +147,6 @@ def board_from_json(data: bytes | None, key: str = "") -> PoolBoard:
         UnreadableRecord: It is none.
     """
     try:
-        return value_of(PoolBoard, parsed(data))
+        return value_from_json(PoolBoard, parse_json(data))
     except NO_SENSE as wrong:
-        raise unreadable("eddy_boards", key, wrong) from wrong
+        raise unreadable_record_error("eddy_boards", key, wrong) from wrong

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eddy.core.asked import ArrayPlace, Predecessor
 from eddy.core.errors import Conflict
+from eddy.core.submission_options import ArrayPlace, Predecessor
 
 QUEUED, PLACED, RUNNING = "queued", "placed", "running"
 SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
@@ -29,7 +29,7 @@ GUEST = "guest"
 """What a placement says in place of a policy's name, where a job is one."""
 
 
-class Fenced(Conflict):
+class JobFenced(Conflict):
     """The job was placed elsewhere, or has ended: what this board has of it does not count."""
 
     code = "placed-elsewhere"
@@ -166,7 +166,7 @@ class PoolJob:
         return self.why.get("policy") == GUEST
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Whether nothing will happen to it any more."""
         return self.state in FINAL
 
@@ -191,37 +191,37 @@ class PoolJob:
                 found += int(argument["dtype"][2:]) * math.prod(argument["shape"])
         return found
 
-    def placed(self, board: str, bps: float, why: Mapping[str, Any]) -> PoolJob:
+    def place_on(self, board: str, bps: float, why: Mapping[str, Any]) -> PoolJob:
         """The same, given to a board under a new token.
 
         Raises:
             Fenced: It does not wait for a board.
         """
         if self.state != QUEUED:
-            raise Fenced(f"Job {self.id} is {self.state}; only a queued job is placed.", job=self.id)
+            raise JobFenced(f"Job {self.id} is {self.state}; only a queued job is placed.", job=self.id)
         return replace(self, state=PLACED, board=board, token=self.token + 1, bps=bps, why=why)
 
-    def taken_back(self, because: str, at_unix_s: float) -> PoolJob:
+    def recall(self, because: str, at_unix_s: float) -> PoolJob:
         """The same, waiting for a board again; what is committed stays, and the token grows.
 
         Raises:
             Fenced: It has ended, or waits already.
         """
         if self.state not in (PLACED, RUNNING):
-            raise Fenced(f"Job {self.id} is {self.state}; it is on no board.", job=self.id)
+            raise JobFenced(f"Job {self.id} is {self.state}; it is on no board.", job=self.id)
         move = {"from": self.board, "because": because, "at_unix_s": at_unix_s, "done": self.done}
         return replace(self, state=QUEUED, board="", token=self.token + 1, moves=(*self.moves, move))
 
-    def given_back(self, token: int, because: str, at_unix_s: float) -> PoolJob:
+    def return_refused(self, token: int, because: str, at_unix_s: float) -> PoolJob:
         """The same, waiting for a board again because the one it is on cannot run it.
 
         Raises:
             Fenced: The token is not the one in force.
         """
         self._check(token)
-        return self.taken_back(because, at_unix_s)
+        return self.recall(because, at_unix_s)
 
-    def taken_up(self, token: int, at_unix_s: float) -> PoolJob:
+    def start(self, token: int, at_unix_s: float) -> PoolJob:
         """The same, running on the board it was placed on.
 
         Raises:
@@ -231,7 +231,7 @@ class PoolJob:
         started = at_unix_s if self.started_unix_s is None else self.started_unix_s
         return replace(self, state=RUNNING, started_unix_s=started)
 
-    def committed(self, part: JobPart) -> PoolJob:
+    def commit_part(self, part: JobPart) -> PoolJob:
         """The same with a part more; it has succeeded where that was the last.
 
         Raises:
@@ -242,7 +242,7 @@ class PoolJob:
         self._check(part.token)
         if part.first != self.done or part.items < 1 or part.first + part.items > self.batch:
             message = f"Items {part.first} to {part.first + part.items - 1} of job {self.id} are not the next ones."
-            raise Fenced(message, job=self.id, done=self.done)
+            raise JobFenced(message, job=self.id, done=self.done)
         whole = part.first + part.items == self.batch
         return replace(
             self,
@@ -260,13 +260,13 @@ class PoolJob:
         self._check(token)
         return replace(self, state=FAILED, error=error, ended_unix_s=at_unix_s)
 
-    def collected(self, at_unix_s: float) -> PoolJob:
+    def discard_outputs(self, at_unix_s: float) -> PoolJob:
         """The same, without its outputs.
 
         Raises:
             Conflict: It has not ended.
         """
-        if not self.ended:
+        if not self.is_ended:
             raise Conflict(f"Job {self.id} is {self.state}: it has outputs once it has ended.", job=self.id)
         return self if self.collected_unix_s is not None else replace(self, collected_unix_s=at_unix_s)
 
@@ -277,15 +277,15 @@ class PoolJob:
             return frozenset()
         return frozenset(sha for part in self.parts for sha in part.outputs.values())
 
-    def stopped(self, error: Mapping[str, Any], at_unix_s: float, state: str = FAILED) -> PoolJob:
+    def stop(self, error: Mapping[str, Any], at_unix_s: float, state: str = FAILED) -> PoolJob:
         """The same, ended as failed, or as cancelled, for a reason that is not its board's; a board that runs it drops
         it.
 
         Raises:
             Fenced: It has ended already.
         """
-        if self.ended:
-            raise Fenced(f"Job {self.id} has ended already: {self.state}.", job=self.id)
+        if self.is_ended:
+            raise JobFenced(f"Job {self.id} has ended already: {self.state}.", job=self.id)
         return replace(self, state=state, token=self.token + 1, error=error, ended_unix_s=at_unix_s)
 
     def cancelled(self, at_unix_s: float) -> PoolJob:
@@ -294,7 +294,7 @@ class PoolJob:
         Raises:
             Conflict: It has ended already.
         """
-        if self.ended:
+        if self.is_ended:
             raise Conflict(f"Job {self.id} has ended already: {self.state}.", job=self.id)
         return replace(
             self, state=CANCELLED, token=self.token + 1, cancel_asked_unix_s=at_unix_s, ended_unix_s=at_unix_s
@@ -303,7 +303,7 @@ class PoolJob:
     def _check(self, token: int) -> None:
         if token != self.token or self.state not in (PLACED, RUNNING):
             message = f"Job {self.id} is {self.state} under token {self.token}; token {token} does not count."
-            raise Fenced(message, job=self.id, token=self.token)
+            raise JobFenced(message, job=self.id, token=self.token)
 
 
 @dataclass(frozen=True, slots=True)

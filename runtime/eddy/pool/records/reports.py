@@ -30,13 +30,13 @@ MOST_OUTPUTS = 1024
 Name = Annotated[str, Field(max_length=200)]
 
 
-class SaidByBoard(BaseModel):
+class BoardMessage(BaseModel):
     """Something a board says."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
 
 
-class SaidBoard(SaidByBoard):
+class BoardReport(BoardMessage):
     """`eddy.pool.records.records.PoolBoard`, without its market."""
 
     kind: Name
@@ -54,7 +54,7 @@ class SaidBoard(SaidByBoard):
     guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
 
 
-class SaidPart(SaidByBoard):
+class PartReport(BoardMessage):
     """A part that a board has run."""
 
     first: int = Field(ge=0)
@@ -72,15 +72,15 @@ def _of_this_release(kernel: Any) -> Any:
     )
 
 
-class SaidCommit(SaidByBoard):
+class CommitReport(BoardMessage):
     """A part, how long it took, and what the board said of its kernel."""
 
-    part: SaidPart
+    part: PartReport
     took_s: float = Field(ge=0, le=MOST_S)
     kernel: Annotated[Kernel | None, BeforeValidator(_of_this_release)] = None
 
 
-class SaidError(SaidByBoard):
+class ErrorReport(BoardMessage):
     """Why a job failed on a board."""
 
     code: Name
@@ -88,7 +88,7 @@ class SaidError(SaidByBoard):
     message: str = Field(default="", max_length=10_000)
 
 
-class SaidTransfer(SaidByBoard):
+class TransferReport(BoardMessage):
     """Inputs that a board fetched, and the consumer they came by; "" from an earlier release."""
 
     bytes: int = Field(ge=0, le=MOST_BYTES)
@@ -97,7 +97,7 @@ class SaidTransfer(SaidByBoard):
     consumer: Annotated[str, Field(pattern=r"^([A-Za-z0-9_-]{1,64}-[0-9a-f]{32})?$")] = ""
 
 
-class ReportedTenant(SaidByBoard):
+class ReportedTenant(BoardMessage):
     """What a board's market says to a tenant, and the cores it had and was promised since the report before."""
 
     me: MarketMe
@@ -105,7 +105,7 @@ class ReportedTenant(SaidByBoard):
     promised: float = Field(ge=0)
 
 
-class MarketReport(SaidByBoard):
+class MarketReport(BoardMessage):
     """`eddy.pool.agent.local_board.LocalBoard.market`."""
 
     epoch: int
@@ -123,7 +123,7 @@ def board_read(name: str, raw: Mapping[str, Any]) -> PoolBoard:
     Raises:
         ValueError: It cannot be read.
     """
-    board = PoolBoard(name=name, **SaidBoard.model_validate(raw).model_dump())
+    board = PoolBoard(name=name, **BoardReport.model_validate(raw).model_dump())
     return replace(board, market=_market(raw.get("market")))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from eddy.pool.routes.context import Caller, Parts
-from eddy.pool.routes.shown import quota_shown
+from eddy.pool.routes.rendering import render_quota
 
 router = APIRouter(prefix="/v1/quota", tags=["usage"])
 
@@ -16,15 +16,15 @@ router = APIRouter(prefix="/v1/quota", tags=["usage"])
 async def show_quota(parts: Parts, caller: Caller) -> Any:
     """Your bounds, and how many jobs you have; null for what no pool bounds or counts: boards do."""
     tenant = await parts.tenants.get(caller.id)
-    await parts.lead.mirror.caught_up()
+    await parts.lead.mirror.wait_caught_up()
     kept = await parts.link.accounts.of(tenant.id)
-    await kept.caught_up()
+    await kept.wait_caught_up()
     return {
         "tenant": tenant.id,
-        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
+        "quota": render_quota(tenant, parts.most_bytes(tenant)),
         "weight": tenant.weight,
-        "jobs": parts.lead.mirror.jobs.of(tenant.id),
-        "blob_bytes": kept.total + parts.lead.mirror.records.of(tenant.id),
+        "jobs": parts.lead.mirror.jobs.count_tenant(tenant.id),
+        "blob_bytes": kept.total + parts.lead.mirror.records.tenant_bytes(tenant.id),
         "slot_s": None,
         "core_s": None,
     }

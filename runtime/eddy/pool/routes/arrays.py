@@ -20,7 +20,7 @@ from eddy.core.jobs import JobState
 from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes.context import Caller, HeadParts, Parts
-from eddy.pool.routes.submitting import admitted, requests_of
+from eddy.pool.routes.submission import requests_of, submit_within_bounds
 
 router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
 Number = Annotated[Decimal, Path(ge=1, description="Of an array, as it was told.", alias="array")]
@@ -37,7 +37,7 @@ async def submit_array(
     """Accept jobs together, durably: all, or none where one is refused or they are too many for you."""
     jobs, key = jobs_of(body, VIEWS), idempotency_key or ""
     requests = await requests_of(parts, caller, jobs, key, of_array=True, max_running=body.max_running)
-    first = await admitted(
+    first = await submit_within_bounds(
         parts, caller, requests, key, lambda: parts.table.submit_array(caller.id, requests, key)
     )  # fmt: skip
     assert first.array is not None
@@ -76,8 +76,8 @@ async def _found(parts: HeadParts, caller: PoolTenant, number: int) -> tuple[str
     Raises:
         NotFound: There is none.
     """
-    await parts.lead.mirror.caught_up()
-    array = parts.numbers.job.meant(number)
+    await parts.lead.mirror.wait_caught_up()
+    array = parts.numbers.job.resolve_id(number)
     owner = parts.lead.mirror.index.array_owner(array)
     if owner is None or not (owner == caller.id or caller.admin):
         raise NotFound(f"There is no array {number}; a job is shown by `eddy job`.", field="array", asked=number)
@@ -85,7 +85,7 @@ async def _found(parts: HeadParts, caller: PoolTenant, number: int) -> tuple[str
 
 
 async def _answer(parts: HeadParts, tenant: str, array: int) -> Array:
-    await parts.lead.mirror.caught_up()
+    await parts.lead.mirror.wait_caught_up()
     index = parts.lead.mirror.index
     member = await parts.table.job(index.members(array)[0])
-    return array_answer(tenant, parts.numbers.job.told(array), index.states(tenant, array), member.max_running)
+    return array_answer(tenant, parts.numbers.job.public_id(array), index.states(tenant, array), member.max_running)

@@ -19,11 +19,11 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import QuotaExceeded
 from eddy.pool.connection.refusals import UNDONE
+from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.reading import entry_of
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.mirror.mirror import Mirror
-from eddy.pool.records.record_json import NO_SENSE, parsed
+from eddy.pool.records.record_json import NO_SENSE, parse_json
 
 CLAIMS = "claims."
 """What entries of claims begin with, in the bucket of keys, which heads alone may read."""
@@ -57,12 +57,12 @@ class Bounds:
             QuotaExceeded: It would have more jobs than it may.
         """
         if tenant.max_jobs is not None:
-            await self._mirror.caught_up()
+            await self._mirror.wait_caught_up()
             if (has := self._has(tenant)) + jobs > tenant.max_jobs:
                 raise _no_room(tenant.max_jobs, has, jobs)
 
     @contextlib.asynccontextmanager
-    async def within(self, tenant: PoolTenant, jobs: int = 1) -> AsyncIterator[None]:
+    async def admit(self, tenant: PoolTenant, jobs: int = 1) -> AsyncIterator[None]:
         """Accept jobs inside the block.
 
         Raises:
@@ -85,7 +85,7 @@ class Bounds:
         deadline = time.monotonic() + CLEARED_S
         while True:
             claims, revision = await self._read(tenant.id)
-            await self._mirror.caught_up()
+            await self._mirror.wait_caught_up()
             has, claimed = self._has(tenant), sum(count for count, _ in claims.values())
             if has + claimed + jobs <= bound:
                 if await self._write(tenant.id, {**claims, claim: (jobs, time.time())}, revision):
@@ -103,14 +103,14 @@ class Bounds:
 
     async def _read(self, tenant: str) -> tuple[Claims, int]:
         try:
-            entry = await entry_of(self._link.keys, f"{CLAIMS}{tenant}")
+            entry = await read_entry(self._link.keys, f"{CLAIMS}{tenant}")
         except KeyNotFoundError:
             self._met.pop(tenant, None)
             return {}, 0
         try:
-            kept = {name: (int(count), float(at_s)) for name, (count, at_s) in parsed(entry.value).items()}
+            kept = {name: (int(count), float(at_s)) for name, (count, at_s) in parse_json(entry.value).items()}
         except NO_SENSE as wrong:  # it is written again by the next who claims
-            self._link.troubles.set_aside("eddy_keys", f"{CLAIMS}{tenant}", str(wrong))
+            self._link.troubles.record_unreadable("eddy_keys", f"{CLAIMS}{tenant}", str(wrong))
             return {}, int(entry.revision or 0)
         self._link.troubles.forget("eddy_keys", f"{CLAIMS}{tenant}")
         now_s, met = self._clock(), self._met.get(tenant, {})
@@ -126,7 +126,7 @@ class Bounds:
         return True
 
     def _has(self, tenant: PoolTenant) -> int:
-        return self._mirror.jobs.of(tenant.id)
+        return self._mirror.jobs.count_tenant(tenant.id)
 
 
 def _no_room(bound: int, has: int, jobs: int) -> QuotaExceeded:

@@ -10,11 +10,11 @@ from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.access.open_streams import OpenStreams
-from eddy.api.access.rates import Looks
 from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
+from eddy.api.access.token_buckets import TenantRateLimits
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
-from eddy.api.http.in_flight import InFlight
+from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.metrics import Metrics
 from eddy.api.http.problems import Forbidden
 from eddy.api.request_bodies.numbers import Decimal
@@ -26,7 +26,7 @@ from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
 from eddy.pool.placement.forecast import Forecasts
-from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.routes.bounds import Bounds
 from eddy.store.db.numbers import Numbers
@@ -60,7 +60,7 @@ class HeadParts:
     """
 
     link: Link
-    lead: Lead
+    lead: Leader
     catalogue: Catalogue
     numbers: Numbers
     max_blob_bytes: int
@@ -75,8 +75,10 @@ class HeadParts:
     metrics: Metrics
     sessions: Sessions
     standing: OpenStreams
-    held: InFlight
-    looks: Looks = field(default_factory=lambda: Looks(forecasts_per_s=TRIALS_PER_S, few_events=0))
+    held: InFlightRequests
+    looks: TenantRateLimits = field(
+        default_factory=lambda: TenantRateLimits(forecasts_per_s=TRIALS_PER_S, few_events=0)
+    )
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def room(self, tenant: str) -> int:
@@ -85,7 +87,7 @@ class HeadParts:
         Raises:
             NotFound: There is none of that name.
         """
-        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.records.of(tenant)
+        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.records.tenant_bytes(tenant)
 
     def most_bytes(self, tenant: PoolTenant) -> int:
         """Bytes that a tenant may keep in all."""
@@ -132,11 +134,11 @@ async def caller_of(
     if caller.scope == KeyScope.READ.value and request.method not in SAFE and request.url.path != SESSION:
         raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
     assert caller.key is not None
-    parts.lead.mirror.keys.met(caller.key)
+    parts.lead.mirror.keys.note_use(caller.key)
     caller_in_use.set(caller)
     key_in_use.set(caller.key.id)
     cookie_in_use.set(cookie)
-    parts.held.take(request.scope, caller)
+    parts.held.count_request(request.scope, caller)
     return caller
 
 

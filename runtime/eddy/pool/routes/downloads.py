@@ -59,7 +59,7 @@ class StoredBytes:
         return found
 
 
-async def opened(
+async def open_range(
     blobs: PoolBlobs, stored: StoredBytes, begin: int, stop: int, check: Callable[[], None]
 ) -> AsyncIterator[bytes]:
     """What is between two bytes, a piece at a time; the first is there when this returns.

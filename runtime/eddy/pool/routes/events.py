@@ -20,15 +20,15 @@ from nats.js.errors import NotFoundError as NatsNotFound
 
 from eddy.api.access.open_streams import Credential
 from eddy.api.request_bodies.event_protocol import BEGIN, HEADERS, HEARTBEAT, GoOn, LastEventId, PastEvents, encode
-from eddy.pool.connection.refusals import UNDONE, is_without_stream
+from eddy.pool.connection.refusals import UNDONE, is_stream_missing
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.connection.tasks import ended
-from eddy.pool.jetstream.reading import FORGET_S, confirmed_stream
-from eddy.pool.records.record_json import NO_SENSE, parsed
+from eddy.pool.jetstream.bucket_reader import FORGET_S, confirm_stream
+from eddy.pool.records.record_json import NO_SENSE, parse_json
 from eddy.pool.records.records import FINAL, PoolJob
 from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
-from eddy.pool.routes.submitting import visible
-from eddy.store.tables.events import unknown_event
+from eddy.pool.routes.submission import visible_job
+from eddy.store.tables.events import unknown_event_error
 
 _log = structlog.get_logger("eddy.pool")
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -43,7 +43,7 @@ SILENT_S = 15.0
 @router.get("/jobs/{number}/events")
 async def events(number: Number, parts: Parts, caller: Caller, last_event_id: LastEventId = None) -> Response:
     """What happened to a job, as it happens."""
-    job = await visible(parts, caller, number)
+    job = await visible_job(parts, caller, number)
     subject = f"eddy.events.{job.tenant}.{job.id}"
     after = 0 if last_event_id is None else await _place(parts, subject, last_event_id)
     return _feed(parts, _told_of(parts, job, after))
@@ -63,9 +63,9 @@ async def all_events(
         after = await _place(parts, subject, last_event_id)
         if not caller.admin:
             behind = await _behind(parts, subject, after)
-            (parts.looks.take_resumed if follow else parts.looks.take_back)(caller, behind)
+            (parts.looks.admit_resumed_stream if follow else parts.looks.admit_history)(caller, behind)
     else:
-        parts.looks.take_back(caller, last)
+        parts.looks.admit_history(caller, last)
         after = await _before_last(parts, subject, last)
     return _feed(parts, _told(parts, subject, after, follow))
 
@@ -76,18 +76,18 @@ async def _place(parts: HeadParts, subject: str, asked: int) -> int:
     Raises:
         UnknownCursor: There is none among those of the subject, or none any more.
     """
-    place = parts.numbers.event.meant(asked)
+    place = parts.numbers.event.resolve_id(asked)
     if not place:
         return 0
     if place > 0:
         for certain in (False, True):
             if certain:
-                await confirmed_stream(parts.link.js, EVENTS)
+                await confirm_stream(parts.link.js, EVENTS)
             with contextlib.suppress(NatsNotFound):
                 found = str((await parts.link.js.get_msg(EVENTS, place)).subject)
                 if fnmatch.fnmatchcase(found, subject):
                     return place
-    raise unknown_event(asked)
+    raise unknown_event_error(asked)
 
 
 async def _before_last(parts: HeadParts, subject: str, last: int) -> int:
@@ -131,7 +131,7 @@ def _feed(parts: HeadParts, told: AsyncGenerator[str, None]) -> Response:
 
     async def while_good() -> AsyncIterator[str]:
         ending = asyncio.ensure_future(parts.ending.wait())
-        with parts.standing.held(credential) as over:
+        with parts.standing.track_stream(credential) as over:
             try:
                 yield BEGIN
                 while (text := await _unless((over, ending), told)) is not None:
@@ -175,11 +175,11 @@ async def _told(parts: HeadParts, subject: str, after: int, follow: bool) -> Asy
 async def _told_of(parts: HeadParts, job: PoolJob, after: int) -> AsyncGenerator[str, None]:
     """Events of a job from a place in the stream on, until the last is told, or it has ended and no more come."""
     with parts.lead.mirror.followers.following(job.id) as followed:
-        has_ended = (await parts.table.job(job.id)).ended
+        has_ended = (await parts.table.job(job.id)).is_ended
         async with _subscribed(parts, f"eddy.events.{job.tenant}.{job.id}", after) as events:
             while not events.final:
                 changed = followed.changed
-                has_ended = has_ended or (followed.latest is not None and followed.latest[0].ended)
+                has_ended = has_ended or (followed.latest is not None and followed.latest[0].is_ended)
                 if text := await events.next(LOOK_S if has_ended else SILENT_S, None if has_ended else changed):
                     yield text
                 elif has_ended:
@@ -213,10 +213,10 @@ class _Events:
         if not coming.done():
             return ""
         message, self._coming = coming.result(), None
-        event = self._numbers.event.told(message.metadata.sequence.stream)
+        event = self._numbers.event.public_id(message.metadata.sequence.stream)
         try:
-            data = parsed(message.data)
-            number = self._numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
+            data = parse_json(message.data)
+            number = self._numbers.job.public_id(int(message.subject.rsplit(".", 1)[-1]))
             self.final = data.get("state") in FINAL
             return encode(data.pop("kind"), {"job": number, **data}, event)
         except NO_SENSE as wrong:  # those behind it are told
@@ -242,7 +242,7 @@ async def _subscribed(parts: HeadParts, subject: str, after: int) -> AsyncIterat
             subscription = await js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=_from(after))
             break
         except NatsNotFound as said:
-            if not is_without_stream(said) or time.monotonic() > deadline_s:
+            if not is_stream_missing(said) or time.monotonic() > deadline_s:
                 raise
         await asyncio.sleep(LOOK_S)
     events = _Events(parts, subscription)

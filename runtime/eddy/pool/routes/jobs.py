@@ -16,10 +16,10 @@ from starlette.requests import ClientDisconnect
 
 from eddy.api.access.open_streams import Credential
 from eddy.api.answers.estimates import DryRun
-from eddy.api.answers.explained import Explained
+from eddy.api.answers.job_explanation import Explained
 from eddy.api.answers.schemas import Job
-from eddy.api.dependencies.leaving import while_connected
-from eddy.api.http.parts import IfMatch, IfNoneMatch, IfRange, PartAsked, Range
+from eddy.api.dependencies.disconnects import run_while_connected
+from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest
 from eddy.api.request_bodies.base import IDEMPOTENCY_KEY
 from eddy.api.request_bodies.job_filters import ListQuery, cursor_of
 from eddy.api.request_bodies.jobs import JobSubmission
@@ -31,8 +31,8 @@ from eddy.pool.records.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.routes.blobs import answered
 from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.downloads import StoredBytes
-from eddy.pool.routes.shown import explained, explanation, job_shown, trial_shown
-from eddy.pool.routes.submitting import admitted, requests_of, visible
+from eddy.pool.routes.rendering import explain_placement, render_explanation, render_job, render_trial
+from eddy.pool.routes.submission import requests_of, submit_within_bounds, visible_job
 
 NOT_SUBMITTED = (1 << 63) - 1
 """Number of a job that is tried out: behind all others of its tenant."""
@@ -42,8 +42,8 @@ Wait = Annotated[float, Query(ge=0, le=60)]
 
 def _shown(parts: HeadParts, job: PoolJob, caller: PoolTenant | None = None) -> Job:
     """The job object; with what is expected of it, for a caller."""
-    estimate = None if caller is None else parts.forecasts.of(job, caller.admin)
-    return job_shown(job, parts.numbers.job.told, estimate)
+    estimate = None if caller is None else parts.forecasts.expect_job(job, caller.admin)
+    return render_job(job, parts.numbers.job.public_id, estimate)
 
 
 @router.post("/jobs", status_code=202)
@@ -59,9 +59,11 @@ async def submit(
     key = idempotency_key or ""
     (request,) = await requests_of(parts, caller, [body], key)
     if dry_run:
-        parts.looks.take_forecast(caller)
+        parts.looks.admit_forecast(caller)
         return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
-    kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
+    kept = await submit_within_bounds(
+        parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key)
+    )
     shown = _shown(parts, kept)
     response.headers["Location"] = shown.links["self"]
     return shown
@@ -75,7 +77,7 @@ async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) 
     """
     await parts.bounds.check(await parts.tenants.get(caller.id))
     job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
-    return trial_shown(job, *parts.forecasts.trial(job, caller.admin))
+    return render_trial(job, *parts.forecasts.trial(job, caller.admin))
 
 
 @router.get("/jobs")
@@ -84,8 +86,8 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     if query.tenant is not None and not caller.admin and query.tenant != caller.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
     limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
-    parts.looks.take_page(caller, limit)
-    await mirror.caught_up()
+    parts.looks.admit_page(caller, limit)
+    await mirror.wait_caught_up()
     wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
     after = query.after(numbers)
     if after is not None:
@@ -114,10 +116,10 @@ async def show_job(
     while_state: Annotated[str | None, Query(alias="while")] = None,
 ) -> Any:
     """The job object; with `wait` once it has ended, or is not in that state any more."""
-    job = await visible(parts, caller, number)
+    job = await visible_job(parts, caller, number)
 
     def good(job: PoolJob) -> bool:
-        return job.ended or while_state not in (None, job.state)
+        return job.is_ended or while_state not in (None, job.state)
 
     if wait and not good(job):
         job = await _waited_for(parts, request, job.id, good, wait)
@@ -135,10 +137,10 @@ async def _waited_for(
     """
     credential = Credential.in_use()
     read = partial(parts.table.read, number)
-    until = partial(parts.lead.mirror.followers.until, number, read, good, wait_s, parts.ending)
-    with parts.standing.held(credential) as over:
+    until = partial(parts.lead.mirror.followers.wait_until, number, read, good, wait_s, parts.ending)
+    with parts.standing.track_stream(credential) as over:
         try:
-            return await while_connected(request, until, over)
+            return await run_while_connected(request, until, over)
         except ClientDisconnect:
             parts.standing.check(credential)
             raise
@@ -151,11 +153,11 @@ async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0)
     def cancelled(job: PoolJob) -> PoolJob:
         if job.state == CANCELLED:
             return job  # to cancel twice is to cancel, as on a board: the first answer may have been lost
-        if job.ended:
+        if job.is_ended:
             raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
         return job.cancelled(time.time())
 
-    job_id = (await visible(parts, caller, number)).id
+    job_id = (await visible_job(parts, caller, number)).id
     return _shown(parts, await parts.table.change(job_id, cancelled))
 
 
@@ -171,7 +173,7 @@ async def output(
     if_range: IfRange = None,
 ) -> Response:
     """An output of all items, end to end."""
-    job = await visible(parts, caller, number)
+    job = await visible_job(parts, caller, number)
     if job.collected_unix_s is not None:
         message = f"The outputs of job {number} were removed; submit it again."
         raise OutputsCollected(message, collected_unix_s=job.collected_unix_s)
@@ -179,7 +181,7 @@ async def output(
         raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
     names = [part.outputs[name] for part in job.parts]
     sizes = await asyncio.gather(*(parts.blobs.size_of(job.tenant, sha) for sha in names))
-    asked = PartAsked(if_match, if_none_match, range, if_range)
+    asked = RangeRequest(if_match, if_none_match, range, if_range)
     headers = {"Content-Disposition": f'attachment; filename="{number}-{quote(name)}.bin"'}
     return await answered(parts, StoredBytes(job.tenant, names, sizes), asked, headers)
 
@@ -187,23 +189,23 @@ async def output(
 @router.delete("/jobs/{number}/outputs", status_code=204, response_class=Response)
 async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Response:
     """Remove the outputs of a job that has ended, for good; what they took of your bytes is free again."""
-    job_id = (await visible(parts, caller, number)).id
-    job = await parts.table.change(job_id, lambda it: it.collected(time.time()))
+    job_id = (await visible_job(parts, caller, number)).id
+    job = await parts.table.change(job_id, lambda it: it.discard_outputs(time.time()))
     account = await parts.link.accounts.of(job.tenant)
-    await account.caught_up()
+    await account.wait_caught_up()
     outputs = account.of_jobs.get(str(job.id), ())
-    await parts.blobs.let_go(job.tenant, str(job.id), outputs, parts.lead.mirror.inputs.needs)
+    await parts.blobs.let_go(job.tenant, str(job.id), outputs, parts.lead.mirror.inputs.is_needed)
     return Response(status_code=204)
 
 
 @router.get("/jobs/{number}/explain")
 async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
     """Where a job's time went and what it waits for, as a board tells it."""
-    job = await visible(parts, caller, number)
-    return explanation(job, number, time.time(), parts.forecasts.of(job, caller.admin))
+    job = await visible_job(parts, caller, number)
+    return render_explanation(job, number, time.time(), parts.forecasts.expect_job(job, caller.admin))
 
 
 @router.get("/pool/jobs/{number}/explain")
 async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
     """Why a job is where it is, and where it has been."""
-    return explained(await visible(parts, caller, number), number, caller.admin)
+    return explain_placement(await visible_job(parts, caller, number), number, caller.admin)

@@ -16,7 +16,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes.context import Caller, HeadParts, Parts
-from eddy.store.tables.keys import MOST_KEYS, revoked
+from eddy.store.tables.keys import MOST_KEYS, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -56,7 +56,7 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
         label = body.label or (old.label if old is not None else "")
         secret, made = await parts.keys.make(owner.id, scope, label, expires_s)
         if old is not None:
-            await parts.keys.change(old, lambda now: revoked(now, now_s, body.grace_s))
+            await parts.keys.change(old, lambda now: revoke_after(now, now_s, body.grace_s))
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now_s).model_dump(), key=secret)
 
@@ -67,7 +67,7 @@ async def revoke_key(key: _KeyId, parts: Parts, caller: Caller) -> Response:
     async with parts.keys.changing():
         ending, now_s = await _mine(parts, caller, key), time.time()
         await _check_left(parts, ending, now_s)
-        await parts.keys.change(ending, lambda now: revoked(now, now_s))
+        await parts.keys.change(ending, lambda now: revoke_after(now, now_s))
     return Response(status_code=204)
 
 
@@ -77,7 +77,7 @@ async def _mine(parts: HeadParts, caller: PoolTenant, name: str) -> ApiKey:
     Raises:
         NotFound: There is none of that name; another tenant's does not show.
     """
-    found = await parts.keys.named(name)
+    found = await parts.keys.find_by_name(name)
     if not caller.admin and (found.tenant != caller.id or found.scope is KeyScope.OPERATOR):
         raise NotFound(f"There is no key {name}: `eddy key list` lists them.", field="key", asked=name)
     return found

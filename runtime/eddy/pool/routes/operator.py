@@ -23,13 +23,13 @@ from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.connection.credentials import NAME
 from eddy.pool.connection.streams import STORE
 from eddy.pool.jetstream.boards import change_board, forget_board
-from eddy.pool.jetstream.reading import entry_of
+from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.tenants import NAMES, PoolTenant
-from eddy.pool.placement.moving import to_move
-from eddy.pool.records.records import Fenced, PoolBoard
+from eddy.pool.placement.rebalance import jobs_to_move
+from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
 from eddy.pool.routes.removal import remove_tenant
-from eddy.pool.routes.shown import quota_shown
+from eddy.pool.routes.rendering import render_quota
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 
@@ -134,7 +134,7 @@ def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
         "id": tenant.id,
         "admin": tenant.admin,
         "display_name": tenant.display_name,
-        "quota": quota_shown(tenant, parts.most_bytes(tenant)),
+        "quota": render_quota(tenant, parts.most_bytes(tenant)),
         "attributes": {"weight": tenant.weight},
         "leaving": bool(tenant.removed_unix_s),
     }
@@ -144,20 +144,20 @@ def _tenant(parts: HeadParts, tenant: PoolTenant) -> dict[str, Any]:
 async def pool_status(parts: Parts, operator: Operator) -> Any:
     """Heads, boards, and how many jobs wait and run."""
     try:
-        leader = ((await entry_of(parts.link.leader, "head")).value or b"").decode()
+        leader = ((await read_entry(parts.link.leader, "head")).value or b"").decode()
     except KeyNotFoundError:
         leader = ""
     jobs = parts.lead.mirror.jobs
-    on_boards = len(jobs.given)
+    on_boards = len(jobs.jobs_on_boards)
     return {
         "leader": leader,
-        "leads": parts.lead.lease.held,
+        "leads": parts.lead.lease.is_leader,
         "policy": parts.lead.policy,
         "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
         "waiting": len(jobs) - on_boards,
         "on_boards": on_boards,
         "missing": sorted(parts.link.troubles.missing),
-        "unreadable": parts.link.troubles.shown(),
+        "unreadable": parts.link.troubles.list_unreadable(),
         "store": {
             "blobs_bytes": await _blobs_bytes(parts),
             "most_blobs_bytes": parts.link.budget.blobs_bytes,
@@ -175,14 +175,14 @@ async def _blobs_bytes(parts: HeadParts) -> int:
 
 
 def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
-    running = [parts.numbers.job.told(number) for number in board.running]
+    running = [parts.numbers.job.public_id(number) for number in board.running]
     mirror = parts.lead.mirror
-    held_back_s = round(mirror.drops.held_back_s(board.name), 1)
+    held_back_s = round(mirror.drops.hold_back_s(board.name), 1)
     told = {
         "running": running,
         "present": mirror.alive(board.name),
         "held_back_s": held_back_s,
-        "floods": mirror.floods.of(board.name),
+        "floods": mirror.floods.describe_flood(board.name),
     }
     return {**dataclasses.asdict(board), **told}
 
@@ -192,11 +192,11 @@ async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
     """Take jobs from boards where others would sooner end them; they are placed again at once, by the head that
     leads. What they have committed stays."""
     taken = []
-    for each in to_move(await parts.lead.view(), body.running):
+    for each in jobs_to_move(await parts.lead.view(), body.running):
         job = each.job
-        with contextlib.suppress(Fenced):
+        with contextlib.suppress(JobFenced):
             await parts.table.change(job.id, lambda now, each=each: each.applied(now, time.time()))  # type: ignore[misc]
-            taken.append({"job": parts.numbers.job.told(job.id), "from": job.board, "because": each.because})
+            taken.append({"job": parts.numbers.job.public_id(job.id), "from": job.board, "because": each.because})
     return {"taken": taken}
 
 

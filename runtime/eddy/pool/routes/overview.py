@@ -14,7 +14,7 @@ from eddy.api.request_bodies.base import Answer
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.routes.context import Caller, HeadParts, Parts
-from eddy.pool.routes.shown import job_shown
+from eddy.pool.routes.rendering import render_job
 
 router = APIRouter(prefix="/v1/overview", tags=["overview"])
 
@@ -57,7 +57,7 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
     by_tenant: dict[str, Counter[str]] = {}
     for job in under_way:
         by_tenant.setdefault(job.tenant, Counter())[job.state] += 1
-    told = parts.numbers.job.told
+    told = parts.numbers.job.public_id
 
     def glance(board: PoolBoard) -> BoardGlance:
         return BoardGlance(
@@ -81,8 +81,8 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
         policy=parts.lead.policy,
         slots=[],
         counts=dict(sum(by_tenant.values(), Counter[str]())),
-        jobs=[job_shown(job, told, parts.forecasts.of(job, caller.admin)) for job in under_way[:JOBS]],
-        ended=[job_shown(job, told) for job in ended],
+        jobs=[render_job(job, told, parts.forecasts.expect_job(job, caller.admin)) for job in under_way[:JOBS]],
+        ended=[render_job(job, told) for job in ended],
         spans=[],
         faults={},
         tenants=[_load(parts, name, jobs) for name, jobs in sorted(by_tenant.items())] if caller.admin else [],

@@ -16,8 +16,8 @@ from eddy.pool.connection.streams import EVENTS
 from eddy.pool.jetstream.tenants import OPERATOR
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
-from eddy.store.tables.keys import revoked
-from eddy.store.tables.listing import Wanted
+from eddy.store.tables.keys import revoke_after
+from eddy.store.tables.listing import JobFilter
 
 AT_ONCE = 500
 """Jobs that are looked at together."""
@@ -38,7 +38,7 @@ async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
     tenant = await parts.tenants.get(name)
     if name == OPERATOR:
         raise Conflict("The operator cannot be removed.", field="tenant", asked=name)
-    await parts.lead.mirror.caught_up()
+    await parts.lead.mirror.wait_caught_up()
     unfinished = [job.id for job in list(parts.lead.mirror.jobs.values()) if job.tenant == name]
     if unfinished and not cancel:
         raise Conflict(
@@ -63,23 +63,23 @@ async def _end_keys(parts: HeadParts, name: str) -> None:
     async with parts.keys.changing():
         now_s = time.time()
         for key in await parts.keys.all(name):
-            await parts.keys.change(key, lambda now: dataclasses.replace(revoked(now, now_s), label=""))
+            await parts.keys.change(key, lambda now: dataclasses.replace(revoke_after(now, now_s), label=""))
 
 
 def _cancelled(job: PoolJob) -> PoolJob:
-    return job if job.ended else job.cancelled(time.time())
+    return job if job.is_ended else job.cancelled(time.time())
 
 
 async def _remove_bytes(parts: HeadParts, name: str) -> None:
     """Remove blobs and outputs; records of jobs that left some say so."""
-    wanted, place = Wanted(name), None
+    wanted, place = JobFilter(name), None
     while places := parts.lead.mirror.index.page(wanted, place, AT_ONCE):
         place = places[-1]
         for _, number in places:
             with contextlib.suppress(Conflict, NotFound):
-                await parts.table.change(number, lambda job: job.collected(time.time()))
+                await parts.table.change(number, lambda job: job.discard_outputs(time.time()))
     account = await parts.link.accounts.of(name)
-    await account.caught_up()
+    await account.wait_caught_up()
     for sha, references in list(account.blobs.items()):
-        for reference in [each for each in references if account.refers(sha, each)]:
+        for reference in [each for each in references if account.is_referenced(sha, each)]:
             await parts.blobs.release(name, sha, reference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
+from eddy.api.access.session_bodies import Login, SessionAnswer, SessionCookie, close_session, open_session
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.pool.jetstream.tenant_keys import hash_of
 from eddy.pool.routes.context import Caller, Parts
@@ -18,7 +18,7 @@ async def log_in(
 ) -> SessionAnswer:
     """Open a session: the cookie in the answer stands for the key, at this head, for 12 hours, until it restarts."""
     tenant = await parts.tenants.of_key(body.key)
-    session = opened(parts.sessions, hash_of(body.key), tenant.id, old, http, response)
+    session = open_session(parts.sessions, hash_of(body.key), tenant.id, old, http, response)
     return SessionAnswer(tenant=tenant.id, operator=tenant.admin, csrf_token=session.csrf_token)
 
 
@@ -35,4 +35,4 @@ async def show_session(parts: Parts, caller: Caller, response: Response, cookie:
 @router.delete("", status_code=204, response_class=Response)
 async def log_out(parts: Parts, caller: Caller, cookie: SessionCookie = "") -> Response:
     """End the session."""
-    return closed(parts.sessions, cookie)
+    return close_session(parts.sessions, cookie)

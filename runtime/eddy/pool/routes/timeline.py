@@ -26,7 +26,7 @@ async def show_timeline(parts: Parts, caller: Caller, last_s: _Last = 3600) -> A
     jobs = [job for job in (*mirror.jobs.values(), *mirror.ended) if caller.admin or job.tenant == caller.id]
     ran = [
         {
-            **_about(parts.numbers.job.told(job.id), job),
+            **_about(parts.numbers.job.public_id(job.id), job),
             "board": part.board,
             "first": part.first,
             "items": part.items,
@@ -39,7 +39,7 @@ async def show_timeline(parts: Parts, caller: Caller, last_s: _Last = 3600) -> A
         if part.ended_unix_s >= since_s
     ]
     moved = [
-        {**_about(parts.numbers.job.told(job.id), job), **move}
+        {**_about(parts.numbers.job.public_id(job.id), job), **move}
         for job in jobs
         for move in job.moves
         if move["at_unix_s"] >= since_s
@@ -50,7 +50,9 @@ async def show_timeline(parts: Parts, caller: Caller, last_s: _Last = 3600) -> A
         "boards": sorted(mirror.boards),
         "parts": sorted(ran, key=lambda part: (part["started_unix_s"], part["job"])),
         "running": [
-            {**_about(parts.numbers.job.told(job.id), job), "board": job.board} for job in jobs if job.state == RUNNING
+            {**_about(parts.numbers.job.public_id(job.id), job), "board": job.board}
+            for job in jobs
+            if job.state == RUNNING
         ],
         "moves": sorted(moved, key=lambda move: (move["at_unix_s"], move["job"])),
     }

@@ -1,6 +1,6 @@
 """Which boards a pool's own NATS servers let in, and what each may say there: a folder, and the servers' configuration.
 
-A board may ask heads under its own name (`eddy.pool.head.gate`), renew its own lease, fetch from its own queue, fetch
+A board may ask heads under its own name (`eddy.pool.head.board_requests`), renew its own lease, fetch from its own queue, fetch
 bytes by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read a bucket,
 nor list anything. Tenants never speak to NATS.
 
@@ -26,7 +26,7 @@ from typing import Any
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
 from eddy.files import free_bytes, write_private
 from eddy.pool.connection.credentials import NAME, PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.servers.handshake import admits
+from eddy.pool.servers.handshake import is_admitted
 
 READ_AGAIN_S = 60.0
 """Wall seconds a server may take to read its configuration again: one that is stopped, or has no processor, is slow."""
@@ -280,7 +280,7 @@ class PoolAdmission:
     def _without_board(self, kept: _Users, board: str) -> _Users:
         seeds = kept.revoked.get(board, ())
         with contextlib.suppress(PoolUnreachable):  # the file may be gone, or another's
-            found = PoolAccess.named(str(self.board_file(board))).seed
+            found = PoolAccess.load_access(str(self.board_file(board))).seed
             if UserKey.from_seed(found).public == kept.boards[board]:
                 seeds = (*seeds, found)
         boards = {name: public for name, public in kept.boards.items() if name != board}
@@ -315,7 +315,7 @@ class PoolAdmission:
         return ""
 
     def _admits(self, seed: str, place: Place) -> bool:
-        return admits(PoolAccess("", "", seed, self._certificate.read_text()), place.host, place.port, KNOCK_S)
+        return is_admitted(PoolAccess("", "", seed, self._certificate.read_text()), place.host, place.port, KNOCK_S)
 
     def form_cluster(self, servers: Mapping[str, Place]) -> None:
         """Take note of the servers of a cluster, by their names; all of them have copies of this folder.
@@ -482,7 +482,7 @@ class PoolAdmission:
     def _head_urls(self, kept: _Users) -> str:
         """Where heads find the servers: an operator may have written others into their file."""
         try:
-            return PoolAccess.named(str(self.head_file)).urls
+            return PoolAccess.load_access(str(self.head_file)).urls
         except PoolUnreachable:
             return self._urls(kept)
 
@@ -510,7 +510,7 @@ class PoolAdmission:
         try:
             kept = json.loads(self._kept.read_text(encoding="utf-8"))
             # Earlier releases kept the heads' secret in their file alone, and knew no other keys.
-            seed = str(kept.get("head_seed") or PoolAccess.named(str(self.head_file)).seed)
+            seed = str(kept.get("head_seed") or PoolAccess.load_access(str(self.head_file)).seed)
             return _Users(
                 head=str(kept["head"]),
                 head_seed=seed,

@@ -17,7 +17,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 LINE_BYTES = 64 * 1024
 
 
-def admits(access: PoolAccess, host: str, port: int, timeout_s: float) -> bool:
+def is_admitted(access: PoolAccess, host: str, port: int, timeout_s: float) -> bool:
     """Whether a server lets somebody in.
 
     Args:

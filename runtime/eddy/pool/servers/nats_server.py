@@ -17,7 +17,7 @@ from pathlib import Path
 
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.distribution import install_hint
-from eddy.files import PRIVATE_FOLDER, Hold
+from eddy.files import PRIVATE_FOLDER, FolderLock
 from eddy.pool.servers.admission import STORE, Place, PoolAdmission
 
 START_S = 60.0
@@ -29,7 +29,7 @@ OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LAUNCHER = Path(__file__).with_name("nats_launcher.py")
 
 
-def binary() -> str:
+def server_binary() -> str:
     """The server's program.
 
     Raises:
@@ -72,10 +72,10 @@ class NatsServer:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder = folder.resolve()  # what the server reads, it may read from elsewhere
-        self.host, self._program = host, binary()
+        self.host, self._program = host, server_binary()
         self._process: subprocess.Popen[bytes] | None = None
         self._ended = threading.Event()
-        self._hold: Hold | None = None
+        self._hold: FolderLock | None = None
         self._take()
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
@@ -86,7 +86,7 @@ class NatsServer:
         if self._hold is None:
             kept = self.folder / STORE
             kept.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-            self._hold = Hold(self.folder / "nats.lock", "the pool's folder", kept)
+            self._hold = FolderLock(self.folder / "nats.lock", "the pool's folder", kept)
             self._hold.note()
             try:
                 self._check_alone()

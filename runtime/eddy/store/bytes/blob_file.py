@@ -36,7 +36,7 @@ class BlobFile:
             yield at, piece
             at += len(piece)
 
-    def verified(self) -> Iterator[tuple[int, bytes]]:
+    def read_verified(self) -> Iterator[tuple[int, bytes]]:
         """All of it: offsets and bytes, a piece at a time.
 
         Raises:
@@ -58,7 +58,7 @@ class BlobFile:
         Raises:
             DamagedFile: They are not.
         """
-        for _ in self.verified():
+        for _ in self.read_verified():
             pass
         return self
 

@@ -24,16 +24,16 @@ from eddy.store.bytes.blob_sizes import Sizes
 from eddy.store.bytes.uploads import Upload
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
+from eddy.store.db.faults import names_damage
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
 from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, tenant_folder
-from eddy.store.disk.verified import Verified, seen
+from eddy.store.disk.verification_cache import VerificationCache, seen
 
 
-class Settled(Protocol):
+class SettledFile(Protocol):
     """A file that is whole and on disk, and has no name yet."""
 
     @property
@@ -66,14 +66,14 @@ _NAMED = "typeof(sha256) = 'text' AND length(sha256) = 64 AND sha256 NOT GLOB '*
 _MOST_NAMELESS = 1000
 
 
-@legible("a blob's row")
+@names_damage("a blob's row")
 def _bytes(size: object) -> int:
     if type(size) is not int or not 0 <= size <= MOST_BYTES:
         raise TypeError(f"it has {size!r:.40} bytes")
     return size
 
 
-def sized(row: sqlite3.Row) -> tuple[str, int]:
+def hash_and_size(row: sqlite3.Row) -> tuple[str, int]:
     """A blob's hash and size from its row.
 
     Raises:
@@ -82,7 +82,7 @@ def sized(row: sqlite3.Row) -> tuple[str, int]:
     return row["sha256"], _bytes(row["bytes"])
 
 
-def summed(column: str) -> str:
+def check_summable(column: str) -> str:
     """That a column of bytes can be among those that are added up."""
     return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MOST_BYTES}"
 
@@ -108,10 +108,10 @@ class Blobs:
     def __init__(self, db: Database, folder: Path, numbers: Numbers, quota: Callable[[str], Quota]) -> None:
         self.folder = folder
         self._db, self._numbers, self._quota = db, numbers, quota
-        self._sizes, self._verified = Sizes(), Verified()
+        self._sizes, self._verified = Sizes(), VerificationCache()
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
-        query = f"SELECT tenant, sum(bytes) AS n FROM blob WHERE {summed('bytes')} GROUP BY tenant"
+        query = f"SELECT tenant, sum(bytes) AS n FROM blob WHERE {check_summable('bytes')} GROUP BY tenant"
         self.ledger = Ledger({row["tenant"]: row["n"] for row in db.rows(query)}, quota)
 
     # On the way in ------------------------------------------------------------------------------------------------
@@ -138,11 +138,11 @@ class Blobs:
             upload.write(data)
             return upload.finish()
 
-    def draft(self) -> files.Draft:
+    def draft(self) -> files.DraftFile:
         """A file for bytes on their way in."""
-        return files.Draft(files.make_folder(self.folder / INCOMING, self.folder.parent))
+        return files.DraftFile(files.make_folder(self.folder / INCOMING, self.folder.parent))
 
-    def keep(self, tenant: str, sha256: str, draft: Settled, booked: int) -> bool:
+    def keep(self, tenant: str, sha256: str, draft: SettledFile, booked: int) -> bool:
         """Give a settled draft its name, then its row; answers whether the row is new.
 
         Args:
@@ -169,7 +169,7 @@ class Blobs:
                 values = tenant, sha256, size
                 with self._db.transaction() as db:
                     db.execute("INSERT OR REPLACE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
-                self._db.damage.mended(RecordKind.BLOB, _called(tenant, sha256))
+                self._db.damage.mark_repaired(RecordKind.BLOB, _called(tenant, sha256))
                 return before is None
             finally:
                 after = self._known_bytes(tenant, sha256)
@@ -193,7 +193,7 @@ class Blobs:
         query = f"SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? AND {_NAMED} ORDER BY sha256 LIMIT ?"
         rows = self._db.rows(query, tenant, after, limit)
         name = partial(_called, tenant)
-        found = self._db.damage.legible(RecordKind.BLOB, rows, lambda row: name(row["sha256"]), sized)
+        found = self._db.damage.read_rows(RecordKind.BLOB, rows, lambda row: name(row["sha256"]), hash_and_size)
         sizes = dict(found)
         damaged = tuple(row["sha256"] for row in rows if row["sha256"] not in sizes)
         damaged = damaged if after else (*self._nameless(tenant), *damaged)
@@ -228,7 +228,7 @@ class Blobs:
         rows = self._db.fresh_rows("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
         if not rows:
             return None
-        with self._db.damage.named(RecordKind.BLOB, _called(tenant, sha256)):
+        with self._db.damage.name_record(RecordKind.BLOB, _called(tenant, sha256)):
             size = _bytes(rows[0]["bytes"])
         if self._db.in_transaction:  # where it cannot be deleted between the two
             self._sizes.put(tenant, sha256, size)
@@ -262,7 +262,7 @@ class Blobs:
         while True:
             before = seen(file.path)
             try:
-                if stop - begin == file.size_bytes or not self._verified.knows(file.path):
+                if stop - begin == file.size_bytes or not self._verified.is_verified(file.path):
                     file.verify()
                     self._verified.remember(file.path)
                 pieces = (piece for _, piece in file.pieces(begin, stop - begin))
@@ -280,7 +280,7 @@ class Blobs:
             NotFound: This tenant has uploaded none of that hash.
             DamagedFile: They are not what was uploaded.
         """
-        return b"".join(piece for _, piece in self.file(tenant, sha256).verified())
+        return b"".join(piece for _, piece in self.file(tenant, sha256).read_verified())
 
     def drop(self, tenant: str, sha256: str) -> None:
         """Forget a blob.
@@ -297,7 +297,7 @@ class Blobs:
                 query = "SELECT id FROM job WHERE tenant = ? AND final = 0 AND instr(request, ?) > 0"
                 used = self._db.row(query, tenant, f'"{sha256}"')
                 if used is not None:
-                    told = self._numbers.job.told(used["id"])
+                    told = self._numbers.job.public_id(used["id"])
                     raise Conflict(f"job {told} still needs blob {sha256}", field="sha256", job=told)
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
-from eddy.files import os_errors
+from eddy.files import translate_os_errors
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.disk import files
 from eddy.store.disk.names import INCOMING
@@ -39,18 +39,18 @@ class PartialBlob:
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self.path, self.size_bytes = path, size_bytes
-        with os_errors(path):
+        with translate_os_errors(path):
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
-        with os_errors(self.path):
+        with translate_os_errors(self.path):
             files.write_all(self._file, data, self.size_bytes)
             self.size_bytes += len(data)
 
     def settle(self) -> None:
         """Have all of it on disk, and nothing behind it."""
-        with os_errors(self.path):
+        with translate_os_errors(self.path):
             os.ftruncate(self._file, self.size_bytes)
             os.fsync(self._file)
 
@@ -63,7 +63,7 @@ class PartialBlob:
 
     def keep(self, path: Path) -> None:
         """Give it its name."""
-        with os_errors(path):
+        with translate_os_errors(path):
             self.path.replace(path)
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class Partials:
 
     def _forget(self, tenant: str, path: Path) -> None:
         size = _size(path) or 0
-        with os_errors(path):
+        with translate_os_errors(path):
             path.unlink(missing_ok=True)
         self._since_s.pop(path, None)
         self._ledger.release(tenant, size)

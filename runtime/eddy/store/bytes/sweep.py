@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from eddy.files import os_errors
+from eddy.files import translate_os_errors
 from eddy.store.db.database import Database, wanted
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
@@ -64,7 +64,7 @@ def _sweep_folder(folder: Path, ours: Callable[[str], bool], known: Callable[[Se
         rows = known(names)
         gone += [folder / name for name in names if name.endswith(DRAFT) or name not in rows]
     for path in gone:
-        with os_errors(path):
+        with translate_os_errors(path):
             path.unlink()
     return gone
 

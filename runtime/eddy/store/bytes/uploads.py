@@ -6,25 +6,25 @@ from typing import Protocol
 
 from eddy.core.errors import InvalidRequest
 from eddy.store.db.ledger import Ledger
-from eddy.store.disk.files import Draft
+from eddy.store.disk.files import DraftFile
 
 STEP_BYTES = 1 << 20
 """What is booked at a time where nobody said how much will come."""
 
 
-class Shelf(Protocol):
+class BlobSink(Protocol):
     """Where blobs are kept, as an upload sees it; errors are those of `eddy.store.bytes.blobs.Blobs`."""
 
     def has(self, tenant: str, sha256: str) -> bool:
         """Whether a tenant has it."""
 
-    def draft(self) -> Draft:
+    def draft(self) -> DraftFile:
         """A file to write it to."""
 
     def size_bytes(self, tenant: str, sha256: str) -> int | None:
         """Size of one that is there."""
 
-    def keep(self, tenant: str, sha256: str, draft: Draft, booked: int) -> bool:
+    def keep(self, tenant: str, sha256: str, draft: DraftFile, booked: int) -> bool:
         """Keep a finished draft, and take over what was booked for it; answers whether it is new."""
 
 
@@ -45,7 +45,7 @@ class Upload:
     """
 
     def __init__(
-        self, blobs: Shelf, ledger: Ledger, tenant: str, sha256: str, declared_bytes: int | None = None
+        self, blobs: BlobSink, ledger: Ledger, tenant: str, sha256: str, declared_bytes: int | None = None
     ) -> None:
         self._blobs, self._ledger, self._tenant, self._sha256 = blobs, ledger, tenant, sha256
         self._booked = 0
@@ -105,7 +105,7 @@ class Upload:
 
     def _book(self, least: int, step: int = 0) -> None:
         """Book bytes: in steps where there is room for one, else just as many as there are."""
-        if step > least and self._ledger.room(self._tenant) >= step:
+        if step > least and self._ledger.room_bytes(self._tenant) >= step:
             least = step
         self._ledger.book(self._tenant, least)
         self._booked += least

@@ -16,8 +16,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import StorageDamaged
-from eddy.files import damaged
-from eddy.store.db.faults import broken, explained
+from eddy.files import damaged_file_error
+from eddy.store.db.faults import database_damaged_error, explained
 from eddy.store.db.rebuild import only_indices, rebuild_file
 
 BUDGET_S = 1.0
@@ -42,9 +42,9 @@ def check_file(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(_HEADER)
     if not head:
-        raise broken(path, "it is empty; a data base never is")
+        raise database_damaged_error(path, "it is empty; a data base never is")
     if len(head) < _HEADER or not head.startswith(_MAGIC):
-        raise broken(path, "it does not start like an SQLite data base")
+        raise database_damaged_error(path, "it does not start like an SQLite data base")
     log = path.with_name(path.name + "-wal")
     pages = int.from_bytes(head[28:32], "big")
     page = int.from_bytes(head[16:18], "big")
@@ -52,7 +52,7 @@ def check_file(path: Path) -> None:
     current = head[24:28] == head[92:96]
     settled = not log.exists() or not log.stat().st_size
     if current and settled and size < pages * page:
-        raise broken(path, f"it has {size} of {pages * page} bytes")
+        raise database_damaged_error(path, f"it has {size} of {pages * page} bytes")
 
 
 def check_owner(connection: sqlite3.Connection, path: Path) -> None:
@@ -64,7 +64,7 @@ def check_owner(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and not version:
-        raise damaged(path, "is another program's", "name another --data, or restore this one from a backup")
+        raise damaged_file_error(path, "is another program's", "name another --data, or restore this one from a backup")
 
 
 def examine(connection: sqlite3.Connection, budget_s: float = BUDGET_S, most: int = 10) -> list[str] | None:
@@ -123,7 +123,7 @@ def check_or_mend(connection: sqlite3.Connection, path: Path, budget_s: float = 
         return True
     in_place = _reindex(connection)
     if not in_place and not _rebuild(connection, path):
-        raise broken(path, found[0])
+        raise database_damaged_error(path, found[0])
     _log.warning("%s: an index was damaged (%s) and was built again from its table (REINDEX)", path, found[0])
     return in_place
 

@@ -73,13 +73,13 @@ class Damage:
             _log.error("storage: what was kept of %s is damaged, and is passed over: %s", called, how)
         return RecordDamaged(f"What was kept of {called} is damaged", how=how)
 
-    def mended(self, kind: RecordKind, name: object) -> None:
+    def mark_repaired(self, kind: RecordKind, name: object) -> None:
         """A record was written again."""
         with self._lock:
             self._met.pop((kind, name), None)
 
     @contextmanager
-    def named(self, kind: RecordKind, name: object) -> Iterator[None]:
+    def name_record(self, kind: RecordKind, name: object) -> Iterator[None]:
         """Say which record is damaged where the block reads one.
 
         Raises:
@@ -90,7 +90,7 @@ class Damage:
         except RecordDamaged as error:
             raise self.note(kind, name, str(error.details["how"])) from error
 
-    def legible(
+    def read_rows(
         self, kind: RecordKind, rows: Iterable[R], name: Callable[[R], object], load: Callable[[R], T]
     ) -> Iterator[T]:
         """Of some rows those that can be read, as `load` makes them; the others are noted.

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eddy.core.errors import StorageFailed
-from eddy.files import PRIVATE, PRIVATE_FOLDER, os_errors
+from eddy.files import PRIVATE, PRIVATE_FOLDER, translate_os_errors
 from eddy.store.db.check import check_file, check_or_mend, check_owner
 from eddy.store.db.damage import Damage
 from eddy.store.db.faults import storage_errors
 from eddy.store.db.health import Health
 from eddy.store.db.readers import Readers
 from eddy.store.db.schema import migrate
-from eddy.store.db.turns import Turns
+from eddy.store.db.writer_lock import WriterLock
 from eddy.store.disk.disk import Disk
 
 MOST_VALUES = 999
@@ -62,7 +62,7 @@ class Database:
         kept = str(path) != ":memory:"
         existed = kept and _make(self.path)
         self.health = Health(self.path)
-        self._turns = Turns()
+        self._turns = WriterLock()
         self._disk = Disk(Path(f"{path}-wal") if kept else None)
         self.damage = Damage()
         self._after: list[Callable[[], None]] = []
@@ -70,8 +70,8 @@ class Database:
         try:
             with storage_errors(self.path):
                 self._open(existed)
-            with os_errors(self.path):
-                self.health.opened()
+            with translate_os_errors(self.path):
+                self.health.mark_opened()
         except BaseException:
             self._connection.close()
             raise
@@ -116,9 +116,9 @@ class Database:
             StorageFailed: It cannot be written; nothing of it is kept, unless it was the last synchronisation that
                 failed (see `Disk.settle`).
         """
-        with self.health.watched(writes=True):
+        with self.health.watch_writes(writes=True):
             with self._turns:
-                self.health.check_there()
+                self.health.check_in_place()
                 self._after.clear()
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -145,17 +145,17 @@ class Database:
         Raises:
             StorageFailed: The disk refused.
         """
-        with self.health.watched():
+        with self.health.watch_writes():
             self._disk.settle()
 
     @property
     def in_transaction(self) -> bool:
         """Whether this thread has a transaction under way."""
-        return self._turns.mine
+        return self._turns.is_owner
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have something called when the transaction under way is committed, before the next one begins."""
-        assert self._turns.mine
+        assert self._turns.is_owner
         self._after.append(call)
 
     def rows(self, query: str, *arguments: object) -> list[sqlite3.Row]:
@@ -168,7 +168,7 @@ class Database:
             StorageFailed: The file cannot be read, or is damaged there.
         """
         found = self.fresh_rows(query, *arguments)
-        if not self._turns.mine:
+        if not self._turns.is_owner:
             with contextlib.suppress(StorageFailed):
                 self.settle()
         return found
@@ -179,13 +179,13 @@ class Database:
         Raises:
             StorageFailed: The file cannot be read, or is damaged there.
         """
-        if self._turns.mine:
+        if self._turns.is_owner:
             return fetch(self._connection, query, arguments)
-        with self.health.watched():
+        with self.health.watch_writes():
             if self._readers is None:
                 with self._turns:
                     return fetch(self._connection, query, arguments)
-            with self._readers.one() as connection:
+            with self._readers.borrow() as connection:
                 return fetch(connection, query, arguments)
 
     def give_back(self, everything: bool = False) -> bool:
@@ -206,7 +206,7 @@ class Database:
 
     def empty_log(self) -> bool:
         """Have nothing left in the write-ahead log; answers whether that went: somebody may be reading there."""
-        with self.health.watched(), self._turns:
+        with self.health.watch_writes(), self._turns:
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -217,7 +217,7 @@ class Database:
     def probe(self) -> None:
         """Write a few bytes where the last write failed, or where there is hardly room: what is wrong, or was, shows in
         `health`."""
-        if self.health.doubtful:
+        if self.health.is_doubtful:
             with contextlib.suppress(StorageFailed), self.transaction() as db:
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('probed', ?)", (repr(time.time()),))
 
@@ -256,7 +256,7 @@ def _make(path: Path) -> bool:
     Raises:
         StorageFailed: It cannot be made, or is damaged at first sight.
     """
-    with os_errors(path):
+    with translate_os_errors(path):
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, mode=PRIVATE_FOLDER)
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
-from eddy.files import LEAST_FREE_BYTES, damaged, free_bytes, no_room
+from eddy.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,9 +40,9 @@ def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
     ):
         return None
     if "full" in said:
-        return no_room(path)
+        return disk_full_error(path)
     if any(word in said for word in _DAMAGED):
-        return broken(path, said)
+        return database_damaged_error(path, said)
     if "locked" in said:
         return StorageInUse(f"another program uses {path} ({said}): end it; `fuser {path}` shows it", path=str(path))
     if any(word in said for word in _READ_ONLY):
@@ -52,15 +52,15 @@ def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
     return None
 
 
-def broken(path: Path, how: str) -> StorageDamaged:
+def database_damaged_error(path: Path, how: str) -> StorageDamaged:
     """Say that the data base is damaged."""
-    return damaged(path, f"is damaged ({how})", RESTORE.format(path=path))
+    return damaged_file_error(path, f"is damaged ({how})", RESTORE.format(path=path))
 
 
 def _refused(path: Path, said: str) -> StorageFailed:
     """SQLite says only that the file system refused: find out why."""
     if free_bytes(path) < LEAST_FREE_BYTES:
-        return no_room(path)
+        return disk_full_error(path)
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         return StorageReadOnly(
             f"{path} cannot be written ({said}): give user {os.geteuid()} the right, or name another folder",
@@ -72,7 +72,7 @@ def _refused(path: Path, said: str) -> StorageFailed:
 _ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
-def legible(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def names_damage(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function that reads a row's text say what is damaged where it is not what was written.
 
     Args:
@@ -104,4 +104,4 @@ def storage_errors(path: Path) -> Iterator[None]:
             raise
         raise found from error
     except UnicodeDecodeError as error:  # a message of SQLite that cites the schema, where that is no text any more
-        raise broken(path, "its schema is not text") from error
+        raise database_damaged_error(path, "its schema is not text") from error

@@ -35,7 +35,7 @@ class Health:
         self.on_trouble: Callable[[StorageFailed], None] = lambda error: None
         """Told of every trouble that is new, and of none again while it lasts."""
 
-    def opened(self) -> None:
+    def mark_opened(self) -> None:
         """The file is open now: from here on it, and its folder, are to stay where they are."""
         if self._kept:
             self._opened = {each: _identity(os.stat(each)) for each in (self._path.parent, self._path)}
@@ -44,10 +44,10 @@ class Health:
     def problem(self) -> StorageFailed | None:
         """What is wrong with it; None where nothing is known to be."""
         with contextlib.suppress(StorageFailed):
-            self.check_there()
+            self.check_in_place()
         return self._problem
 
-    def check_there(self) -> None:
+    def check_in_place(self) -> None:
         """See that the file and its folder are where they were opened. Whoever writes would write elsewhere, and beside
         files that are not found any more.
 
@@ -71,7 +71,7 @@ class Health:
                 raise error
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether a write would tell something: the last one failed, or there is hardly room for another."""
         if isinstance(self._problem, StorageDamaged):
             return False  # no write mends that
@@ -80,7 +80,7 @@ class Health:
         return True
 
     @contextlib.contextmanager
-    def watched(self, *, writes: bool = False) -> Iterator[None]:
+    def watch_writes(self, *, writes: bool = False) -> Iterator[None]:
         """Note how the block ends; with `writes`, a good end shows that all is well again.
 
         Raises:

@@ -27,14 +27,14 @@ class Ledger:
         with self._lock:
             return self._booked.total()
 
-    def of(self, tenant: str) -> int:
+    def tenant_bytes(self, tenant: str) -> int:
         """Bytes a tenant keeps or is sending."""
         with self._lock:
             return self._booked[tenant]
 
-    def room(self, tenant: str) -> int:
+    def room_bytes(self, tenant: str) -> int:
         """Bytes a tenant may still book."""
-        return self._quota(tenant).max_blob_bytes - self.of(tenant)
+        return self._quota(tenant).max_blob_bytes - self.tenant_bytes(tenant)
 
     def book(self, tenant: str, more: int) -> None:
         """Set bytes aside.

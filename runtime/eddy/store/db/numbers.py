@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from eddy.core.errors import RecordDamaged
 from eddy.core.numbering import Numbering
-from eddy.files import damaged
+from eddy.files import damaged_file_error
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.rows import parsed
+from eddy.store.db.faults import names_damage
+from eddy.store.db.rows import parse_object
 
 JOB_DIGITS, EVENT_DIGITS = 12, 15
 _NAME = "numbering"
@@ -34,7 +34,7 @@ class Numbers:
     event: Numbering
 
 
-def numbers_of(db: Database) -> Numbers:
+def load_numbers(db: Database) -> Numbers:
     """How a store tells its counts. A new one tells none of them plainly, an older one those that it has told already.
 
     Raises:
@@ -52,10 +52,10 @@ def numbers_of(db: Database) -> Numbers:
         return _read(row["value"])
     except RecordDamaged as error:  # without it nobody knows which job an id is of
         how = f"has no numbering of jobs that can be read ({error.details['how']})"
-        raise damaged(db.path, how, "restore it from a backup") from error
+        raise damaged_file_error(db.path, how, "restore it from a backup") from error
 
 
-def numbers_in(connection: sqlite3.Connection) -> Numbers:
+def read_numbers(connection: sqlite3.Connection) -> Numbers:
     """How a store that is not open tells its counts; plainly, where it has told none otherwise, or that is damaged."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (_NAME,)).fetchone()
     everything = Numbering(b"", JOB_DIGITS, sys.maxsize)
@@ -65,9 +65,9 @@ def numbers_in(connection: sqlite3.Connection) -> Numbers:
     return Numbers(everything, everything)
 
 
-@legible("the numbering of jobs")
+@names_damage("the numbering of jobs")
 def _read(text: str) -> Numbers:
-    kept = parsed(text)
+    kept = parse_object(text)
     key, first = bytes.fromhex(kept["key"]), [kept[name] for name in ("job", "event")]
     if [type(each) for each in first] != [int, int]:
         raise TypeError(f"it begins at {first}")

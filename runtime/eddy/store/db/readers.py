@@ -26,7 +26,7 @@ class Readers:
         self._closed = False
 
     @contextmanager
-    def one(self) -> Iterator[sqlite3.Connection]:
+    def borrow(self) -> Iterator[sqlite3.Connection]:
         """A connection nobody else uses meanwhile; it sees what was committed before each query."""
         with self._free:
             if self._closed:

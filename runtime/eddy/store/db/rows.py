@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddy.core.asked import NOTHING, Asked
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import (
@@ -26,8 +25,9 @@ from eddy.core.records import (
     KernelOutput,
     KernelRecord,
 )
-from eddy.store.db.faults import legible
-from eddy.store.db.typed import well_typed
+from eddy.core.submission_options import NOTHING, SubmissionOptions
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
@@ -135,21 +135,21 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@legible("a job's request")
+@names_damage("a job's request")
 def load_request(text: str) -> JobRequest:
     """The inverse of `dump_request`."""
-    body = parsed(text)
+    body = parse_object(text)
     body["inputs"] = {name: tuple(hashes) for name, hashes in body["inputs"].items()}
-    body["asked"] = Asked.from_json(body.get("asked", {}))
+    body["asked"] = SubmissionOptions.from_json(body.get("asked", {}))
     kernel = body.pop("kernel", None)
     if kernel is not None:
         body |= {"kind": KERNEL, "body": kernel}
     elif "other_kind" in body:
         body["kind"] = body.pop("other_kind")
-    return well_typed(JobRequest(**body))
+    return check_types(JobRequest(**body))
 
 
-def parsed(text: object) -> dict[str, Any]:
+def parse_object(text: object) -> dict[str, Any]:
     """An object that was written as JSON.
 
     Raises:
@@ -197,7 +197,7 @@ def _implied_kind(body: Mapping[str, Any]) -> str:
     return KERNEL if body.get("kernel") else APPLICATION
 
 
-@legible("a job's record")
+@names_damage("a job's record")
 def load_record(text: str, number: int | None = None) -> JobRecord:
     """The inverse of `dump_record`; fields a newer version added get their defaults.
 
@@ -205,17 +205,17 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
         text: What it wrote.
         number: The job's id, where its row says it; None for the one written.
     """
-    body = parsed(text)
+    body = parse_object(text)
     if number is not None:
         body["id"] = number
     body["state"] = JobState(body["state"])
     body.setdefault("kind", _implied_kind(body))
-    body["asked"] = Asked.from_json(body.get("asked", {}))
+    body["asked"] = SubmissionOptions.from_json(body.get("asked", {}))
     if body.get("kernel") is not None:
         body["kernel"] = _kernel(body["kernel"])
     if "unchecked" in body:
         body["unchecked"] = tuple(body["unchecked"])
-    record = well_typed(JobRecord(**body))
+    record = check_types(JobRecord(**body))
     if not 0 <= record.items_done <= record.batch or record.batch < 1:
         raise ValueError(f"{record.items_done} of {record.batch} items are done")
     return record
@@ -241,7 +241,7 @@ def record_of(row: sqlite3.Row) -> JobRecord:
 
 
 @functools.lru_cache(maxsize=RECORDS, typed=True)
-@legible("a job's row")
+@names_damage("a job's row")
 def _record(number: int, text: str, cancel: int, tenant: str, state: str, final: int) -> JobRecord:
     record = load_record(text, number)
     if (record.tenant, record.state.value, int(record.state.is_final)) != (tenant, state, final):
@@ -295,13 +295,13 @@ def load_event(row: sqlite3.Row | Mapping[str, Any]) -> JobEvent:
     return _event(dict(row))
 
 
-@legible("an event")
+@names_damage("an event")
 def _event(body: dict[str, Any]) -> JobEvent:
     body["what"] = JobEventKind(body["what"])
     body["state"] = JobState(body["state"]) if body["state"] is not None else None
     if body["what"] is JobEventKind.DAMAGED:
         raise ValueError("no entry is written as damaged")
-    return well_typed(JobEvent(**body))
+    return check_types(JobEvent(**body))
 
 
 def damaged_event(row: sqlite3.Row) -> JobEvent:
@@ -317,7 +317,7 @@ def damaged_event(row: sqlite3.Row) -> JobEvent:
     )
 
 
-@legible("what was known of a slot")
+@names_damage("what was known of a slot")
 def load_snapshot(text: str) -> dict[str, Any]:
     """What the hypervisor last wrote about a slot."""
-    return parsed(text)
+    return parse_object(text)

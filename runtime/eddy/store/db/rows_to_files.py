@@ -11,7 +11,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from eddy.store.disk.files import Draft, make_folder, write_all
+from eddy.store.disk.files import DraftFile, make_folder, write_all
 from eddy.store.disk.names import BLOBS, INCOMING, OUTPUTS, output_name, tenant_folder
 
 _TABLES = (
@@ -55,7 +55,7 @@ def _blobs(db: sqlite3.Connection, folder: Path) -> int:
     rows = db.execute("SELECT rowid, tenant, sha256 FROM blob").fetchall()
     for number, tenant, sha256 in rows:
         (data,) = db.execute("SELECT data FROM blob WHERE rowid = ?", (number,)).fetchone()
-        draft = Draft(make_folder(folder / INCOMING))
+        draft = DraftFile(make_folder(folder / INCOMING))
         try:
             draft.write(data)
             draft.keep(make_folder(folder / tenant_folder(tenant)) / sha256)

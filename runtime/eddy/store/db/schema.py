@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from eddy.core.errors import EddyError
-from eddy.files import os_errors
+from eddy.files import translate_os_errors
 from eddy.store.db.columns_to_list import jobs_in_order
-from eddy.store.db.jobs_that_go import jobs_that_go
+from eddy.store.db.purge_migration import jobs_that_go
 from eddy.store.db.rows_to_files import rows_to_files
 
 Migration = str | Callable[[sqlite3.Connection, Path], None]
@@ -220,7 +220,7 @@ def _run(
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        with os_errors(folder):
+        with translate_os_errors(folder):
             migration(connection, folder)
         connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddy.files import explained, sync_folder
+from eddy.files import explain_os_error, sync_folder
 
 
 class Disk:
@@ -94,7 +94,7 @@ class Disk:
                 self._file = self._open(path)
             os.fdatasync(self._file)
         except OSError as error:
-            raise explained(error, path) from error
+            raise explain_os_error(error, path) from error
 
     def _open(self, path: Path) -> int:
         """The log, with its name on disk: where that fails, it is tried again with the next synchronisation."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eddy.core.errors import EddyError, StorageFailed
-from eddy.files import PRIVATE_FOLDER, explained, os_errors, sync_folder
+from eddy.files import PRIVATE_FOLDER, explain_os_error, sync_folder, translate_os_errors
 from eddy.store.disk.names import DRAFT
 
 _log = logging.getLogger(__name__)
@@ -54,9 +54,9 @@ def make_folder(path: Path, within: Path | None = None) -> Path:
     """
     if not path.is_dir():
         if path == within:
-            raise explained(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)))
+            raise explain_os_error(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)))
         make_folder(path.parent, within)
-        with os_errors(path):
+        with translate_os_errors(path):
             with suppress(FileExistsError):
                 path.mkdir(mode=PRIVATE_FOLDER)
             try:
@@ -68,7 +68,7 @@ def make_folder(path: Path, within: Path | None = None) -> Path:
     return path
 
 
-class Draft:
+class DraftFile:
     """A file on its way in; it is gone unless it is kept.
 
     Args:
@@ -81,7 +81,7 @@ class Draft:
         self._digest = hashlib.sha256()
         self._lock = threading.Lock()
         """A request that is given up may drop what a thread still writes; a closed file's number may be another's."""
-        with os_errors(self.path):
+        with translate_os_errors(self.path):
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
     @property
@@ -91,21 +91,21 @@ class Draft:
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
-        with self._lock, os_errors(self.path):
+        with self._lock, translate_os_errors(self.path):
             self._digest.update(data)
             write_all(self._file, data, self.size_bytes)
             self.size_bytes += len(data)
 
     def settle(self) -> None:
         """Have everything written so far on disk."""
-        with self._lock, os_errors(self.path):
+        with self._lock, translate_os_errors(self.path):
             os.fsync(self._file)
 
     def keep(self, path: Path) -> None:
         """Give the file its name, in place of any other of that name. It is to be settled before, and its folder
         synchronised after."""
         self._close()
-        with os_errors(path):
+        with translate_os_errors(path):
             self.path.replace(path)
 
     def drop(self) -> None:
@@ -137,7 +137,7 @@ def write_all(file: int, data: bytes, place: int) -> None:
         view, place = view[written:], place + written
 
 
-class Written(Protocol):
+class PendingFile(Protocol):
     """A file that is being written; whole under its name once it was settled and kept."""
 
     @property
@@ -167,7 +167,7 @@ class NewFile:
 
     fresh = True
 
-    def __init__(self, draft: Draft, path: Path) -> None:
+    def __init__(self, draft: DraftFile, path: Path) -> None:
         self._path = path
         self.write, self.settle, self.drop = draft.write, draft.settle, draft.drop
         self._draft = draft
@@ -177,7 +177,7 @@ class NewFile:
         self._draft.keep(self._path)
 
 
-class Extension:
+class AppendedFile:
     """A file that is continued; what stood at the place or beyond counts for nothing.
 
     Args:
@@ -189,19 +189,19 @@ class Extension:
 
     def __init__(self, path: Path, place: int) -> None:
         self._path, self._place = path, place
-        with os_errors(path):
+        with translate_os_errors(path):
             # Never created: what was written before would be missing from it.
             self._file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
-        with os_errors(self._path):
+        with translate_os_errors(self._path):
             write_all(self._file, data, self._place)
             self._place += len(data)
 
     def settle(self) -> None:
         """Have everything written so far on disk, and nothing behind it."""
-        with os_errors(self._path):
+        with translate_os_errors(self._path):
             os.ftruncate(self._file, self._place)
             os.fsync(self._file)
 
@@ -245,13 +245,13 @@ def spans(path: Path, wanted: Sequence[tuple[int, int]], what: str) -> Iterator[
                 while size:
                     data = file.read(min(size, PIECE_BYTES))
                     if not data:
-                        raise damaged(path, what, f"it ends {size} bytes early")
+                        raise damaged_file_error(path, what, f"it ends {size} bytes early")
                     size -= len(data)
                     yield data
     except FileNotFoundError:
-        raise damaged(path, what, "it is missing") from None
+        raise damaged_file_error(path, what, "it is missing") from None
     except OSError as error:
-        raise damaged(path, what, f"it cannot be read ({error.strerror})") from error
+        raise damaged_file_error(path, what, f"it cannot be read ({error.strerror})") from error
 
 
 def _plain(path: Path) -> int:
@@ -282,7 +282,7 @@ _OF_ONE_FILE = (
 
 
 @contextmanager
-def kept_apart(path: Path, what: str) -> Iterator[None]:
+def isolate_file_errors(path: Path, what: str) -> Iterator[None]:
     """Tell trouble with one file, under whose name a folder stands say, from trouble with the disk it is on.
 
     Args:
@@ -318,9 +318,9 @@ def check(good: bool, path: Path, what: str, how: str) -> None:
         DamagedFile: It is not `good`; says how.
     """
     if not good:
-        raise damaged(path, what, how)
+        raise damaged_file_error(path, what, how)
 
 
-def damaged(path: Path, what: str, how: str) -> DamagedFile:
+def damaged_file_error(path: Path, what: str, how: str) -> DamagedFile:
     """The error that names a file and what is wrong with it."""
     return DamagedFile(f"the file of {what} is damaged: {how}", path)

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.files import damaged, os_errors
+from eddy.files import damaged_file_error, translate_os_errors
 from eddy.store.disk.names import BLOBS, OUTPUTS
 
 _BACKUP = "restore it from a backup, or start again with an empty --data"
@@ -47,16 +47,20 @@ def check_kinds(folder: Path) -> None:
         StorageDamaged: A part is of another kind; the sentence says which, and what helps.
         StorageFailed: The folder cannot be read.
     """
-    with os_errors(folder):
+    with translate_os_errors(folder):
         for name, fix in _FILES.items():
             kind = _kind(folder / name)
             if kind not in (None, stat.S_IFREG):
-                raise damaged(folder / name, f"is {_KINDS.get(kind or 0, 'something else')}, not a file", fix)
+                raise damaged_file_error(
+                    folder / name, f"is {_KINDS.get(kind or 0, 'something else')}, not a file", fix
+                )
         for name in _FOLDERS:
             kind = _kind(folder / name)
             if kind is not None and not (folder / name).is_dir():
                 shown = _KINDS.get(kind, "something else")
-                raise damaged(folder / name, f"is {shown}, not a folder", "move it away, and restore the folder")
+                raise damaged_file_error(
+                    folder / name, f"is {shown}, not a folder", "move it away, and restore the folder"
+                )
 
 
 def _kind(path: Path) -> int | None:

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Callable
 
 
-def keyed_hash(secret: bytes) -> Callable[[str], str]:
+def make_keyed_hash(secret: bytes) -> Callable[[str], str]:
     """Answers how a text, such as a key or an audit entry, is hashed under the server's secret."""
     keyed = hmac.new(secret, digestmod="sha256")
 

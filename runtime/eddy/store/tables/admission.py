@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from eddy.core.asked import Condition, Predecessor
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.records import JobRequest
+from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
 from eddy.store.db.numbers import Numbers
 from eddy.store.tables.jobs import JobTable
@@ -53,7 +53,7 @@ class AdmissionChecks:
             QuotaExceeded: It may not.
         """
         quota = self._quota(tenant)
-        limit, used = quota.max_jobs, self._jobs.tally.of(tenant) + more
+        limit, used = quota.max_jobs, self._jobs.tally.count_tenant(tenant) + more
         if used >= limit:
             raise QuotaExceeded(
                 f"tenant {tenant} has {used} jobs that have not ended and may have {limit}: wait, or cancel one",
@@ -98,7 +98,7 @@ class AdmissionChecks:
         for place, array in enumerate(corresponding):
             elements = self._jobs.elements(request.tenant, array)
             if len(elements) != size:
-                told = self._numbers.job.told(array)
+                told = self._numbers.job.public_id(array)
                 message = (
                     f"aftercorr[{place}]: array {told} has {len(elements)} jobs and this one has {size}: place by place"
                     " they must be as many; name it in after to wait for all of it"
@@ -112,7 +112,7 @@ class AdmissionChecks:
         if not request.asked.after:
             return (), []
         ids = list(dict.fromkeys(each.id for each in request.asked.after))
-        jobs, arrays = self._jobs.there(request.tenant, ids)
+        jobs, arrays = self._jobs.existing_ids(request.tenant, ids)
         found: list[Predecessor] = []
         for field in Condition:
             for place, each in enumerate(_named(request.asked.after, field)):
@@ -124,7 +124,7 @@ class AdmissionChecks:
         return tuple(shared), [each.id for each in found if each.wanted is Condition.ELEMENT]
 
     def _missing(self, field: Condition, place: int, number: int) -> InvalidRequest:
-        told, name = self._numbers.job.told(number), f"{field.value}[{place}]"
+        told, name = self._numbers.job.public_id(number), f"{field.value}[{place}]"
         what = "array" if field is Condition.ELEMENT else "job or array"
         message = f"{name}: you have no {what} {told}, or it was removed after its end; name {_NAME[field]}"
         return InvalidRequest(message, field=name, asked=told)

@@ -7,10 +7,10 @@ import json
 import time
 from collections.abc import Sequence
 
-from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
+from eddy.core.submission_options import ArrayPlace
 from eddy.store.db.database import Database
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import RECORD, dump_request, text_hash
@@ -31,19 +31,19 @@ class Arrays:
     def __init__(self, db: Database, numbers: Numbers, submissions: Submissions) -> None:
         self._db, self._numbers, self._submissions = db, numbers, submissions
 
-    def known(self, submissions: Sequence[Submission]) -> tuple[JobRecord, ...] | None:
+    def find_array(self, submissions: Sequence[Submission]) -> tuple[JobRecord, ...] | None:
         """The array that the idempotency key of these submissions already names, if any.
 
         Raises:
             Conflict: It was used for something else.
         """
         request = submissions[0].request
-        found = self._submissions.keys.of([request]).get((request.tenant, request.idempotency_key))
+        found = self._submissions.keys.find_jobs([request]).get((request.tenant, request.idempotency_key))
         if found is None:
             return None
         body, first = found
         if body != _body(submissions) or first.asked.array is None:
-            raise self._submissions.keys.taken(request.idempotency_key, first)
+            raise self._submissions.keys.key_taken_error(request.idempotency_key, first)
         return self.get(request.tenant, first.asked.array.id)
 
     def write(
@@ -66,7 +66,7 @@ class Arrays:
         """
         request = submissions[0].request
         with self._db.transaction(wait=False) as db:
-            known = self.known(submissions)
+            known = self.find_array(submissions)
             if known is not None:
                 return known, False
             group = Group(arrival_s, self._submissions.next_id(), {}, [], [])
@@ -102,11 +102,11 @@ class Arrays:
         rows = self._db.rows(query, array, tenant)
         if not rows:
             raise self.not_found(array)
-        return tuple(sorted(self._submissions.jobs.legible(rows), key=lambda record: record.id))
+        return tuple(sorted(self._submissions.jobs.read_records(rows), key=lambda record: record.id))
 
     def not_found(self, array: int) -> NotFound:
         """Why an array cannot be had; the same for one that is not there, for another tenant's, and for a job."""
-        told = self._numbers.job.told(array)
+        told = self._numbers.job.public_id(array)
         return NotFound(
             f"There is no array {told}, or it was removed after its end; a job is shown by `eddy job`.",
             field="array",
@@ -136,10 +136,10 @@ class Arrays:
         row = self._db.row(f"SELECT {RECORD} FROM job WHERE array = ? LIMIT 1", array)
         if row is None:
             return None
-        for record in self._submissions.jobs.legible([row]):
+        for record in self._submissions.jobs.read_records([row]):
             return record.asked.max_running
         rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE array = ?", array)
-        return next((record.asked.max_running for record in self._submissions.jobs.legible(rows)), None)
+        return next((record.asked.max_running for record in self._submissions.jobs.read_records(rows)), None)
 
     def request_cancel(self, tenant: str, array: int) -> tuple[int, ...]:
         """Note that all jobs of an array shall end that have not; answers which. It is durable once the store has
@@ -153,7 +153,7 @@ class Arrays:
             states = self.states(tenant, array)
             if all(state.is_final for state in states) and JobState.CANCELLED not in states:
                 raise Conflict(
-                    f"All jobs of array {self._numbers.job.told(array)} have ended: there is nothing to cancel.",
+                    f"All jobs of array {self._numbers.job.public_id(array)} have ended: there is nothing to cancel.",
                     field="array",
                 )
             rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", array, tenant)

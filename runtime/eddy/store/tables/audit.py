@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import RecordDamaged, UnknownCursor
-from eddy.files import os_errors, write_private
+from eddy.files import translate_os_errors, write_private
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.rows import parsed
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types
+from eddy.store.db.rows import parse_object
 from eddy.store.db.schema import MIGRATIONS, UPGRADED_FROM
-from eddy.store.db.typed import well_typed
 
 HEAD = "audit.head"
 """Name of the head's file, in the data folder."""
@@ -194,11 +194,11 @@ def load_entry(row: sqlite3.Row) -> AuditEntry:
         return AuditEntry(row["seq"], at_s, actor, key, action, facts, str(row["chain"]))
 
 
-@legible("an entry of the audit log")
+@names_damage("an entry of the audit log")
 def _whole(row: sqlite3.Row) -> AuditEntry:
-    facts = parsed(row["facts"])
+    facts = parse_object(row["facts"])
     entry = AuditEntry(row["seq"], row["at_unix_s"], row["actor"], row["key"], row["action"], facts, row["chain"])
-    return well_typed(entry)
+    return check_types(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,5 +290,5 @@ def _check_signed(chains: Mapping[int, str], signed: Sequence[tuple[int, str]]) 
 def read_head(folder: Path) -> bytes | None:
     """What the head's file holds; None where it is missing."""
     path = folder / HEAD
-    with os_errors(path):
+    with translate_os_errors(path):
         return path.read_bytes() if path.exists() else None

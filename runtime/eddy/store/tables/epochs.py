@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.rows import parsed
+from eddy.store.db.faults import names_damage
+from eddy.store.db.rows import parse_object
 
 
 class Epochs:
@@ -38,15 +38,15 @@ class Epochs:
     def all(self) -> tuple[str, ...]:
         """What every epoch that is kept holds, oldest first; damaged ones are left out."""
         rows = self._db.rows("SELECT number, body FROM epoch ORDER BY number")
-        return tuple(self._db.damage.legible(RecordKind.EPOCH, rows, lambda row: row["number"], body_of))
+        return tuple(self._db.damage.read_rows(RecordKind.EPOCH, rows, lambda row: row["number"], epoch_body))
 
 
-@legible("an epoch")
-def body_of(row: sqlite3.Row) -> str:
+@names_damage("an epoch")
+def epoch_body(row: sqlite3.Row) -> str:
     """What an epoch holds, from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    parsed(row["body"])
+    parse_object(row["body"])
     return str(row["body"])

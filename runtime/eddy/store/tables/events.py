@@ -20,7 +20,7 @@ _KEPT = "job NOT IN (SELECT job FROM purged)"
 """Not of a job that is gone, whose entries go a part at a time."""
 
 
-def unknown_event(asked: int) -> UnknownCursor:
+def unknown_event_error(asked: int) -> UnknownCursor:
     """Why a stream cannot go on from an event; `asked` is what that was called."""
     message = (
         f"There is no event {asked} in this stream, or some after it were removed with their jobs. Ask without"
@@ -40,7 +40,9 @@ class Events:
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs
 
-    def of(self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = PART) -> tuple[JobEvent, ...]:
+    def list_events(
+        self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = PART
+    ) -> tuple[JobEvent, ...]:
         """The event log, in order.
 
         Args:
@@ -96,7 +98,7 @@ class Events:
             return
         row = self._db.row("SELECT tenant, job FROM event WHERE seq = ?", seq) if seq > reached else None
         if row is None or tenant not in (None, row["tenant"]) or job not in (None, row["job"]):
-            raise unknown_event(asked)
+            raise unknown_event_error(asked)
 
     def _reached(self, tenant: str | None) -> int:
         """The latest entry of a tenant, or of anyone, that was removed; 0 for none."""
@@ -113,16 +115,16 @@ class Events:
         row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return 0 if row is None else int(row["seq"])
 
-    def whole(self, tenant: str, job: int) -> Iterator[JobEvent]:
+    def read_all(self, tenant: str, job: int) -> Iterator[JobEvent]:
         """The whole log of a job, in order, read a part at a time.
 
         Raises:
             NotFound: No such job of this tenant.
         """
-        part = self.of(tenant, job, 0, PART)
+        part = self.list_events(tenant, job, 0, PART)
         yield from part
         while len(part) == PART:
-            part = self.of(tenant, job, part[-1].seq, PART)
+            part = self.list_events(tenant, job, part[-1].seq, PART)
             yield from part
 
     def before_last(self, tenant: str | None, count: int) -> int:

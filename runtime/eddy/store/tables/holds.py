@@ -8,7 +8,7 @@ import threading
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
-from eddy.store.bytes.blobs import MOST_BYTES, summed
+from eddy.store.bytes.blobs import MOST_BYTES, check_summable
 from eddy.store.db.database import Database
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
@@ -34,7 +34,7 @@ class Holds:
         self._db, self._numbers, self._jobs, self._ledger = db, numbers, jobs, ledger
         self._changing = threading.Lock()
         """What is booked follows what is written, also where the disk refuses after it was."""
-        query = f"SELECT tenant, sum(bytes) AS n FROM held WHERE {summed('bytes')} GROUP BY tenant"
+        query = f"SELECT tenant, sum(bytes) AS n FROM held WHERE {check_summable('bytes')} GROUP BY tenant"
         for row in db.rows(query):
             ledger.book_kept(row["tenant"], row["n"])
 
@@ -61,7 +61,7 @@ class Holds:
             with self._db.transaction() as db:
                 record = self._jobs.get(tenant, job)
                 if not record.state.is_final:
-                    told = self._numbers.job.told(job)
+                    told = self._numbers.job.public_id(job)
                     raise Conflict(
                         f"job {told} is {record.state.value}: hold its outputs once it has ended",
                         field="job",
@@ -71,7 +71,8 @@ class Holds:
                 if record.held_by in (by, OPERATOR):
                     return record
                 (size,) = self._db.rows(
-                    "SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?" + f" AND {summed('bytes')}", job
+                    "SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?" + f" AND {check_summable('bytes')}",
+                    job,
                 )
                 if by == TENANT:
                     self._ledger.book(tenant, size["n"])
@@ -95,7 +96,7 @@ class Holds:
                 with self._db.transaction() as db:
                     record = self._jobs.get(tenant, job)
                     if record.held_by == OPERATOR and by != OPERATOR:
-                        told = self._numbers.job.told(job)
+                        told = self._numbers.job.public_id(job)
                         raise Conflict(f"the operator holds the outputs of job {told}: ask the operator", field="job")
                     db.execute("DELETE FROM held WHERE job = ?", (job,))
                     return self._say(db, record, "")

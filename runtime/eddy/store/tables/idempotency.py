@@ -31,7 +31,7 @@ class IdempotencyKeys:
     def __init__(self, db: Database, numbers: Numbers, jobs: JobTable) -> None:
         self._db, self._numbers, self._jobs = db, numbers, jobs
 
-    def of(self, requests: Iterable[JobRequest]) -> KnownKeys:
+    def find_jobs(self, requests: Iterable[JobRequest]) -> KnownKeys:
         """The jobs that the keys of requests name already."""
         keys = sorted({(r.tenant, r.idempotency_key) for r in requests if r.idempotency_key})
         found: KnownKeys = {}
@@ -62,16 +62,16 @@ class IdempotencyKeys:
                 return None
             raise self._db.damage.note(RecordKind.SUBMISSION, name, "the job it names is not there") from error
 
-    def known(self, request: JobRequest) -> JobRecord | None:
+    def find_job(self, request: JobRequest) -> JobRecord | None:
         """The job a request's key already names, if any.
 
         Raises:
             Conflict: It was used for another request.
         """
-        found = self.of([request]).get((request.tenant, request.idempotency_key))
-        return None if found is None else self.same(request, text_hash(dump_request(request)), *found)
+        found = self.find_jobs([request]).get((request.tenant, request.idempotency_key))
+        return None if found is None else self.find_same_request(request, text_hash(dump_request(request)), *found)
 
-    def same(self, request: JobRequest, body: str, known: str, record: JobRecord) -> JobRecord:
+    def find_same_request(self, request: JobRequest, body: str, known: str, record: JobRecord) -> JobRecord:
         """The job a key names, where it was used for this very request.
 
         Args:
@@ -85,10 +85,10 @@ class IdempotencyKeys:
         """
         if known == body:
             return record
-        raise self.taken(request.idempotency_key, record)
+        raise self.key_taken_error(request.idempotency_key, record)
 
-    def taken(self, key: str, record: JobRecord) -> Conflict:
+    def key_taken_error(self, key: str, record: JobRecord) -> Conflict:
         """Why a key cannot be used: it names another job."""
-        job = self._numbers.job.told(record.id)
+        job = self._numbers.job.public_id(record.id)
         message = f"idempotency key {key!r} was used for another request (job {job}): use a new key"
         return Conflict(message, field="Idempotency-Key", job=job)

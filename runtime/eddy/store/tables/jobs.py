@@ -13,16 +13,16 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
+from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import Numbers
-from eddy.store.db.rows import RECORD, StoredJob, load_request, parsed, record_of
-from eddy.store.tables.awaited import Awaited
-from eddy.store.tables.giving_up import give_up
-from eddy.store.tables.listing import Place, Wanted, listing, microseconds
-from eddy.store.tables.tally import Tally
+from eddy.store.db.rows import RECORD, StoredJob, load_request, parse_object, record_of
+from eddy.store.tables.dependency_index import DependencyIndex
+from eddy.store.tables.job_counts import JobCounts
+from eddy.store.tables.listing import JobFilter, Place, listing, microseconds
+from eddy.store.tables.unreadable_jobs import give_up_job
 
 
-def unknown_place() -> UnknownCursor:
+def unknown_page_error() -> UnknownCursor:
     """Why a page of a list cannot begin where it is to."""
     message = "This cursor is none of this list: ask without it, which begins with the first page."
     return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
@@ -59,11 +59,11 @@ class JobTable:
         self._db, self._numbers = db, numbers
         rows = db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
         ended = db.rows("SELECT tenant, count(*) AS jobs FROM job WHERE closed_us IS NOT NULL GROUP BY tenant")
-        self.tally = Tally(
+        self.tally = JobCounts(
             ((row["id"], str(row["tenant"]), str(row["state"])) for row in rows),
             {str(row["tenant"]): row["jobs"] for row in ended},
         )
-        self.awaited = Awaited()
+        self.awaited = DependencyIndex()
         for row in db.rows("SELECT id FROM job WHERE final = 0 AND instr(record, '\"after') > 0"):
             with suppress(RecordDamaged):  # it is given up, and waits for nothing
                 self.awaited.note(self._record(row["id"]))
@@ -71,12 +71,12 @@ class JobTable:
     def _record(self, job: int) -> JobRecord:
         return record_of(self._db.rows(f"SELECT {RECORD} FROM job WHERE id = ?", job)[0])
 
-    def accepted(self, record: JobRecord) -> None:
+    def mark_accepted(self, record: JobRecord) -> None:
         """A job was accepted, in a transaction that is committed."""
         self.tally.note(record.id, record.tenant, record.state.value)
         self.awaited.note(record)
 
-    def closed(self, job: int) -> None:
+    def mark_closed(self, job: int) -> None:
         """A job has ended, in a transaction that is committed; nothing where it had before."""
         self.tally.drop(job)
         self.awaited.drop(job)
@@ -91,7 +91,7 @@ class JobTable:
         row = self._db.row(f"SELECT {RECORD} FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise self.not_found(job, tenant)
-        with self._db.damage.named(RecordKind.JOB, job):
+        with self._db.damage.name_record(RecordKind.JOB, job):
             return record_of(row)
 
     def check_there(self, tenant: str, job: int) -> None:
@@ -103,9 +103,9 @@ class JobTable:
         if self._db.row("SELECT 1 FROM job WHERE id = ? AND tenant = ?", job, tenant) is None:
             raise self.not_found(job, tenant)
 
-    def legible(self, rows: Iterable[sqlite3.Row]) -> Iterator[JobRecord]:
+    def read_records(self, rows: Iterable[sqlite3.Row]) -> Iterator[JobRecord]:
         """The records of rows that have `RECORD`; those that are damaged are noted and left out."""
-        return self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], record_of)
+        return self._db.damage.read_rows(RecordKind.JOB, rows, lambda row: row["id"], record_of)
 
     def not_found(self, job: int, tenant: str | None = None) -> NotFound:
         """Why a job cannot be had; the same for one that is not there and for another tenant's.
@@ -114,7 +114,7 @@ class JobTable:
             job: What was taken for its id.
             tenant: Who asks; None for an operator, who may know of all arrays.
         """
-        told, values = self._numbers.job.told(job), (job, *([] if tenant is None else [tenant]))
+        told, values = self._numbers.job.public_id(job), (job, *([] if tenant is None else [tenant]))
         whose = "" if tenant is None else " AND tenant = ?"
         if self._db.row(f"SELECT 1 FROM job WHERE array = ?{whose} LIMIT 1", *values) is not None:
             message = f"there is no job {told}; it is an array: `eddy array show {told}` shows it"
@@ -131,7 +131,7 @@ class JobTable:
         row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise self.not_found(job, tenant)
-        with self._db.damage.named(RecordKind.JOB, job):
+        with self._db.damage.name_record(RecordKind.JOB, job):
             return load_request(row["request"])
 
     def program(self, job: int) -> str:
@@ -142,7 +142,7 @@ class JobTable:
         """
         row = self._db.row("SELECT body FROM program WHERE job = ?", job)
         if row is None:
-            raise NotFound(f"no program of job {self._numbers.job.told(job)}", field="job")
+            raise NotFound(f"no program of job {self._numbers.job.public_id(job)}", field="job")
         return str(row["body"])
 
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
@@ -155,7 +155,7 @@ class JobTable:
         wanted = self.tally.oldest(tenant, limit)
         marks = ", ".join("?" * len(wanted))
         rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(self.legible(rows))
+        return tuple(self.read_records(rows))
 
     def unfinished_of(self, tenant: str) -> list[int]:
         """Ids of a tenant's jobs that have not ended, oldest first, as their rows say it."""
@@ -177,7 +177,8 @@ class JobTable:
             record = self.get(tenant, job)
             if record.state.is_final and record.state is not JobState.CANCELLED:
                 raise Conflict(
-                    f"job {self._numbers.job.told(job)} has {record.state.value} already: there is nothing to cancel",
+                    f"job {self._numbers.job.public_id(job)} has {record.state.value} already: "
+                    "there is nothing to cancel",
                     field="job",
                     state=record.state.value,
                 )
@@ -199,15 +200,15 @@ class JobTable:
         except RecordDamaged as error:
             how = str(error.details["how"])
             self._db.damage.note(RecordKind.JOB, row["id"], how)
-            give_up(self._db, row["id"], self._numbers.job.told(row["id"]), how)
-            self.closed(row["id"])
+            give_up_job(self._db, row["id"], self._numbers.job.public_id(row["id"]), how)
+            self.mark_closed(row["id"])
             return None
 
     def unfinished_by_state(self) -> dict[str, int]:
         """Jobs that have not ended, by state; kept, not counted."""
         return self.tally.states()
 
-    def wanted(self, wanted: Wanted, limit: int = 50, after: Place | None = None) -> ListPage:
+    def find_page(self, wanted: JobFilter, limit: int = 50, after: Place | None = None) -> ListPage:
         """A page of a list.
 
         Args:
@@ -221,17 +222,19 @@ class JobTable:
             limit *= 2
             rows, page = self._wanted(wanted, limit, after)
             places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
-        records = tuple(self._db.damage.legible(RecordKind.JOB, page, lambda row: row["id"], _listed))
+        records = tuple(self._db.damage.read_rows(RecordKind.JOB, page, lambda row: row["id"], _listed))
         damaged = {row["id"] for row in page} - {record.id for record in records}
         return ListPage(records, tuple(sorted(damaged)), places[-1] if len(rows) > limit else None)
 
-    def _wanted(self, wanted: Wanted, limit: int, after: Place | None) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+    def _wanted(
+        self, wanted: JobFilter, limit: int, after: Place | None
+    ) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
         """The rows of a page with the one that follows, and without."""
         query, values = listing(wanted, after, limit + 1)
         rows = self._db.rows(query, *values)
         return rows, rows[:limit]
 
-    def check_place(self, wanted: Wanted, place: Place) -> None:
+    def check_place(self, wanted: JobFilter, place: Place) -> None:
         """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
 
         Raises:
@@ -245,7 +248,7 @@ class JobTable:
         else:
             known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
         if not known:
-            raise unknown_place()
+            raise unknown_page_error()
 
     def last_id(self) -> int:
         """The last id that a job or an array was given, be it there still or not; 0 for none."""
@@ -275,7 +278,7 @@ class JobTable:
             if row is None:
                 return ()
             place = int(row["submitted_us"]), after
-        return self.wanted(Wanted(tenant, state), limit, place).records
+        return self.find_page(JobFilter(tenant, state), limit, place).records
 
     def states(self, jobs: Collection[int]) -> dict[int, JobState]:
         """In which state jobs are, on disk or not yet; those there are not, or that are damaged, are left out."""
@@ -284,13 +287,13 @@ class JobTable:
         return self._states(rows)
 
     def _states(self, rows: Iterable[sqlite3.Row]) -> dict[int, JobState]:
-        return dict(self._db.damage.legible(RecordKind.JOB, rows, lambda row: row["id"], _state))
+        return dict(self._db.damage.read_rows(RecordKind.JOB, rows, lambda row: row["id"], _state))
 
     def states_of_array(self, array: int) -> dict[int, JobState]:
         """In which state the jobs of an array are, on disk or not yet; empty where none of it is on record."""
         return self._states(self._db.fresh_rows("SELECT id, state FROM job WHERE array = ?", array))
 
-    def there(self, tenant: str, ids: Sequence[int]) -> tuple[set[int], set[int]]:
+    def existing_ids(self, tenant: str, ids: Sequence[int]) -> tuple[set[int], set[int]]:
         """Which of some ids are those of a tenant's jobs, and which of its arrays.
 
         An array of an earlier version has the id of its first job: that is in both.
@@ -327,19 +330,19 @@ _UNFINISHED = (
 """Where the two columns differ, one of them is damaged; each is asked by its index."""
 
 
-@legible("a job's row")
+@names_damage("a job's row")
 def _listed(row: sqlite3.Row) -> JobRecord:
     if type(row["place"]) is not int:
         raise TypeError(f"its place in the list is {row['place']!r:.40}")
     return record_of(row)
 
 
-@legible("a job's row")
+@names_damage("a job's row")
 def _state(row: sqlite3.Row) -> tuple[int, JobState]:
     return row["id"], JobState(row["state"])
 
 
-@legible("a job's row")
+@names_damage("a job's row")
 def _stored(row: sqlite3.Row) -> StoredJob:
     """What a restarted hypervisor recovers."""
-    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), parsed(row["snapshot"]))
+    return StoredJob(load_request(row["request"]), record_of(row), bool(row["cancel"]), parse_object(row["snapshot"]))

@@ -12,8 +12,8 @@ from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.typed import flag, well_typed
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types, parse_flag
 
 MOST_KEYS = 64
 """Keys of a tenant that are neither revoked nor expired."""
@@ -64,7 +64,7 @@ class Keys:
     def __init__(self, db: Database) -> None:
         self._db = db
         rows = db.rows("SELECT * FROM api_key")
-        self._keyring = Keyring(db.damage.legible(RecordKind.KEY, rows, _name, key_of))
+        self._keyring = Keyring(db.damage.read_rows(RecordKind.KEY, rows, _name, key_from_row))
         self.damaged = {_name(row): row["hash"] for row in rows if _name(row) not in self._keyring.by_id}
 
     def by_hash(self, key_hash: str) -> ApiKey | None:
@@ -108,7 +108,7 @@ class Keys:
             write_keys(db, keys)
             old = self._forgotten(keys)
             db.executemany("DELETE FROM api_key WHERE id = ?", [(key.id,) for key in old])
-            self._db.after_commit(lambda: self.known(*keys))
+            self._db.after_commit(lambda: self.add_known(*keys))
             self._db.after_commit(lambda: self._keyring.drop(old))
 
     def drop_all(self, db: sqlite3.Connection, tenant: str) -> None:
@@ -126,7 +126,7 @@ class Keys:
             found += ended[: max(len(ended) - KEPT_ENDED, 0)]
         return found
 
-    def known(self, *keys: ApiKey) -> None:
+    def add_known(self, *keys: ApiKey) -> None:
         """Keys were written, in a transaction that is committed."""
         self._keyring.put(*keys)
 
@@ -136,7 +136,7 @@ def first_key(tenant: str, key_hash: str, scope: KeyScope) -> ApiKey:
     return ApiKey(new_key_id(), tenant, key_hash, scope, "first", time.time())
 
 
-def revoked(key: ApiKey, now_unix_s: float, grace_s: float = 0.0) -> ApiKey:
+def revoke_after(key: ApiKey, now_unix_s: float, grace_s: float = 0.0) -> ApiKey:
     """The key, which is no good once so many seconds have passed; one that was revoked before stays so."""
     at_unix_s = now_unix_s + grace_s
     if key.revoked_unix_s is not None:
@@ -152,16 +152,16 @@ def write_keys(db: sqlite3.Connection, keys: Iterable[ApiKey]) -> None:
         db.execute("INSERT OR REPLACE INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *times))
 
 
-@legible("a key's row")
-def key_of(row: sqlite3.Row) -> ApiKey:
+@names_damage("a key's row")
+def key_from_row(row: sqlite3.Row) -> ApiKey:
     """A key from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
     scope = KeyScope(row["scope"])
-    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"], flag(row["revoked_for_good"]))
-    return well_typed(ApiKey(row["id"], row["tenant"], row["hash"], scope, row["label"], *times))
+    times = (row["created_unix_s"], row["expires_unix_s"], row["revoked_unix_s"], parse_flag(row["revoked_for_good"]))
+    return check_types(ApiKey(row["id"], row["tenant"], row["hash"], scope, row["label"], *times))
 
 
 def _name(row: sqlite3.Row) -> str:

@@ -36,7 +36,7 @@ class ListOrder(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobFilter:
     """Which jobs to list; None for any.
 
     Attributes:
@@ -60,7 +60,7 @@ class Wanted:
     order: ListOrder = ListOrder.NEWEST
 
 
-def listing(wanted: Wanted, after: Place | None, limit: int) -> tuple[str, list[object]]:
+def listing(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, list[object]]:
     """The query of a page, with its values; rows have `id`, `record` and `place`, what they are ordered by.
 
     Args:

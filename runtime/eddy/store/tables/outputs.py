@@ -17,17 +17,17 @@ from functools import partial
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageFailed
-from eddy.files import os_errors, sync_folder
+from eddy.files import sync_folder, translate_os_errors
 from eddy.store.bytes.blobs import MOST_BYTES
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import LOG, ItemOutput, ResultRow
-from eddy.store.db.typed import well_typed
 from eddy.store.disk import files
 from eddy.store.disk.names import is_blob, output_name
-from eddy.store.disk.verified import Verified
+from eddy.store.disk.verification_cache import VerificationCache
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.retention import require_outputs
 
@@ -59,7 +59,7 @@ class OutputFile:
     parts: tuple[Part, ...]
     what: str
     check_kept: Callable[[], None] = lambda: None
-    verified: Verified = field(default_factory=Verified, compare=False, repr=False)
+    verified: VerificationCache = field(default_factory=VerificationCache, compare=False, repr=False)
 
     @property
     def size_bytes(self) -> int:
@@ -103,7 +103,7 @@ class OutputFile:
             if first < last:
                 wanted.append((part.place + first, last - first))
                 whole = last - first == part.size_bytes
-                if whole or not self.verified.knows(self.path, (part.place, part.size_bytes)):
+                if whole or not self.verified.is_verified(self.path, (part.place, part.size_bytes)):
                     touched.append(part)
             at += part.size_bytes
         dataclasses.replace(self, parts=tuple(touched)).verify()
@@ -127,14 +127,14 @@ class OutputFile:
         return self
 
 
-@legible("an item's row")
+@names_damage("an item's row")
 def part_of(row: Iterable[object]) -> Part:
     """An item's bytes from its row: place, size and hash.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    part = well_typed(Part(*row))  # type: ignore[arg-type]
+    part = check_types(Part(*row))  # type: ignore[arg-type]
     if not (0 <= part.place <= MOST_BYTES and 0 <= part.size_bytes <= MOST_BYTES and is_blob(part.sha256)):
         raise ValueError(f"it is {part}")
     return part
@@ -152,7 +152,7 @@ class Outputs:
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:
         self.folder = folder
-        self._db, self._numbers, self._jobs, self._verified = db, numbers, jobs, Verified()
+        self._db, self._numbers, self._jobs, self._verified = db, numbers, jobs, VerificationCache()
 
     def file(self, tenant: str, job: int, name: str) -> OutputFile:
         """Where an output buffer of every item lies, end to end.
@@ -165,7 +165,7 @@ class Outputs:
         record = self._jobs.get(tenant, job)
         require_outputs(record, self._numbers)
         parts = self._parts(job, name)
-        told = self._numbers.job.told(job)
+        told = self._numbers.job.public_id(job)
         if record.items_done < record.batch:
             raise Conflict(
                 f"job {told} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
@@ -222,7 +222,7 @@ class Outputs:
 
     def _parts(self, job: int, name: str) -> tuple[Part, ...]:
         query = "SELECT place, bytes, sha256 FROM result WHERE job = ? AND name = ? ORDER BY item"
-        with self._db.damage.named(RecordKind.OUTPUT, self._called(job, name)):
+        with self._db.damage.name_record(RecordKind.OUTPUT, self._called(job, name)):
             return tuple(part_of(row) for row in self._db.rows(query, job, name))
 
     def _output_path(self, job: int, name: str) -> Path:
@@ -243,7 +243,7 @@ class Outputs:
             StorageFailed: The disk refused.
         """
         reached = dict(ends)
-        with self._db.health.watched():
+        with self._db.health.watch_writes():
             rows = self._write(results, reached)
         ends.update(reached)
         return rows
@@ -253,7 +253,7 @@ class Outputs:
         for job in {result.job for result in results}:
             for key, end in self._ends(job).items():
                 ends.setdefault(key, end)
-        writes: dict[tuple[int, str], files.Written] = {}
+        writes: dict[tuple[int, str], files.PendingFile] = {}
         try:
             for result in results:
                 key, data = (result.job, result.name), result.data
@@ -275,24 +275,24 @@ class Outputs:
             for each in writes.values():
                 each.drop()
         if any(each.fresh for each in writes.values()):
-            with os_errors(self.folder):
+            with translate_os_errors(self.folder):
                 sync_folder(self.folder)
         return found
 
     def _apart(self, key: tuple[int, str]) -> AbstractContextManager[None]:
         job, name = key
-        return files.kept_apart(self._output_path(job, name), self._called(job, name))
+        return files.isolate_file_errors(self._output_path(job, name), self._called(job, name))
 
     def _called(self, job: int, name: str) -> str:
         """How a person calls an output."""
-        told = self._numbers.job.told(job)
+        told = self._numbers.job.public_id(job)
         return f"the log of job {told}" if name == LOG else f"output {name} of job {told}"
 
-    def _open_part(self, path: Path, place: int) -> files.Written:
+    def _open_part(self, path: Path, place: int) -> files.PendingFile:
         """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
         if place:
-            return files.Extension(path, place)
-        return files.NewFile(files.Draft(files.make_folder(self.folder, self.folder.parent)), path)
+            return files.AppendedFile(path, place)
+        return files.NewFile(files.DraftFile(files.make_folder(self.folder, self.folder.parent)), path)
 
     def _ends(self, job: int) -> dict[tuple[int, str], int]:
         """Where the files of a job's outputs end, as far as rows go."""
@@ -311,11 +311,11 @@ class Outputs:
         for name in names:
             path, end = self._output_path(job, name), ends.get((job, name), 0)
             try:
-                with os_errors(path):
+                with translate_os_errors(path):
                     if not end:
                         path.unlink(missing_ok=True)
                         continue
-                left = files.Extension(path, end)
+                left = files.AppendedFile(path, end)
                 try:
                     left.settle()
                 finally:

@@ -64,16 +64,16 @@ class Purge:
         self._db, self._jobs, self._retention, self._outputs = db, jobs, retention, outputs
         self.jobs_gone = 0
 
-    def ever(self) -> int:
+    def count_purged(self) -> int:
         """Jobs that were purged since there is this data base."""
         row = self._db.row("SELECT value FROM meta WHERE key = ?", PURGED)
         return 0 if row is None else int(row["value"])
 
-    def due(self, bounds: JobBounds) -> bool:
+    def is_due(self, bounds: JobBounds) -> bool:
         """Whether there is something to do: what is kept exceeds bounds, or some jobs have gone in part."""
         return bool(self._plan(bounds)) or self._left() is not None
 
-    def within(self, bounds: JobBounds) -> Iterator[int]:
+    def purge_excess(self, bounds: JobBounds) -> Iterator[int]:
         """Remove what is too old or too much, one transaction at each step; gives how many jobs went in it.
 
         Raises:
@@ -81,9 +81,11 @@ class Purge:
         """
         yield from self._finish()
         for tenant, (before_us, most) in self._plan(bounds).items():
-            yield from self.of(tenant, before_us, most)
+            yield from self.purge_tenant(tenant, before_us, most)
 
-    def of(self, tenant: str, before_us: int, most: int | None = None, everything: bool = False) -> Iterator[int]:
+    def purge_tenant(
+        self, tenant: str, before_us: int, most: int | None = None, everything: bool = False
+    ) -> Iterator[int]:
         """Remove the jobs of a tenant that ended first, one transaction at each step; gives how many went in it.
 
         Args:
@@ -107,7 +109,7 @@ class Purge:
 
     def _plan(self, bounds: JobBounds) -> dict[str, tuple[int, int | None]]:
         """For each tenant that is to lose jobs, the latest end of those, and how many; None for any number."""
-        ended, now_us = self._jobs.tally.ended(), round(time.time() * 1e6)
+        ended, now_us = self._jobs.tally.count_ended(), round(time.time() * 1e6)
         latest_us = now_us - round(LEAST_AGE_S * 1e6)
         plan: dict[str, tuple[int, int | None]] = {
             tenant: (latest_us, count) for tenant, count in bounds.excess(ended).items()
@@ -227,5 +229,5 @@ class Purge:
                     break
                 done.append(job)
             db.executemany("DELETE FROM purged WHERE job = ?", [(job,) for job in done])
-            self._db.after_commit(lambda: self._retention.freed(freed))
+            self._db.after_commit(lambda: self._retention.mark_freed(freed))
             return self._db.row("SELECT 1 FROM purged WHERE job = ?", first) is not None

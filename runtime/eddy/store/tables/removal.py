@@ -82,7 +82,7 @@ class Removal:
             StorageFailed: It cannot be written.
         """
         self._close_damaged(tenant)
-        for _ in self._purge.of(tenant, _FOR_EVER_US, everything=True):
+        for _ in self._purge.purge_tenant(tenant, _FOR_EVER_US, everything=True):
             yield
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
             yield
@@ -102,7 +102,7 @@ class Removal:
             with self._db.transaction() as db:
                 if self._is_left(db, tenant):
                     return
-                self._tenants.gone(db, tenant)
+                self._tenants.mark_gone(db, tenant)
                 self._db.after_commit(lambda: self._blobs.ledger.forget(tenant))
 
     def _close_damaged(self, tenant: str) -> None:

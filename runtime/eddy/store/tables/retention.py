@@ -15,7 +15,7 @@ from pathlib import Path
 
 from eddy.core.errors import OutputsCollected, RecordDamaged
 from eddy.core.records import JobRecord
-from eddy.store.bytes.blobs import summed
+from eddy.store.bytes.blobs import check_summable
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
 from eddy.store.db.numbers import Numbers
@@ -40,7 +40,7 @@ _FREE = "SELECT id, record FROM job WHERE id = ? AND final = 1 AND id NOT IN (SE
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class EvictionCandidate:
     """A job whose outputs are to go."""
 
     job: int
@@ -61,7 +61,7 @@ class Retention:
 
     def counted_bytes(self) -> int:
         """Bytes of outputs and logs that rows name, counted now."""
-        (row,) = self._db.rows(f"SELECT coalesce(sum(bytes), 0) AS bytes FROM result WHERE {summed('bytes')}")
+        (row,) = self._db.rows(f"SELECT coalesce(sum(bytes), 0) AS bytes FROM result WHERE {check_summable('bytes')}")
         return int(row["bytes"])
 
     def note(self, results: Iterable[ResultRow]) -> None:
@@ -73,7 +73,7 @@ class Retention:
         """Bytes of outputs and logs on disk."""
         return self._output_bytes
 
-    def leaving(self, quota_bytes: int) -> tuple[Leaving, ...]:
+    def select_outputs(self, quota_bytes: int) -> tuple[EvictionCandidate, ...]:
         """Whose outputs are to go, so that there is room again; none where the quota is not reached.
 
         Args:
@@ -84,15 +84,15 @@ class Retention:
         """
         if not quota_bytes or self._output_bytes <= quota_bytes:
             return ()
-        excess, found = self._output_bytes - int(quota_bytes * KEEP), list[Leaving]()
+        excess, found = self._output_bytes - int(quota_bytes * KEEP), list[EvictionCandidate]()
         for row in self._db.rows(_OLDEST, MOST):
             if excess <= 0:
                 break
-            found.append(Leaving(row["job"], row["bytes"]))
+            found.append(EvictionCandidate(row["job"], row["bytes"]))
             excess -= row["bytes"]
         return tuple(found)
 
-    def collect(self, jobs: Sequence[Leaving]) -> int:
+    def collect(self, jobs: Sequence[EvictionCandidate]) -> int:
         """Remove the outputs and logs of jobs that have ended; answers how many bytes that gave back.
 
         Raises:
@@ -100,7 +100,7 @@ class Retention:
         """
         return sum(self._collect(jobs[begin : begin + BATCH]) for begin in range(0, len(jobs), BATCH))
 
-    def _collect(self, jobs: Sequence[Leaving]) -> int:
+    def _collect(self, jobs: Sequence[EvictionCandidate]) -> int:
         now_s, gone, freed = time.time(), list[str](), 0
         with self._db.transaction() as db:
             for leaving in jobs:
@@ -118,12 +118,12 @@ class Retention:
                 db.execute("DELETE FROM result WHERE job = ?", (leaving.job,))
                 gone += {output_name(leaving.job, each["name"]) for each in rows}
                 freed += sum(each["bytes"] for each in rows)
-            self._db.after_commit(lambda: self.freed(freed))
+            self._db.after_commit(lambda: self.mark_freed(freed))
         for name in gone:
             files.remove_unnamed(self._outputs / name)
         return freed
 
-    def freed(self, freed: int) -> None:
+    def mark_freed(self, freed: int) -> None:
         """So many bytes are gone, in a transaction that is committed."""
         self._output_bytes -= freed
 
@@ -136,7 +136,7 @@ def require_outputs(record: JobRecord, numbers: Numbers) -> None:
     """
     if record.collected_unix_s is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(record.collected_unix_s))
-        told = numbers.job.told(record.id)
+        told = numbers.job.public_id(record.id)
         raise OutputsCollected(
             f"the outputs of job {told} were removed on {day} to make room: submit it again to compute them again",
             job=told,

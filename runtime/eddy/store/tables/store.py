@@ -28,9 +28,9 @@ from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database, insert
-from eddy.store.db.faults import legible
-from eddy.store.db.happened import Happened
-from eddy.store.db.numbers import numbers_of
+from eddy.store.db.event_counts import EventCounts
+from eddy.store.db.faults import names_damage
+from eddy.store.db.numbers import load_numbers
 from eddy.store.db.rows import (
     INSERT_EVENTS,
     INSERT_RESULTS,
@@ -91,10 +91,10 @@ class Store:
             folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._db = db = Database(path, folder)
-        self.numbers = numbers_of(db)
+        self.numbers = load_numbers(db)
         self.damage = db.damage
         self.damage.told = self._told
-        self.happened = Happened()
+        self.happened = EventCounts()
         db.health.on_trouble = self._in_trouble
         self.keys = Keys(db)
         self.tenants = Tenants(db, self.keys, quota or Quota())
@@ -102,7 +102,7 @@ class Store:
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
         self.jobs = JobTable(db, self.numbers)
-        self.usage.on_written = self.jobs.tally.written
+        self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)
         self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
         self.arrays = Arrays(db, self.numbers, self.submissions)
@@ -116,7 +116,7 @@ class Store:
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}
-        told = numbers[kind].told(name) if kind in numbers and isinstance(name, int) else name
+        told = numbers[kind].public_id(name) if kind in numbers and isinstance(name, int) else name
         return str(told) if kind is RecordKind.OUTPUT else f"{kind.value} {told}"
 
     def _in_trouble(self, error: StorageFailed) -> None:
@@ -203,8 +203,8 @@ class Store:
         self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
         for record, _ in commit.jobs:
             if record.state.is_final:
-                self.jobs.closed(record.id)
-                _say_end(record, self.numbers.job.told(record.id))
+                self.jobs.mark_closed(record.id)
+                _say_end(record, self.numbers.job.public_id(record.id))
             else:
                 self.jobs.tally.note(record.id, record.tenant, record.state.value)
 
@@ -212,7 +212,7 @@ class Store:
         """What the hypervisor last wrote about each slot; nothing of one whose row is damaged."""
         rows = self._db.rows("SELECT * FROM slot")
         found: dict[int, dict[str, object]] = {row["slot"]: {} for row in rows}
-        found.update(self._db.damage.legible(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
+        found.update(self._db.damage.read_rows(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
         return found
 
     def remember(self, key: str, value: str, durable: bool = True, wait: bool = True) -> None:
@@ -244,8 +244,8 @@ class Store:
         row = self._db.row("SELECT key, value FROM meta WHERE key = ?", key)
         if row is None:
             return default
-        load = legible("a value")(lambda found: read(found["value"]))
-        for found in self._db.damage.legible(RecordKind.VALUE, [row], lambda found: found["key"], load):
+        load = names_damage("a value")(lambda found: read(found["value"]))
+        for found in self._db.damage.read_rows(RecordKind.VALUE, [row], lambda found: found["key"], load):
             return found
         return default if damaged is None else damaged
 

@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from eddy.core.asked import Predecessor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
+from eddy.core.submission_options import Predecessor
 from eddy.core.tenants import Quota
 from eddy.store.db.database import Database, insert
 from eddy.store.db.numbers import Numbers
@@ -123,7 +123,7 @@ class Submissions:
 
     def _add_group(self, submissions: Sequence[Submission], arrival_s: float, check: Check) -> list[Outcome]:
         with self._db.transaction(wait=False) as db:
-            group = Group(arrival_s, self.next_id(), self.keys.of(each.request for each in submissions), [], [])
+            group = Group(arrival_s, self.next_id(), self.keys.find_jobs(each.request for each in submissions), [], [])
             outcomes = [self._decide(submission, group, check) for submission in submissions]
             self.insert(db, group)
         return outcomes
@@ -147,7 +147,7 @@ class Submissions:
 
     def _count(self, added: Iterable[tuple[JobRecord, Submission]]) -> None:
         for record, kept in added:
-            self.jobs.accepted(record)
+            self.jobs.mark_accepted(record)
             self.jobs.tally.expect(record.id, kept.slot_s)
 
     def _decide(self, submission: Submission, group: Group, check: Check) -> Outcome:
@@ -158,7 +158,7 @@ class Submissions:
             text = dump_request(request)
             body = text_hash(text) if request.idempotency_key else ""
             if key in group.known:
-                return self.keys.same(request, body, *group.known[key]), False
+                return self.keys.find_same_request(request, body, *group.known[key]), False
             after = self.checks.check(request, group.tenants[request.tenant], group.expected_s[request.tenant])
             kept = check(submission)
         except Exception as refusal:
@@ -181,7 +181,7 @@ class Submissions:
             InvalidRequest: A job or array it is to wait for is not there.
             QuotaExceeded: The tenant has as many jobs as it may.
         """
-        if request.idempotency_key and self.keys.known(request) is not None:
+        if request.idempotency_key and self.keys.find_job(request) is not None:
             return
         self.checks.check(request, 0)
 

@@ -12,10 +12,10 @@ from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.rows import parsed
-from eddy.store.db.typed import finite, flag, well_typed
-from eddy.store.tables.keys import Keys, first_key, revoked, write_keys
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types, parse_finite, parse_flag
+from eddy.store.db.rows import parse_object
+from eddy.store.tables.keys import Keys, first_key, revoke_after, write_keys
 
 
 class Tenants:
@@ -33,10 +33,10 @@ class Tenants:
     def __init__(self, db: Database, keys: Keys, default_quota: Quota) -> None:
         self._db, self._keys, self._default_quota = db, keys, default_quota
         rows = db.rows("SELECT * FROM tenant")
-        self._tenants_known = Known(db.damage.legible(RecordKind.TENANT, rows, _name, tenant_of))
+        self._tenants_known = TenantCache(db.damage.read_rows(RecordKind.TENANT, rows, _name, tenant_from_row))
         self.damaged = {_name(row) for row in rows} - set(self._tenants_known.by_name)
         removed = db.rows("SELECT * FROM removed")
-        self._removed = dict(db.damage.legible(RecordKind.TENANT, removed, lambda row: row["tenant"], removed_of))
+        self._removed = dict(db.damage.read_rows(RecordKind.TENANT, removed, lambda row: row["tenant"], removed_of))
         """By name of a tenant that is being removed, or was: when it was gone; None while something of it is there."""
 
     def put(self, tenant: TenantRecord) -> None:
@@ -60,13 +60,13 @@ class Tenants:
         old = self._keys.by_hash(had)
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
         new = (first_key(tenant.id, tenant.key_hash, scope),) if tenant.key_hash else ()
-        return new if old is None else (*new, revoked(old, time.time()))
+        return new if old is None else (*new, revoke_after(old, time.time()))
 
     def _known_now(self, tenant: TenantRecord, keys: Iterable[ApiKey]) -> None:
         self._tenants_known.put(tenant)
         self.damaged.discard(tenant.id)
-        self._db.damage.mended(RecordKind.TENANT, tenant.id)
-        self._keys.known(*keys)
+        self._db.damage.mark_repaired(RecordKind.TENANT, tenant.id)
+        self._keys.add_known(*keys)
 
     def get(self, tenant: str) -> TenantRecord:
         """One tenant.
@@ -119,11 +119,11 @@ class Tenants:
         """Whether a tenant is being removed, or was."""
         return tenant in self._removed
 
-    def leaving(self) -> tuple[str, ...]:
+    def list_leaving(self) -> tuple[str, ...]:
         """Tenants that are being removed, by name."""
         return tuple(sorted(name for name, gone in self._removed.items() if gone is None))
 
-    def check_stays(self, tenant: str) -> None:
+    def check_name_reusable(self, tenant: str) -> None:
         """Check that a tenant of that name may be added or changed: names of those that were removed stay theirs.
 
         Raises:
@@ -144,7 +144,7 @@ class Tenants:
         self._db.after_commit(lambda: self._tenants_known.put(record))
         self._db.after_commit(lambda: self._removed.update({tenant: self._removed.get(tenant)}))
 
-    def gone(self, db: sqlite3.Connection, tenant: str) -> None:
+    def mark_gone(self, db: sqlite3.Connection, tenant: str) -> None:
         """Nothing of a tenant is left but its name, in a transaction."""
         now_s = time.time()
         db.execute("DELETE FROM tenant WHERE id = ?", (tenant,))
@@ -157,7 +157,7 @@ def _day(unix_s: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
 
 
-class Known:
+class TenantCache:
     """Tenants by name.
 
     Args:
@@ -178,20 +178,20 @@ class Known:
         self.by_name.pop(name, None)
 
 
-@legible("a tenant's row")
-def tenant_of(row: sqlite3.Row) -> TenantRecord:
+@names_damage("a tenant's row")
+def tenant_from_row(row: sqlite3.Row) -> TenantRecord:
     """A tenant from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    return well_typed(
+    return check_types(
         TenantRecord(
             id=row["id"],
             key_hash=row["key_hash"],
-            admin=flag(row["admin"]),
-            quota=Quota(row["max_jobs"], row["max_blob_bytes"], **parsed(row["bounds"])),
-            attributes=parsed(row["attributes"]),
+            admin=parse_flag(row["admin"]),
+            quota=Quota(row["max_jobs"], row["max_blob_bytes"], **parse_object(row["bounds"])),
+            attributes=parse_object(row["attributes"]),
         )
     )
 
@@ -210,14 +210,14 @@ def _bounds(quota: Quota) -> dict[str, float | int | None]:
     }
 
 
-@legible("a removed tenant's row")
+@names_damage("a removed tenant's row")
 def removed_of(row: sqlite3.Row) -> tuple[str, float | None]:
     """The name of a tenant that is being removed, or was, and when it was gone, from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    finite(row["asked_unix_s"])
+    parse_finite(row["asked_unix_s"])
     if not isinstance(row["tenant"], str):
         raise TypeError(f"tenant is {row['tenant']!r:.40}")
-    return row["tenant"], None if row["gone_unix_s"] is None else finite(row["gone_unix_s"])
+    return row["tenant"], None if row["gone_unix_s"] is None else parse_finite(row["gone_unix_s"])

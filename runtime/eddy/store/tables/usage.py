@@ -15,8 +15,8 @@ from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
-from eddy.store.db.faults import legible
-from eddy.store.db.typed import well_typed
+from eddy.store.db.faults import names_damage
+from eddy.store.db.field_types import check_types
 
 ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"
 """Names of values: up to which board time, and from which on, everything is charged."""
@@ -84,14 +84,14 @@ def day_of(unix_s: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
 
 
-@legible("an account")
+@names_damage("an account")
 def usage_row(row: Iterable[Any]) -> UsageRow:
     """An account from its row.
 
     Raises:
         RecordDamaged: It is not what was written.
     """
-    found = well_typed(UsageRow(*row))
+    found = check_types(UsageRow(*row))
     if found.unit not in UNITS or found.slot < 0 or not 0 <= found.spent_ns <= MOST_NS:
         raise ValueError(f"it is {found.spent_ns} ns of {found.unit!r:.40} {found.slot}")
     if date.fromisoformat(found.day).isoformat() != found.day:
@@ -99,7 +99,7 @@ def usage_row(row: Iterable[Any]) -> UsageRow:
     return found
 
 
-@legible("a value")
+@names_damage("a value")
 def _value(row: sqlite3.Row | Mapping[str, Any]) -> tuple[str, int]:
     return row["key"], int(row["value"])
 
@@ -142,7 +142,7 @@ class Usage:
             values = {**places, ACCOUNTED_SLOTS: slots, ACCOUNTED_BEFORE: before_ns}
         self.add((), {name: str(value) for name, value in values.items()})
         for name in damaged:
-            self._db.damage.mended(RecordKind.VALUE, name)
+            self._db.damage.mark_repaired(RecordKind.VALUE, name)
         return mark_ns
 
     def _charged_ns(self) -> int:
@@ -158,7 +158,7 @@ class Usage:
     def _values(self) -> tuple[dict[str, int], set[str]]:
         """The values of `_BOARD` that are there, and the names of those that cannot be read."""
         rows = self._db.rows("SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?)", *_BOARD)
-        found = dict(self._db.damage.legible(RecordKind.VALUE, rows, lambda row: row["key"], _value))
+        found = dict(self._db.damage.read_rows(RecordKind.VALUE, rows, lambda row: row["key"], _value))
         return found, {row["key"] for row in rows} - set(found)
 
     def _of_day(self, day: str) -> _Day:
@@ -215,12 +215,12 @@ class Usage:
         kept = self._db.rows(query, first, last, *values, *_BOARD)
         of_days = [row for row in kept if not row["board"]]
         rows = list(
-            self._db.damage.legible(
+            self._db.damage.read_rows(
                 RecordKind.USAGE, of_days, lambda row: tuple(row)[1:5], lambda row: usage_row(tuple(row)[1:])
             )
         )
         marks = [{"key": row["tenant"], "value": row["ns"]} for row in kept if row["board"]]
-        board = dict(self._db.damage.legible(RecordKind.VALUE, marks, lambda row: row["key"], _value))
+        board = dict(self._db.damage.read_rows(RecordKind.VALUE, marks, lambda row: row["key"], _value))
         rows.sort(key=lambda row: (row.day, row.tenant, row.slot, row.unit))
         return tuple(rows), BoardAccount(*(board.get(name, 0) for name in _BOARD))
 

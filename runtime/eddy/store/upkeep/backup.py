@@ -30,11 +30,11 @@ from eddy import distribution
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
 from eddy.files import (
     free_bytes,
-    os_errors,
     sync_folder,
+    translate_os_errors,
     write_private,
 )
-from eddy.store.disk.files import DamagedFile, Draft, make_folder
+from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
 from eddy.store.disk.kinds import check_kinds
 from eddy.store.tables.audit import HEAD, read_head
 from eddy.store.tables.outputs import Part
@@ -44,11 +44,11 @@ from eddy.store.upkeep.examined import (
     damaged_audit,
     damaged_records,
     listed,
+    open_for_reading,
     pieces,
-    reading,
 )
-from eddy.store.upkeep.folder import database_of
-from eddy.store.upkeep.snapshot import Named, snapshot
+from eddy.store.upkeep.folder import open_existing
+from eddy.store.upkeep.snapshot import NamedFile, snapshot
 
 FORMAT = 1
 NOTE, SUMS, UNFINISHED = "backup.json", "SHA256SUMS", "unfinished"
@@ -93,7 +93,7 @@ class _Copy:
     damaged: dict[str, str] = field(default_factory=dict)
 
 
-def back_up(data: Path, into: Path) -> BackupNote:
+def write_backup(data: Path, into: Path) -> BackupNote:
     """Take a backup of a data folder, be a server at work in it or not.
 
     Args:
@@ -105,7 +105,7 @@ def back_up(data: Path, into: Path) -> BackupNote:
         StorageFailed: The data folder is damaged, or the backup cannot be written.
     """
     check_kinds(data)
-    database, secret = database_of(data)
+    database, secret = open_existing(data)
     _begin(data, into)
     copy, before = _Copy(), None
     for _ in range(TRIES):
@@ -123,7 +123,7 @@ def back_up(data: Path, into: Path) -> BackupNote:
     _drop_stale(into, {each.path for each in named}, copy)
     _copy_others(data, into, secret.name, copy)
     copy.sums[database.name] = _hash(into / database.name)
-    with reading(into / database.name) as rows:
+    with open_for_reading(into / database.name) as rows:
         records = listed(damaged_records(rows))
         audit = damaged_audit(rows, (into / secret.name).read_bytes(), read_head(into))
     return _finish(into, schema, jobs, copy, (*records, *audit, *damaged_applications(into)))
@@ -140,7 +140,7 @@ def _begin(data: Path, into: Path) -> None:
         raise InvalidRequest(f"{into} {what}: name another folder, one for each backup", field="into")
     make_folder(into.absolute())
     write_private(into / UNFINISHED, b"")
-    with os_errors(into):
+    with translate_os_errors(into):
         for name in present:
             if name != UNFINISHED:
                 _remove(into / name)
@@ -148,7 +148,7 @@ def _begin(data: Path, into: Path) -> None:
 
 def contents(folder: Path) -> list[str]:
     """What is in a folder, but for what a file system of its own brings along."""
-    with os_errors(folder):
+    with translate_os_errors(folder):
         return sorted(set(os.listdir(folder)) - {"lost+found"}) if folder.exists() else []
 
 
@@ -166,7 +166,7 @@ def _check_room(into: Path, needed: int) -> None:
         raise StorageFull(message, path=str(into), needed_bytes=needed, free_bytes=free)
 
 
-def _there(data: Path, named: Named) -> int:
+def _there(data: Path, named: NamedFile) -> int:
     """Bytes of a file that can be copied: what rows say of its size may be damaged."""
     try:
         return min(named.size_bytes, (data / named.path).lstat().st_size)
@@ -174,12 +174,12 @@ def _there(data: Path, named: Named) -> int:
         return 0
 
 
-def _copy_named(data: Path, into: Path, named: Named, copy: _Copy) -> None:
+def _copy_named(data: Path, into: Path, named: NamedFile, copy: _Copy) -> None:
     """Copy a file as far as rows go, unless that was done already; where it is damaged, note how."""
     if copy.parts.get(named.path) == named.parts:
         return
     target = into / named.path
-    draft = Draft(make_folder(target.parent))
+    draft = DraftFile(make_folder(target.parent))
     try:
         for piece in pieces(data, named):
             draft.write(piece)
@@ -196,7 +196,7 @@ def _copy_named(data: Path, into: Path, named: Named, copy: _Copy) -> None:
 def _drop_stale(into: Path, wanted: set[str], copy: _Copy) -> None:
     """Remove what an earlier copy of the data base named, and the last does not."""
     for path in [path for path in copy.parts if path not in wanted or path in copy.damaged]:
-        with os_errors(into / path):
+        with translate_os_errors(into / path):
             (into / path).unlink(missing_ok=True)
         copy.sums.pop(path, None)
 
@@ -212,11 +212,11 @@ def _copy_others(data: Path, into: Path, secret: str, copy: _Copy) -> None:
 
 def _copy_if_there(data: Path, into: Path, name: str, copy: _Copy) -> None:
     source, target = data / name, into / name
-    with os_errors(source):
+    with translate_os_errors(source):
         if not source.exists():
             return
         text = source.read_bytes()
-    draft = Draft(make_folder(target.parent))
+    draft = DraftFile(make_folder(target.parent))
     try:
         draft.write(text)
         draft.settle()
@@ -227,7 +227,7 @@ def _copy_if_there(data: Path, into: Path, name: str, copy: _Copy) -> None:
 
 
 def _hash(path: Path) -> str:
-    with os_errors(path), path.open("rb") as file:
+    with translate_os_errors(path), path.open("rb") as file:
         digest = hashlib.sha256()
         while piece := file.read(1 << 20):
             digest.update(piece)
@@ -237,7 +237,7 @@ def _hash(path: Path) -> str:
 def _finish(into: Path, schema: int, jobs: int, copy: _Copy, damaged: tuple[str, ...]) -> BackupNote:
     lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(copy.sums.items()))
     write_private(into / SUMS, lines.encode())
-    with os_errors(into):
+    with translate_os_errors(into):
         size = sum((into / path).stat().st_size for path in copy.sums)
         sync_folders(into, copy.sums)  # names, before the note that says they are there
     note = BackupNote(
@@ -252,7 +252,7 @@ def _finish(into: Path, schema: int, jobs: int, copy: _Copy, damaged: tuple[str,
         _hash(into / SUMS),
     )
     write_private(into / NOTE, (dump(note) + "\n").encode())
-    with os_errors(into):
+    with translate_os_errors(into):
         (into / UNFINISHED).unlink()
         sync_folder(into)
     return note

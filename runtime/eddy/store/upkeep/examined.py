@@ -14,24 +14,24 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
-from eddy.store.bytes.blobs import sized
+from eddy.store.bytes.blobs import hash_and_size
 from eddy.store.db.database import text_or_bytes
-from eddy.store.db.faults import legible, storage_errors
-from eddy.store.db.numbers import numbers_in
-from eddy.store.db.rows import RECORD, load_event, load_request, load_snapshot, parsed, record_of
+from eddy.store.db.faults import names_damage, storage_errors
+from eddy.store.db.field_types import parse_finite
+from eddy.store.db.numbers import read_numbers
+from eddy.store.db.rows import RECORD, load_event, load_request, load_snapshot, parse_object, record_of
 from eddy.store.db.schema import MIGRATIONS
-from eddy.store.db.typed import finite
 from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import is_blob
-from eddy.store.disk.secret import keyed_hash
+from eddy.store.disk.secret import make_keyed_hash
 from eddy.store.tables.audit import load_entry, read_head, verify
-from eddy.store.tables.epochs import body_of
-from eddy.store.tables.keys import key_of
+from eddy.store.tables.epochs import epoch_body
+from eddy.store.tables.keys import key_from_row
 from eddy.store.tables.outputs import part_of
-from eddy.store.tables.tenants import removed_of, tenant_of
+from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
-from eddy.store.upkeep.snapshot import FILES_SINCE, Named, named_files
+from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
 
 APPLICATIONS = "applications"
 """Folder of the applications that were added, in a data folder."""
@@ -46,7 +46,7 @@ class Table:
 
     Attributes:
         query: Columns and table.
-        name: What a row is called; `told` is what jobs are told as.
+        name: What a row is called; `public_id` is what jobs are told as.
         load: Reads one; raises `RecordDamaged` where it is not what was written.
     """
 
@@ -59,7 +59,7 @@ def _job(row: Row) -> None:
     record_of(row)
     _known(row, "tenant")
     load_request(row["request"])
-    parsed(row["snapshot"])
+    parse_object(row["snapshot"])
     _typed(row, submitted_us=int, application=str)
     _typed(row, ended_us=(int, type(None)), closed_us=(int, type(None)), array=(int, type(None)))
 
@@ -97,12 +97,12 @@ def _event(row: Row) -> None:
 
 
 def _tenant(row: Row) -> None:
-    tenant_of(row)
+    tenant_from_row(row)
     _counts(row, "max_jobs", "max_blob_bytes")
 
 
 def _key(row: Row) -> None:
-    key = key_of(row)
+    key = key_from_row(row)
     if not is_blob(key.key_hash):
         raise ValueError(f"hash is {key.key_hash!r:.80}")
     _known(row, "tenant")
@@ -115,7 +115,7 @@ def _held(row: Row) -> None:
 
 
 def _program(row: Row) -> None:
-    parsed(row["body"])
+    parse_object(row["body"])
     _known(row, "job")
 
 
@@ -128,7 +128,7 @@ def _blob(row: Row) -> None:
     _typed(row, tenant=str, sha256=str)
     if not is_blob(row["sha256"]):
         raise ValueError(f"sha256 is {row['sha256']!r:.80}")
-    sized(row)
+    hash_and_size(row)
 
 
 def _result(row: Row) -> None:
@@ -148,7 +148,7 @@ def _label(row: Row) -> None:
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys((ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, "seen", "life"), int),
-    **dict.fromkeys(("now_s", "offset_s"), finite),
+    **dict.fromkeys(("now_s", "offset_s"), parse_finite),
 }
 
 
@@ -180,65 +180,67 @@ TABLES: Mapping[str, Table] = {
         f"{RECORD}, request, snapshot, submitted_us, application, ended_us, closed_us, array,"
         f" {_KNOWN_OR_REMOVED.format('job')} AS known_tenant FROM job",
         lambda row, told: f"job {told(row['id'])}",
-        legible("a job")(_job),
+        names_damage("a job")(_job),
     ),
     "event": Table(
-        f"event.*, {_job_of('event')} FROM event", lambda row, _: f"event {row['seq']}", legible("an event")(_event)
+        f"event.*, {_job_of('event')} FROM event",
+        lambda row, _: f"event {row['seq']}",
+        names_damage("an event")(_event),
     ),
-    "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", legible("a tenant")(_tenant)),
+    "tenant": Table("* FROM tenant", lambda row, _: f"tenant {row['id']}", names_damage("a tenant")(_tenant)),
     "removed": Table("* FROM removed", lambda row, _: f"removed tenant {row['tenant']}", removed_of),
     "purged_to": Table(
         "* FROM purged_to",
         lambda row, _: f"the end of what was removed of tenant {row['tenant']}",
-        legible("an end of what was removed")(lambda row: _typed(row, tenant=str, seq=int)),
+        names_damage("an end of what was removed")(lambda row: _typed(row, tenant=str, seq=int)),
     ),
     "api_key": Table(
         f"*, {_KNOWN_TENANT.format('api_key')} AS known_tenant FROM api_key",
         lambda row, _: f"key {row['id']}",
-        legible("a key")(_key),
+        names_damage("a key")(_key),
     ),
     "idempotency": Table(
         "idempotency.*, job.id AS named FROM idempotency LEFT JOIN job ON job.id = idempotency.job",
         lambda row, _: f"idempotency key {row['key']!r} of tenant {row['tenant']}",
-        legible("an idempotency key")(_idempotency),
+        names_damage("an idempotency key")(_idempotency),
     ),
     "label": Table(
         "label.*, job.id AS named FROM label LEFT JOIN job ON job.id = label.job",
         lambda row, _: f"label {row['name']!r} of tenant {row['tenant']}",
-        legible("a label")(_label),
+        names_damage("a label")(_label),
     ),
     "blob": Table(
-        "* FROM blob", lambda row, _: f"blob {row['sha256']} of tenant {row['tenant']}", legible("a blob")(_blob)
+        "* FROM blob", lambda row, _: f"blob {row['sha256']} of tenant {row['tenant']}", names_damage("a blob")(_blob)
     ),
     "result": Table(
         f"result.*, {_job_of('result')} FROM result",
         lambda row, told: f"output {row['name']} of job {told(row['job']) if type(row['job']) is int else row['job']}",
-        legible("an output")(_result),
+        names_damage("an output")(_result),
     ),
     "held": Table(
         f"held.*, {_job_of('held')} FROM held",
         lambda row, told: f"hold of job {told(row['job'])}",
-        legible("a hold")(_held),
+        names_damage("a hold")(_held),
     ),
     "program": Table(
         f"program.*, {_job_of('program')} FROM program",
         lambda row, told: f"program of job {told(row['job'])}",
-        legible("a program")(_program),
+        names_damage("a program")(_program),
     ),
     "usage": Table(
         "day, tenant, slot, unit, ns FROM usage",
         lambda row, _: f"usage of {row['tenant'] or 'nobody'} on {row['day']} (slot {row['slot']}, {row['unit']})",
         usage_row,
     ),
-    "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", body_of),
-    "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", legible("a slot")(_slot)),
-    "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", legible("a value")(_value)),
+    "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", epoch_body),
+    "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
+    "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),
 }
 """Every table but that of the audit log, which its chain vouches for."""
 
 
 @contextlib.contextmanager
-def reading(database: Path) -> Iterator[sqlite3.Connection]:
+def open_for_reading(database: Path) -> Iterator[sqlite3.Connection]:
     """A data base that may be in use, to be read as it is now, whatever its texts are.
 
     Raises:
@@ -259,10 +261,10 @@ def damaged_records(connection: sqlite3.Connection) -> Iterator[str]:
     """Every row that is not what was written, by what it is called, and how that shows.
 
     Args:
-        connection: As `reading` opens one.
+        connection: As `open_for_reading` opens one.
     """
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
-    told = numbers_in(connection).job.told
+    told = read_numbers(connection).job.public_id
     if schema < len(MIGRATIONS):
         _older(connection)
     for table in TABLES.values():
@@ -291,7 +293,7 @@ def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | N
     """What is wrong with the audit log.
 
     Args:
-        connection: As `reading` opens one.
+        connection: As `open_for_reading` opens one.
         secret: The server's.
         head: What the head's file holds, read before the data base was; None where it is missing.
     """
@@ -304,11 +306,11 @@ def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | N
         raise
     if schema < len(MIGRATIONS) and not entries and head is None:
         return []  # older versions had no head
-    problems = verify(entries, head, keyed_hash(secret)).problems
+    problems = verify(entries, head, make_keyed_hash(secret)).problems
     return [f"the audit log is damaged: {problem}" for problem in problems]
 
 
-def pieces(data: Path, named: Named) -> Iterator[bytes]:
+def pieces(data: Path, named: NamedFile) -> Iterator[bytes]:
     """The bytes of a file that rows name, compared with their hashes as they are read.
 
     Raises:
@@ -317,7 +319,7 @@ def pieces(data: Path, named: Named) -> Iterator[bytes]:
     path, end = data / named.path, 0
     for part in named.parts:
         if part.place != end:
-            raise files.damaged(path, named.what, f"it has a gap before byte {part.place}")
+            raise files.damaged_file_error(path, named.what, f"it has a gap before byte {part.place}")
         digest = hashlib.sha256()
         for piece in files.pieces(path, part.place, part.size_bytes, named.what):
             digest.update(piece)
@@ -338,13 +340,13 @@ def damaged_files(database: Path) -> list[str]:
     return [found[each.path] for each in suspects if each.path in found]
 
 
-def _named(database: Path) -> Iterable[Named]:
-    with reading(database) as connection:
+def _named(database: Path) -> Iterable[NamedFile]:
+    with open_for_reading(database) as connection:
         (schema,) = connection.execute("PRAGMA user_version").fetchone()
         return named_files(connection) if schema >= FILES_SINCE else []
 
 
-def _how(data: Path, named: Named) -> str:
+def _how(data: Path, named: NamedFile) -> str:
     """What is wrong with a file; "" for nothing."""
     try:
         for _ in pieces(data, named):
@@ -358,7 +360,7 @@ def damaged_applications(data: Path) -> Iterator[str]:
     """Every file of an added application that holds nothing such a file may hold."""
     for path in sorted((data / APPLICATIONS).glob("*.json")):
         try:
-            legible("an application")(parsed)(path.read_text(encoding="utf-8"))
+            names_damage("an application")(parse_object)(path.read_text(encoding="utf-8"))
         except RecordDamaged as error:
             yield f"the application in {path.name} is damaged: {error.details['how']}"
         except OSError as error:
@@ -383,7 +385,7 @@ def examine_folder(database: Path, secret: Path) -> list[str]:
         StorageFailed: It cannot be read.
     """
     head = read_head(database.parent)  # before the entries: those that come meanwhile are beyond it
-    with reading(database) as connection:
+    with open_for_reading(database) as connection:
         records = listed(damaged_records(connection))
         audit = damaged_audit(connection, secret.read_bytes(), head)
     return [*records, *audit, *damaged_applications(database.parent), *damaged_files(database)]

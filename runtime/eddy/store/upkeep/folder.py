@@ -23,13 +23,13 @@ from pathlib import Path
 from eddy.core.errors import EddyError, InvalidRequest, StorageFailed
 from eddy.files import (
     PRIVATE_FOLDER,
-    Hold,
-    damaged,
-    holder_of,
-    loose,
+    FolderLock,
+    damaged_file_error,
+    is_exposed,
     make_private,
-    os_errors,
+    read_lock_holder,
     sync_folder,
+    translate_os_errors,
     write_private,
 )
 from eddy.store.db.check import check_file, read_whole
@@ -65,12 +65,12 @@ class DataFolder:
         self._settled = False
         _make(path)
         check_kinds(path)
-        self._lock = Hold(path / _LOCK, f"the data folder {path}")
+        self._lock = FolderLock(path / _LOCK, f"the data folder {path}")
         try:
             _check_restored(path)
             self.first_start = self._begins()
             if not self.first_start:
-                look(path)
+                examine_parts(path)
                 self._look_for_log()
             self._make_private()
             self._lock.note()
@@ -81,7 +81,7 @@ class DataFolder:
     def settle(self, url: str = "") -> None:
         """Say that everything is there and written to: from now on a missing part is damage, and who meets the lock
         is told the URL."""
-        with os_errors(self.path):
+        with translate_os_errors(self.path):
             (self.path / _BEGINNING).unlink(missing_ok=True)
             sync_folder(self.path)
         self._make_private()
@@ -98,7 +98,7 @@ class DataFolder:
         mark = self.path / _BEGINNING
         if any(part.exists() for part in parts) and not mark.exists():
             return False
-        with os_errors(self.path):
+        with translate_os_errors(self.path):
             for part in parts:
                 part.unlink(missing_ok=True)
         write_private(mark, b"")
@@ -113,7 +113,7 @@ class DataFolder:
         if self._lock.left.get("open") and not log.exists():
             lock = self.path / _LOCK
             fix = f"restore it; or give up the last changes by removing {lock}"
-            raise damaged(log, "is missing, and the last server did not end in order", fix)
+            raise damaged_file_error(log, "is missing, and the last server did not end in order", fix)
 
     def _make_private(self) -> None:
         for part in (*self._parts(), self.path / _LOCK):
@@ -133,21 +133,21 @@ def _check_restored(path: Path) -> None:
     """
     mark = path / RESTORING
     if mark.exists():
-        raise damaged(mark, "says that a restore was cut short here", "run the same `eddy restore` again")
+        raise damaged_file_error(mark, "says that a restore was cut short here", "run the same `eddy restore` again")
 
 
-def database_of(path: Path) -> tuple[Path, Path]:
+def open_existing(path: Path) -> tuple[Path, Path]:
     """The data base and the secret of a folder that has been used, for who only reads.
 
     Raises:
         InvalidRequest: It has never been used.
         StorageFailed: One is missing or damaged.
     """
-    look(path)
+    examine_parts(path)
     return path / _DATABASE, path / _SECRET
 
 
-def look(path: Path) -> None:
+def examine_parts(path: Path) -> None:
     """Look at the parts of a folder that has been used, without opening or changing any.
 
     Raises:
@@ -161,15 +161,15 @@ def look(path: Path) -> None:
         if not others + left:
             message = f"{path} is no data folder of `eddy serve`: name the one it was started with (--data)."
             raise InvalidRequest(message, field="data", asked=str(path))
-        raise damaged(database, f"is missing next to {' and '.join(others + left)}", _BACKUP)
-    with os_errors(path):
+        raise damaged_file_error(database, f"is missing next to {' and '.join(others + left)}", _BACKUP)
+    with translate_os_errors(path):
         check_file(database)
         if not secret.exists():
-            raise damaged(secret, "is missing, and without it no key can be checked", _BACKUP)
+            raise damaged_file_error(secret, "is missing, and without it no key can be checked", _BACKUP)
         size = secret.stat().st_size
         secret.read_bytes()
     if size != 32:
-        raise damaged(secret, f"has {size} of 32 bytes", _BACKUP)
+        raise damaged_file_error(secret, f"has {size} of 32 bytes", _BACKUP)
 
 
 def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
@@ -180,14 +180,14 @@ def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
     except (EddyError, OSError) as error:
         yield "data files", False, _sentence(error), "`eddy serve` does not start on it"
         return
-    held = holder_of(path / _LOCK)
+    held = read_lock_holder(path / _LOCK)
     if held is not None:
         yield "data lock", True, f"held by process {held.get('pid', '?')} {held.get('url', '')}".rstrip(), ""
     parts = [part for part in (path / _SECRET, path / _KEY, *_files(path / _DATABASE)) if part.exists()]
     if not parts:
         return
     try:
-        look(path)
+        examine_parts(path)
         yield "data files", True, ", ".join(part.name for part in parts), ""
     except (EddyError, OSError) as error:
         yield "data files", False, _sentence(error), "`eddy serve` does not start on it"
@@ -196,7 +196,7 @@ def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
     yield examined
     if examined[1]:
         yield _vouched(path / _DATABASE, path / _SECRET)
-    open_to_all = [part for part in parts if loose(part)]
+    open_to_all = [part for part in parts if is_exposed(part)]
     if open_to_all:
         names = " ".join(map(str, open_to_all))
         yield "data modes", False, f"others can read {names}", f"chmod 600 {names}"
@@ -244,7 +244,7 @@ def _make(path: Path) -> None:
     if path.exists() and not path.is_dir():
         message = f"--data {path} is a file: name a folder, which is made where it is missing."
         raise InvalidRequest(message, field="data", asked=str(path))
-    with os_errors(path):
+    with translate_os_errors(path):
         try:
             path.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         except NotADirectoryError as error:

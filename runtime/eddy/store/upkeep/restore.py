@@ -12,9 +12,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, StorageFull
-from eddy.files import Hold, damaged, free_bytes, make_private, os_errors, sync_folder, write_private
+from eddy.files import (
+    FolderLock,
+    damaged_file_error,
+    free_bytes,
+    make_private,
+    sync_folder,
+    translate_os_errors,
+    write_private,
+)
 from eddy.store.db.schema import MIGRATIONS, SchemaTooNew
-from eddy.store.disk.files import PIECE_BYTES, Draft, make_folder
+from eddy.store.disk.files import PIECE_BYTES, DraftFile, make_folder
 from eddy.store.disk.names import BLOBS, OUTPUTS
 from eddy.store.upkeep.backup import FIELDS, FORMAT, NOTE, SUMS, UNFINISHED, BackupNote, contents, sync_folders
 from eddy.store.upkeep.examined import APPLICATIONS
@@ -43,16 +51,16 @@ def read_note(backup: Path) -> BackupNote:
         cut = (backup / UNFINISHED).exists()
         why = "is a backup that was cut short" if cut else f"is no backup: it has no {NOTE}"
         raise InvalidRequest(f"{backup} {why}; name the folder `eddy backup` finished", field="backup")
-    with os_errors(path):
+    with translate_os_errors(path):
         text = path.read_bytes()
     try:
         found = json.loads(text)
         note = BackupNote(**{**{name: found[name] for name in FIELDS}, "damaged": tuple(found["damaged"])})
         whole = _whole(note)
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise damaged(path, "is not what was written", _ANOTHER) from None
+        raise damaged_file_error(path, "is not what was written", _ANOTHER) from None
     if not whole:
-        raise damaged(path, "is not what was written", _ANOTHER)
+        raise damaged_file_error(path, "is not what was written", _ANOTHER)
     if note.format > FORMAT or note.schema > len(MIGRATIONS):
         raise SchemaTooNew(
             f"{backup} was taken by Eddy {note.eddy} (schema {note.schema}, backup format {note.format}); this Eddy"
@@ -80,7 +88,7 @@ def restore(backup: Path, data: Path) -> BackupNote:
     """Fill an empty data folder from a backup.
 
     Args:
-        backup: A folder that `eddy.store.upkeep.backup.back_up` filled.
+        backup: A folder that `eddy.store.upkeep.backup.write_backup` filled.
         data: The data folder: missing, empty, or left by a restore that was cut short.
 
     Raises:
@@ -92,11 +100,11 @@ def restore(backup: Path, data: Path) -> BackupNote:
     note = read_note(backup)
     sums = _read_sums(backup, note)
     _begin(data, note)
-    lock = Hold(data / "lock", f"the data folder {data}")
+    lock = FolderLock(data / "lock", f"the data folder {data}")
     try:
         for sha256, name in sums:
             _copy(backup, data, name, sha256)
-        with os_errors(data):
+        with translate_os_errors(data):
             sync_folders(data, (name for _, name in sums))
             (data / RESTORING).unlink()
             sync_folder(data)
@@ -108,15 +116,15 @@ def restore(backup: Path, data: Path) -> BackupNote:
 def _read_sums(backup: Path, note: BackupNote) -> list[tuple[str, str]]:
     """Hashes and paths, in order."""
     path = backup / SUMS
-    with os_errors(path):
+    with translate_os_errors(path):
         text = path.read_bytes()
     if hashlib.sha256(text).hexdigest() != note.sums_sha256:
-        raise damaged(path, "is not what was written", _ANOTHER)
+        raise damaged_file_error(path, "is not what was written", _ANOTHER)
     found = [_line(line) for line in text.decode(errors="replace").splitlines()]
     if not all(_belongs(name) for _, name in found):
-        raise damaged(path, "names a file that no backup holds", _ANOTHER)
+        raise damaged_file_error(path, "names a file that no backup holds", _ANOTHER)
     if not {name for _, name in found} >= _NEEDED:
-        raise damaged(path, f"does not name {' and '.join(sorted(_NEEDED))}", _ANOTHER)
+        raise damaged_file_error(path, f"does not name {' and '.join(sorted(_NEEDED))}", _ANOTHER)
     return found
 
 
@@ -150,12 +158,12 @@ def _begin(data: Path, note: BackupNote) -> None:
 
 def _copy(backup: Path, data: Path, name: str, sha256: str) -> None:
     target = data / name
-    draft = Draft(make_folder(target.parent))
+    draft = DraftFile(make_folder(target.parent))
     try:
         for piece in _pieces(backup / name):
             draft.write(piece)
         if draft.sha256 != sha256:
-            raise damaged(backup / name, "is not what was written", _ANOTHER)
+            raise damaged_file_error(backup / name, "is not what was written", _ANOTHER)
         draft.settle()
         draft.keep(target)
         make_private(target)
@@ -165,12 +173,12 @@ def _copy(backup: Path, data: Path, name: str, sha256: str) -> None:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     if not path.is_file():
-        raise damaged(path, "is missing", _ANOTHER)
-    with os_errors(path), path.open("rb", buffering=0) as file:
+        raise damaged_file_error(path, "is missing", _ANOTHER)
+    with translate_os_errors(path), path.open("rb", buffering=0) as file:
         while piece := file.read(PIECE_BYTES):
             yield piece
 
 
-def described(note: BackupNote) -> dict[str, Any]:
+def describe_note(note: BackupNote) -> dict[str, Any]:
     """A note for people and programs, without the hash that only files are compared with."""
     return {name: getattr(note, name) for name in FIELDS if name != "sums_sha256"}

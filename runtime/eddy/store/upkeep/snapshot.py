@@ -13,11 +13,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged, StorageInUse
-from eddy.files import PRIVATE, Hold, holder_of, os_errors
+from eddy.files import PRIVATE, FolderLock, read_lock_holder, translate_os_errors
 from eddy.store.db.check import examine
 from eddy.store.db.database import text_or_bytes
-from eddy.store.db.faults import broken, storage_errors
-from eddy.store.db.numbers import numbers_in
+from eddy.store.db.faults import database_damaged_error, storage_errors
+from eddy.store.db.numbers import read_numbers
 from eddy.store.db.rows import LOG
 from eddy.store.disk.names import BLOBS, OUTPUTS, output_name, tenant_folder
 from eddy.store.tables.outputs import Part, part_of
@@ -27,7 +27,7 @@ FILES_SINCE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedFile:
     """A file that rows name.
 
     Attributes:
@@ -50,11 +50,11 @@ class Named:
 def _kept_from_starting(data: Path) -> Iterator[None]:
     """Where no server runs, keep one from starting: SQLite could not tell us of it."""
     lock = data / "lock"
-    if holder_of(lock) is not None:
+    if read_lock_holder(lock) is not None:
         yield
         return
     try:
-        held = Hold(lock, f"the data folder {data}")
+        held = FolderLock(lock, f"the data folder {data}")
     except StorageInUse:  # one has just started
         yield
         return
@@ -64,7 +64,7 @@ def _kept_from_starting(data: Path) -> Iterator[None]:
         held.release(in_order=False)
 
 
-def snapshot(database: Path, into: Path) -> tuple[int, int, list[Named]]:
+def snapshot(database: Path, into: Path) -> tuple[int, int, list[NamedFile]]:
     """Copy a data base as it is at one instant; answers its schema, how many jobs it has, and the files it names.
 
     Args:
@@ -76,7 +76,7 @@ def snapshot(database: Path, into: Path) -> tuple[int, int, list[Named]]:
         StorageFailed: The copy cannot be written.
     """
     target = into / database.name
-    with os_errors(target):
+    with translate_os_errors(target):
         target.unlink(missing_ok=True)
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
     with storage_errors(target), contextlib.closing(sqlite3.connect(target)) as copy:
@@ -85,14 +85,14 @@ def snapshot(database: Path, into: Path) -> tuple[int, int, list[Named]]:
         copy.execute("PRAGMA journal_mode = DELETE")
         found = examine(copy, float("inf"), 1)
         if found:
-            raise broken(database, found[0])
+            raise database_damaged_error(database, found[0])
         (schema,) = copy.execute("PRAGMA user_version").fetchone()
         (jobs,) = copy.execute("SELECT count(*) FROM job").fetchone()
         copy.text_factory = text_or_bytes
         return schema, jobs, named_files(copy) if schema >= FILES_SINCE else []
 
 
-def named_files(connection: sqlite3.Connection) -> list[Named]:
+def named_files(connection: sqlite3.Connection) -> list[NamedFile]:
     """The files that rows name. One whose row is damaged cannot be compared with it, and is left out.
 
     Args:
@@ -109,20 +109,22 @@ def _reading(database: Path) -> sqlite3.Connection:
     return connection
 
 
-def _blobs(copy: sqlite3.Connection) -> Iterator[Named]:
+def _blobs(copy: sqlite3.Connection) -> Iterator[NamedFile]:
     for tenant, sha256, size in copy.execute("SELECT tenant, sha256, bytes FROM blob ORDER BY tenant, sha256"):
         with suppress(RecordDamaged):
             part = part_of((0, size, sha256))
             if isinstance(tenant, str):
-                yield Named(f"{BLOBS}/{tenant_folder(tenant)}/{sha256}", (part,), f"blob {sha256} of tenant {tenant}")
+                yield NamedFile(
+                    f"{BLOBS}/{tenant_folder(tenant)}/{sha256}", (part,), f"blob {sha256} of tenant {tenant}"
+                )
 
 
-def _outputs(copy: sqlite3.Connection) -> Iterator[Named]:
-    told = numbers_in(copy).job.told
+def _outputs(copy: sqlite3.Connection) -> Iterator[NamedFile]:
+    told = read_numbers(copy).job.public_id
     rows = copy.execute("SELECT job, name, place, bytes, sha256 FROM result ORDER BY job, name, place")
     for (job, name), parts in itertools.groupby(rows, lambda row: (row[0], row[1])):
         with suppress(RecordDamaged):
             found = tuple(part_of(row[2:]) for row in parts)
             if isinstance(job, int) and isinstance(name, str):
                 what = f"the log of job {told(job)}" if name == LOG else f"output {name} of job {told(job)}"
-                yield Named(f"{OUTPUTS}/{output_name(job, name)}", found, what)
+                yield NamedFile(f"{OUTPUTS}/{output_name(job, name)}", found, what)

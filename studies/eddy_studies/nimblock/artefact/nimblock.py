@@ -54,7 +54,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanting:
+class SlotCandidate:
     """A candidate that slots are allocated to.
 
     Attributes:
@@ -68,7 +68,7 @@ class Wanting:
     goal: int
 
 
-def whole_rounds(candidates: Sequence[Wanting], slots: int) -> dict[int, int]:
+def whole_rounds(candidates: Sequence[SlotCandidate], slots: int) -> dict[int, int]:
     """Slots by job: a round once begun serves every candidate, whatever is left."""
     given = {each.job: min(1, each.tasks) for each in candidates}
     left = slots - sum(given.values())
@@ -79,7 +79,7 @@ def whole_rounds(candidates: Sequence[Wanting], slots: int) -> dict[int, int]:
     return {each.job: max(given[each.job], each.tasks) for each in candidates} if left > 0 else given
 
 
-def what_there_is(candidates: Sequence[Wanting], slots: int) -> dict[int, int]:
+def what_there_is(candidates: Sequence[SlotCandidate], slots: int) -> dict[int, int]:
     """Slots by job, no more than there are ([004] Algorithm 2)."""
     given, left = {each.job: 0 for each in candidates}, slots
     for wanted in (lambda each: 1, lambda each: each.goal, lambda each: each.tasks):
@@ -104,7 +104,7 @@ class Rules:
     is_promoted: Callable[[float, float], bool] = operator.ge
     is_demoted: Callable[[float, float], bool] = operator.lt
     counted_from_s: Callable[[float], float] = lambda last_s: 0.0
-    allocate: Callable[[Sequence[Wanting], int], dict[int, int]] = whole_rounds
+    allocate: Callable[[Sequence[SlotCandidate], int], dict[int, int]] = whole_rounds
 
 
 PUBLISHED = Rules()
@@ -164,7 +164,7 @@ class _Turn:
     def allocate(self) -> None:
         """Algorithm 2, as the rules have it."""
         jobs = [
-            Wanting(number, self.incomplete(number), self.jobs[number].goal_slots if number in self.jobs else 0)
+            SlotCandidate(number, self.incomplete(number), self.jobs[number].goal_slots if number in self.jobs else 0)
             for number in self.candidates
         ]
         self.given.update(self.policy.rules.allocate(jobs, len(self.view.slots)))

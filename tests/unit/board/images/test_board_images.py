@@ -88,7 +88,7 @@ def test_prefetch_copies_ahead_and_never_fails(folder: Path, monkeypatch: pytest
     store = ImageStore(folder)
     image = store.images()[0]
     store.prefetch(image.sha256)
-    assert store.settle()
+    assert store.wait_until_read()
     file = folder / f"{image.module}__slot{image.slot}.bit"
     read: list[Path] = []
     whole = Path.read_bytes
@@ -107,7 +107,7 @@ def test_prefetch_copies_ahead_and_never_fails(folder: Path, monkeypatch: pytest
     store = ImageStore(folder)
     store.prefetch(image.sha256)
     store.prefetch("nothing")
-    assert store.settle()
+    assert store.wait_until_read()
     with pytest.raises(ImageRefused):
         store.admit(image.sha256, TINY.slots[image.slot], SHELL, OPEN)
     store.close()
@@ -120,16 +120,16 @@ def test_reading_ahead_stops_where_memory_is_full_and_keeps_what_is_needed(folde
     needed = images[-1]
     copy = store.admit(needed.sha256, TINY.slots[needed.slot], SHELL, OPEN)[1]
     store.read_ahead(tuple(image.sha256 for image in images))
-    assert store.settle()
+    assert store.wait_until_read()
     kept = [image.sha256 for image in images if (copy.parents[1] / image.sha256).is_dir()]
     assert kept == [images[0].sha256, needed.sha256]
     store.prefetch(images[1].sha256)  # asked for because it is next: another one leaves, not the one the port is at
-    assert store.settle()
+    assert store.wait_until_read()
     kept = [image.sha256 for image in images if (copy.parents[1] / image.sha256).is_dir()]
     assert kept == [images[1].sha256, needed.sha256]
     store.close()
     store.prefetch(needed.sha256)  # nothing is read any more
-    assert store.settle()
+    assert store.wait_until_read()
     assert not copy.exists()
 
 
@@ -196,19 +196,19 @@ def test_only_somebody_trusted_can_say_that_a_reset_scrubs_a_module(folder: Path
     (trusted / "release.pub").write_bytes(Path(f"{key}.pub").read_bytes())
     for required in (False, True):
         trust = Trust.load(required, trusted)
-        assert trust.vetted(signing.sign(image, signing.load_key(key))).scrubs
-        assert trust.vetted(signing.sign(image, signing.load_key(key))).checked
+        assert trust.strip_unproven_claims(signing.sign(image, signing.load_key(key))).scrubs
+        assert trust.strip_unproven_claims(signing.sign(image, signing.load_key(key))).checked
         for unknown in (image, signing.sign(image, signing.load_key(other))):
-            assert not trust.vetted(unknown).scrubs
-            assert not trust.vetted(unknown).checked
+            assert not trust.strip_unproven_claims(unknown).scrubs
+            assert not trust.strip_unproven_claims(unknown).checked
         plain = dataclasses.replace(image, scrub_build="", checked_build="")
         for claim in ("scrub_build", "checked_build"):
             claims: dict[str, Any] = {claim: image.build}
             forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), **claims)
-            assert not trust.vetted(forged).scrubs, "the signature covers the claim"
-            assert not trust.vetted(forged).checked
-        assert trust.vetted(plain) == plain
-    assert Trust(False).vetted(image).scrubs, "where nobody is trusted, the folder is the operator's"
+            assert not trust.strip_unproven_claims(forged).scrubs, "the signature covers the claim"
+            assert not trust.strip_unproven_claims(forged).checked
+        assert trust.strip_unproven_claims(plain) == plain
+    assert Trust(False).strip_unproven_claims(image).scrubs, "where nobody is trusted, the folder is the operator's"
 
 
 def test_a_claim_for_another_build_counts_for_nothing(folder: Path) -> None:

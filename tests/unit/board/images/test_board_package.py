@@ -18,7 +18,7 @@ from eddy.board.images.package import LIST, checked, put, seal
 from eddy.board.images.signing import Trust, generate, load_key
 from eddy.board.port.profile import load_profile
 from eddy.core.errors import EddyError
-from eddy.trust import trusted
+from eddy.trust import load_trusted_keys
 from eddy_drivers.regs import window
 from eddy_sim.design.bitstreams import fits, modules
 from eddy_sim.design.build import module_build_hash
@@ -112,7 +112,7 @@ def test_both_parsers_of_pynq_read_the_handoff_of_a_board(built: Path) -> None:
 @needs_tools
 def test_a_board_takes_the_package_and_its_signed_images(built: Path, tmp_path: Path) -> None:
     keys, package = keys_of(built), built / "package"
-    names = checked(package, BOARD, trusted(keys), required=True)
+    names = checked(package, BOARD, load_trusted_keys(keys), required=True)
     assert {"eddy.bit", "eddy.hwh", "eddy.json", "eddy.dtbo", "dct__slot0.bit", "dct__slot0.hwh"} <= set(names)
     put(package, names, tmp_path / "firmware" / BOARD)
     put(package, names, tmp_path / "firmware" / BOARD)
@@ -187,7 +187,7 @@ def package(tmp_path: Path) -> Path:
 
 def refusal(package: Path, profile: str = "tiny", keys: bool = True, required: bool = True) -> str:
     """Why a package is not taken; "" where it is."""
-    trusts = trusted(package.parent / "keys") if keys else ()
+    trusts = load_trusted_keys(package.parent / "keys") if keys else ()
     try:
         checked(package, profile, trusts, required)
     except EddyError as error:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 from eddy.board.images.image_memory import ImageMemory
-from eddy.hypervisor.slots.near_images import NearImages
+from eddy.hypervisor.slots.resident_images import ResidentImages
 
 READ_S = 1.0
 
@@ -17,43 +17,43 @@ def memory(images: int) -> ImageMemory[str]:
 
 def test_an_image_is_read_once_and_one_at_a_time() -> None:
     held = memory(2)
-    assert held.need("a", 0.0) == 1.0
-    assert held.need("b", 0.5) == 2.0
-    assert held.need("a", 0.6) == 1.0
-    assert held.need("b", 5.0) == 5.0
+    assert held.request_image("a", 0.0) == 1.0
+    assert held.request_image("b", 0.5) == 2.0
+    assert held.request_image("a", 0.6) == 1.0
+    assert held.request_image("b", 5.0) == 5.0
 
 
 def test_the_image_used_longest_ago_leaves() -> None:
     held = memory(2)
     for image, now_s in (("a", 0.0), ("b", 2.0), ("a", 4.0), ("c", 5.0)):
-        held.need(image, now_s)
-    assert held.need("a", 10.0) == 10.0
-    assert held.need("b", 10.0) == 11.0
+        held.request_image(image, now_s)
+    assert held.request_image("a", 10.0) == 10.0
+    assert held.request_image("b", 10.0) == 11.0
 
 
 def test_nothing_is_kept_without_memory() -> None:
     held = memory(0)
     assert held.read_ahead(["a"], 0.0) == ()
-    assert [held.need("a", now_s) for now_s in (0.0, 5.0)] == [1.0, 6.0]
+    assert [held.request_image("a", now_s) for now_s in (0.0, 5.0)] == [1.0, 6.0]
     held.fetch("a", 7.0)
-    assert held.need("a", 9.0) == 10.0
+    assert held.request_image("a", 9.0) == 10.0
 
 
 def test_what_is_read_ahead_gives_way_and_goes_on_from_where_it_was() -> None:
     held = memory(3)
     assert held.read_ahead(["a", "b"], 0.0) == ("a", "b")
     assert held.next_s(0.25) == 1.0
-    assert held.need("c", 0.25) == 1.25  # as if nothing had been read ahead
+    assert held.request_image("c", 0.25) == 1.25  # as if nothing had been read ahead
     assert held.next_s(1.5) == 2.0
     assert held.changes(1.5) == {"c"}
     assert not held.ready("a", 1.9)
     assert held.changes(2.0) == {"a"}
-    assert held.need("b", 2.5) == 3.0  # half of it was there
+    assert held.request_image("b", 2.5) == 3.0  # half of it was there
 
 
 def test_reading_ahead_makes_nothing_leave() -> None:
     held = memory(2)
-    held.need("a", 0.0)
+    held.request_image("a", 0.0)
     assert held.read_ahead(["b", "c"], 2.0) == ("b", "c")
     held.changes(10.0)
     assert held.ready("a", 10.0)
@@ -73,21 +73,21 @@ def test_no_load_waits_longer_because_images_are_read_ahead(seed: int) -> None:
         if rng.random() < 0.5:
             ahead.read_ahead(rng.sample(images, 4), now_s)
         image = rng.choice(images)
-        assert ahead.need(image, now_s) <= plain.need(image, now_s) + 1e-9
+        assert ahead.request_image(image, now_s) <= plain.request_image(image, now_s) + 1e-9
 
 
 def test_the_machines_account_says_by_slot_what_is_near_and_what_is_coming() -> None:
-    near = NearImages(30, {0: 10, 1: 10}, {0: 1.0, 1: 2.0})
-    assert near.kept
-    assert not near.need(0, "x", 0.0)
+    near = ResidentImages(30, {0: 10, 1: 10}, {0: 1.0, 1: 2.0})
+    assert near.keeps_images
+    assert not near.request_image(0, "x", 0.0)
     assert near.changes(0.5) == {0}
-    assert not near.modules(0)
-    assert near.coming(0) == {"x"}
-    assert near.ahead([(1, "y"), (0, "x")], 0.5) == ((1, "y"),)
+    assert not near.resident_modules(0)
+    assert near.loading_modules(0) == {"x"}
+    assert near.images_to_prefetch([(1, "y"), (0, "x")], 0.5) == ((1, "y"),)
     assert near.next_s(0.5) == 1.0
     assert near.changes(3.0) == {0, 1}
-    assert near.modules(0) == {"x"}
-    assert near.modules(1) == {"y"}
-    assert not near.coming(0)
-    assert near.need(1, "y", 3.0)
-    assert not NearImages().kept
+    assert near.resident_modules(0) == {"x"}
+    assert near.resident_modules(1) == {"y"}
+    assert not near.loading_modules(0)
+    assert near.request_image(1, "y", 3.0)
+    assert not ResidentImages().keeps_images

@@ -14,15 +14,15 @@ def test_ends_come_in_order_of_time_then_as_they_were_planned() -> None:
     late, early, same = agenda.plan(2.0, 0), agenda.plan(1.0, 1), agenda.plan(1.0, 0)
     assert len({late, early, same}) == 3
     assert agenda.next_s() == 1.0
-    assert list(agenda.due(1.5)) == [(1.0, early, 1), (1.0, same, 0)]
-    assert list(agenda.due(1.5)) == []
+    assert list(agenda.take_due(1.5)) == [(1.0, early, 1), (1.0, same, 0)]
+    assert list(agenda.take_due(1.5)) == []
     assert agenda.next_s() == 2.0
 
 
 def test_what_is_planned_meanwhile_is_due_too() -> None:
     agenda, seen = Agenda(), list[float]()
     agenda.plan(1.0, 0)
-    for at_s, _, slot in agenda.due(3.0):
+    for at_s, _, slot in agenda.take_due(3.0):
         seen.append(at_s)
         agenda.plan(at_s + 1.0, slot)
     assert seen == [1.0, 2.0, 3.0]

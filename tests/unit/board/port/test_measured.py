@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from eddy.board.port.dram_map import hash_masks, place
-from eddy.board.port.measured import of_report, write
+from eddy.board.port.measured import read_measurements, write
 from eddy.board.port.profile import load_profile
-from eddy.board.pynq.dram_finder import FoundMap, planned_map
+from eddy.board.pynq.dram_finder import FoundMap, profile_map
 from eddy.core.errors import InvalidRequest
 
 
@@ -23,7 +23,7 @@ def report(passed: bool = True, rate: float = 131e6, **time: float) -> dict[str,
 def test_what_was_measured_takes_the_place_of_what_was_planned(tmp_path: Path) -> None:
     planned = load_profile("kv260")
     assert load_profile("kv260", tmp_path) == planned, "nothing was measured"
-    write(tmp_path / "kv260.yaml", of_report(report(shell_hz=99_999_001.2), "2026-11-24"))
+    write(tmp_path / "kv260.yaml", read_measurements(report(shell_hz=99_999_001.2), "2026-11-24"))
     found = load_profile("kv260", tmp_path)
     assert (found.shell_hz, found.configuration.bytes_per_s) == (99_999_001, 131_000_000)
     assert found.configuration.source == "eddy board-test, 2026-11-24: 12 loads"
@@ -33,7 +33,7 @@ def test_what_was_measured_takes_the_place_of_what_was_planned(tmp_path: Path) -
 
 
 def test_the_measured_rate_of_an_engine_takes_the_place_of_its_words_a_cycle(tmp_path: Path) -> None:
-    write(tmp_path / "kv260_icap.yaml", of_report(report(rate=397.6e6, shell_hz=99.9e6), "2026-11-24"))
+    write(tmp_path / "kv260_icap.yaml", read_measurements(report(rate=397.6e6, shell_hz=99.9e6), "2026-11-24"))
     found = load_profile("kv260_icap", tmp_path)
     assert found.configuration.bytes_per_s == pytest.approx(397.6e6)
     assert found.configuration.words_per_cycle == pytest.approx(397.6 / 4 / 99.9)
@@ -55,7 +55,7 @@ def test_the_map_of_memory_that_was_found_takes_the_place_of_the_planned(
     planned = load_profile("tiny")
     actual = dataclasses.replace(planned.dram, **change)
     bits = actual.bytes - 64
-    write(tmp_path / "tiny.yaml", of_report(memory(planned_map(actual, bits)), "today"))
+    write(tmp_path / "tiny.yaml", read_measurements(memory(profile_map(actual, bits)), "today"))
     found = load_profile("tiny", tmp_path).dram
     assert hash_masks(found) == hash_masks(actual)
     assert all(place(found, each) == place(actual, each) for each in range(0, actual.bytes, 4096 + 64))
@@ -65,9 +65,9 @@ def test_the_map_of_memory_that_was_found_takes_the_place_of_the_planned(
 def test_a_map_that_no_profile_can_say_or_that_is_as_planned_is_not_kept(tmp_path: Path) -> None:
     every = (1 << 23) - 64
     spread = FoundMap(every, (0x2080, 0x4000), 0x1F40)
-    for said in (memory(spread), memory(planned_map(load_profile("tiny").dram, every), as_planned=True)):
+    for said in (memory(spread), memory(profile_map(load_profile("tiny").dram, every), as_planned=True)):
         with pytest.raises(InvalidRequest, match="nothing of the profile"):
-            of_report(said, "today")
+            read_measurements(said, "today")
     assert not spread.expressible
     (tmp_path / "tiny.yaml").write_text("dram: {row_bytes: 8192, units: 16, hash_masks: [8192, 0, 0, 0]}")
     with pytest.raises(InvalidRequest, match="hash_masks"):
@@ -75,15 +75,15 @@ def test_a_map_that_no_profile_can_say_or_that_is_as_planned_is_not_kept(tmp_pat
 
 
 def test_what_was_not_measured_stays_as_planned(tmp_path: Path) -> None:
-    assert of_report(report(rate=math.nan, shell_hz=1e8), "today") == {"shell_hz": 100_000_000}
-    assert list(of_report(report(), "today")) == ["configuration"]
+    assert read_measurements(report(rate=math.nan, shell_hz=1e8), "today") == {"shell_hz": 100_000_000}
+    assert list(read_measurements(report(), "today")) == ["configuration"]
     with pytest.raises(InvalidRequest, match="differ in size"):
-        of_report(report(rate=math.nan), "today")
+        read_measurements(report(rate=math.nan), "today")
 
 
 def test_of_a_board_that_failed_nothing_is_kept() -> None:
     with pytest.raises(InvalidRequest, match="did not pass"):
-        of_report(report(passed=False), "today")
+        read_measurements(report(passed=False), "today")
 
 
 @pytest.mark.parametrize(

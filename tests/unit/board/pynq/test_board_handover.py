@@ -15,7 +15,7 @@ from eddy.board.images.images import ImageStore
 from eddy.board.images.signing import Trust
 from eddy.board.port.port import Access, Cause, EventKind, SlotPhase
 from eddy.board.port.profile import load_profile
-from eddy.board.pynq.handover import ITEM_DRAIN_BOUND_S, Loan, NotDrained, Quiescent
+from eddy.board.pynq.memory_gate import ITEM_DRAIN_BOUND_S, Loan, NotDrained, QuiescenceProof
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import BoardFault
 
@@ -166,12 +166,12 @@ def test_a_proof_is_made_by_the_hardware_alone(harness: Harness) -> None:
     clock = harness.board.clock  # type: ignore[attr-defined]
     slot.memory_drains = False
     with pytest.raises(NotDrained):
-        Quiescent(Loan({}), slot, clock)
+        QuiescenceProof(Loan({}), slot, clock)
     slot.memory_drains = True
     slot.revoked = False
     slot.quiet = False
     with pytest.raises(AssertionError, match="stay true"):
-        Quiescent(Loan({}), slot, clock)
+        QuiescenceProof(Loan({}), slot, clock)
 
 
 OPENS = {
@@ -182,7 +182,7 @@ OPENS = {
     "lend": {"handover.py"},
     "end": {"handover.py"},
     "Loan": {"arena.py", "slot_steps.py"},
-    "Quiescent": {"handover.py", "slot_steps.py"},
+    "QuiescenceProof": {"handover.py", "slot_steps.py"},
 }
 """Calls that let a slot reach memory, or end a loan, and the files that may make them."""
 

@@ -10,9 +10,9 @@ import pytest
 from contract.harness import Harness, fake, marking
 from eddy.board.port.clock import Clock
 from eddy.board.port.port import Cause, EventKind, KernelLaunch, Launch, SlotPhase
-from eddy.board.pynq import loads, pynq
+from eddy.board.pynq import pynq, slot_loader
 from eddy.board.pynq.arena import Arena
-from eddy.board.pynq.runner import Ended, Runner, SlotFailed, StartFailed
+from eddy.board.pynq.runner import EndedItem, Runner, SlotFailed, StartFailed
 from eddy.board.pynq.slot import BoardSlot
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
@@ -24,12 +24,12 @@ BOARD = Path(pynq.__file__).parent
 class Pair:
     """A third kind of runner: two items side by side; each ends at its time limit, which is a success."""
 
-    shares = True
+    can_share = True
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._running: dict[str, tuple[Launch, float]] = {}
-        self._ended: list[Ended] = []
+        self._ended: list[EndedItem] = []
         self.refuses = False
 
     @property
@@ -58,11 +58,11 @@ class Pair:
             if item in ("", name):
                 self._end(name, Cause.STOPPED, "stopped on request")
 
-    def give_up(self, cause: Cause, detail: str) -> None:
+    def abandon_all(self, cause: Cause, detail: str) -> None:
         for name in list(self._running):
             self._end(name, cause, detail)
 
-    def take_ended(self) -> tuple[Ended, ...]:
+    def take_ended(self) -> tuple[EndedItem, ...]:
         ended, self._ended = tuple(self._ended), []
         return ended
 
@@ -71,7 +71,7 @@ class Pair:
 
     def _end(self, item: str, cause: Cause, detail: str) -> None:
         launch, start_s = self._running.pop(item)
-        self._ended.append(Ended(launch, start_s, cause, detail))
+        self._ended.append(EndedItem(launch, start_s, cause, detail))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def pair(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Pair:
         made.append(Pair(clock))
         return made[-1]
 
-    monkeypatch.setattr(loads, "runner_for", third)
+    monkeypatch.setattr(slot_loader, "make_runner", third)
     harness.load()
     return made[0]
 
@@ -163,6 +163,6 @@ def test_a_module_that_does_not_take_its_registers_leaves_the_slot_closed(
 
 
 def test_the_board_does_not_ask_which_kind_of_module_it_has() -> None:
-    """One place chooses a runner, `slot.runner_for`."""
+    """One place chooses a runner, `slot.make_runner`."""
     code = "".join((BOARD / name).read_text() for name in ("pynq.py", "slot_service.py", "loads.py", "slot_steps.py"))
     assert re.findall(r"\b(kernel|kernels|cluster|HlsRunner|ClusterRunner)\b", code) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eddy.board.port.dram_map import place
 from eddy.board.port.profile import load_profile
-from eddy.board.pynq.dram_finder import FoundMap, find_map, planned_map, rank
+from eddy.board.pynq.dram_finder import FoundMap, find_map, profile_map, rank
 
 BITS = range(6, 23)
 EVERY = sum(1 << bit for bit in BITS)
@@ -37,7 +37,7 @@ def test_a_profiles_map_is_found(change: dict[str, Any]) -> None:
 
     found = find_map(slow, BITS, Random(3))
     assert found is not None
-    assert found.agrees(planned_map(dram, EVERY))
+    assert found.agrees(profile_map(dram, EVERY))
     assert found.row_bytes == dram.row_bytes
     assert 1 << len(found.unit_masks) == dram.banks * dram.channels
     assert all(found.slow(each) == slow(each) for each in (Random(5).getrandbits(17) << 6 for _ in range(200)))
@@ -60,9 +60,9 @@ def test_any_linear_map_is_found(seed: int) -> None:
 
 def test_another_map_does_not_agree() -> None:
     dram = load_profile("tiny").dram
-    one = planned_map(dram, EVERY)
+    one = profile_map(dram, EVERY)
     for change in ({"banks": 8}, {"hashing": True}, {"row_bytes": 16384}):
-        assert not one.agrees(planned_map(dataclasses.replace(dram, **change), EVERY))
+        assert not one.agrees(profile_map(dataclasses.replace(dram, **change), EVERY))
 
 
 def test_what_is_no_map_gives_none() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from eddy.board.pynq import fabric_record
-from eddy.board.pynq.fabric_record import DesignStanding, Evidence, FabricRecord, Record, last_loaded, standing
+from eddy.board.pynq.fabric_record import DesignStanding, Evidence, FabricRecord, Record, judge_design, last_loaded
 from eddy.board.pynq.fpga_manager import FpgaManager, to_binary
 from eddy.core.errors import ConfigurationFailed, ImageRefused
 from eddy_sim.design import bitfile
@@ -44,7 +44,7 @@ RUNNING = Evidence("operating", "boot-1", "eddy.bin", ("base",))
     ],
 )
 def test_standing(record: Record | None, evidence: Evidence, expected: DesignStanding) -> None:
-    found, why = standing(record, evidence, "a" * 64)
+    found, why = judge_design(record, evidence, "a" * 64)
     assert found is expected, why
     assert why
 

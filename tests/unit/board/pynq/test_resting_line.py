@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from eddy.board.pynq.lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S, RestingLine, rest_s
+from eddy.board.pynq.interrupt_lines import FIRST_REST_S, FREE_RINGS, LONGEST_REST_S, ThrottledLine, rest_s
 
 
 class Held:
@@ -17,7 +17,7 @@ class Held:
     def arm(self) -> None:
         self.armed += 1
 
-    def take(self) -> bool:
+    def take_interrupt(self) -> bool:
         return True
 
     def forget(self) -> None: ...
@@ -29,11 +29,11 @@ class Rig:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.held = Held()
-        self.line = RestingLine(self.held, lambda: self.now_s)
+        self.line = ThrottledLine(self.held, lambda: self.now_s)
 
     def ring(self, something: bool = False) -> None:
-        assert self.line.take()
-        self.line.told(something)
+        assert self.line.take_interrupt()
+        self.line.rearm(something)
 
 
 def test_rests_double_up_to_the_bound_and_stay_there() -> None:
@@ -59,10 +59,10 @@ def test_it_is_listened_to_when_its_rest_is_over_and_not_before() -> None:
     for _ in range(FREE_RINGS + 1):
         rig.ring()
     rig.now_s = FIRST_REST_S * 0.99
-    rig.line.take()
+    rig.line.take_interrupt()
     assert rig.held.armed == FREE_RINGS
     rig.now_s = FIRST_REST_S
-    rig.line.take()
+    rig.line.take_interrupt()
     assert (rig.held.armed, rig.line.rests_until_s) == (FREE_RINGS + 1, float("inf"))
 
 
@@ -81,7 +81,7 @@ def test_what_tells_something_or_starts_anew_is_forgiven(forgiven: object) -> No
 def test_without_a_ring_there_is_nothing_to_say() -> None:
     rig = Rig()
     for _ in range(2 * FREE_RINGS):
-        rig.line.told(something=False)
+        rig.line.rearm(something=False)
     assert (rig.held.armed, rig.line.rests_until_s) == (0, float("inf"))
 
 
@@ -89,5 +89,5 @@ def test_a_line_that_is_ignored_needs_no_look() -> None:
     rig = Rig()
     for _ in range(FREE_RINGS + 1):
         rig.ring()
-    rig.line.ignore()
+    rig.line.disarm()
     assert rig.line.rests_until_s == float("inf")

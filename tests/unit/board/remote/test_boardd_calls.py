@@ -35,7 +35,7 @@ class Instant:
 def test_time_nobody_waits_for_ends_soon_after_what_was_at_work(free_running: bool) -> None:
     board = Instant(free_running)
     made: Any = Calls(board, SimpleNamespace())  # type: ignore[arg-type]
-    while made.go_on(Wait(20_000.0, -1, float("inf"))) is None:
+    while made.advance_wait(Wait(20_000.0, -1, float("inf"))) is None:
         pass
     assert board.passed_s == 20_000.0
     board.busy_from_s = board.passed_s

@@ -16,7 +16,7 @@ import pytest
 from eddy.board.images import image_files, package
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq import firmware, fpga_manager
-from eddy.board.pynq.handoff import handoff_of
+from eddy.board.pynq.handoff import parse_handoff
 from eddy.core.errors import EddyError, ImageRefused, InvalidRequest
 from eddy_sim.boards.download import read_download
 from eddy_sim.boards.loader import LoadRefused
@@ -184,15 +184,15 @@ def test_a_design_without_a_processing_system(tmp_path: Path) -> None:
 def test_a_handoff_that_is_not_there_or_is_the_boards_own_trouble(tmp_path: Path) -> None:
     with (
         pytest.raises(ImageRefused, match=r"cannot be read \(No such file or directory\)"),
-        handoff_of(tmp_path / "no.hwh"),
+        parse_handoff(tmp_path / "no.hwh"),
     ):
         pytest.fail("it is looked for first")
     (tmp_path / "eddy.hwh").write_bytes(HWH)
     for trouble in (OSError(5, "EIO"), RuntimeError("PYNQ says so"), LoadRefused(5, "no"), InvalidRequest("no")):
-        with pytest.raises(type(trouble)) as raised, handoff_of(tmp_path / "eddy.hwh"):
+        with pytest.raises(type(trouble)) as raised, parse_handoff(tmp_path / "eddy.hwh"):
             raise trouble
         assert raised.value is trouble
-    with pytest.raises(ImageRefused, match=re.escape("(KeyError: 'x')")), handoff_of(tmp_path / "eddy.hwh"):
+    with pytest.raises(ImageRefused, match=re.escape("(KeyError: 'x')")), parse_handoff(tmp_path / "eddy.hwh"):
         raise KeyError("x")
 
 

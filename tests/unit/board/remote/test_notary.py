@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from eddy.api.access.keys import KeyHasher, load_secret
-from eddy.board.remote.notary import KEY, LIST, SUFFIX, Notary, read_list, serving, text, vouched
+from eddy.board.remote.notary import KEY, LIST, SUFFIX, Notary, read_list, serve_notary, text, verify_head
 from eddy.board.remote.notary_client import NotaryClient
 from eddy.cli.main import app
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageDamaged, StorageFull
@@ -33,7 +33,7 @@ def notary(tmp_path: Path) -> Notary:
 def boardd(tmp_path: Path) -> Iterator[Path]:
     """The socket of a boardd, of which only the notary answers."""
     socket = tmp_path / "boardd.sock"
-    with serving(tmp_path / "notary", socket.with_name(socket.name + SUFFIX), 0o660):
+    with serve_notary(tmp_path / "notary", socket.with_name(socket.name + SUFFIX), 0o660):
         yield socket
 
 
@@ -47,9 +47,9 @@ def test_a_head_is_signed_once_and_numbers_only_grow(notary: Notary, tmp_path: P
     assert Notary(tmp_path / "notary").sign(7, OTHER) == later, "it remembers over a restart"
     assert read_list(tmp_path / "notary") == (first, later)
     key = public_key(tmp_path / "notary" / f"{KEY}.pub")
-    assert vouched(first, key)
-    assert not vouched(dataclasses.replace(first, number=4), key)
-    assert not vouched(dataclasses.replace(first, at_unix_s=0.0), key)
+    assert verify_head(first, key)
+    assert not verify_head(dataclasses.replace(first, number=4), key)
+    assert not verify_head(dataclasses.replace(first, at_unix_s=0.0), key)
     assert stat.S_IMODE((tmp_path / "notary" / KEY).stat().st_mode) == 0o600
     assert text(1, CHAIN, 0.0).startswith(b"eddy audit head\n"), "no image's manifest begins so"
 
@@ -193,7 +193,7 @@ def test_what_was_noted_while_boardd_was_away_is_said_and_signed_at_the_next_sta
     away = Owner(path, socket)
     away.note(1, 2)
     away.close()
-    with serving(tmp_path / "notary", socket.with_name(socket.name + SUFFIX), 0o660):
+    with serve_notary(tmp_path / "notary", socket.with_name(socket.name + SUFFIX), 0o660):
         back = Owner(path, socket)
         assert [head.number for head in read_list(tmp_path / "notary")] == [2]
         back.store.audit.announce = lambda *_: None

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy import collecting, switching
+from eddy import interpreter_switching, memory_tuning
 from eddy.board.remote import factory
 from eddy.cli.boards import serve
 from eddy.core.errors import BoardUnreachable
 
 
-class ComingUp:
+class LateBoardd:
     """A boardd that listens at the third attempt."""
 
     attempts = 0
@@ -30,16 +30,16 @@ class ComingUp:
 
 def test_a_boardd_that_comes_up_meanwhile_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(factory, "SocketBoard", type("Fresh", (ComingUp,), {"attempts": 0}))
+    monkeypatch.setattr(factory, "SocketBoard", type("Fresh", (LateBoardd,), {"attempts": 0}))
     monkeypatch.setattr(factory, "RETRY_S", 0.0)
     found = factory.connect(Path("/run/eddy.sock"), 60.0, said.append)
-    assert isinstance(found, ComingUp)
+    assert isinstance(found, LateBoardd)
     assert found.attempts == 3
     assert said == ["waiting up to 60 s for boardd at /run/eddy.sock"]
 
 
 def test_one_that_does_not_come_up_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Any = type("Fresh", (ComingUp,), {"attempts": 0})
+    made: Any = type("Fresh", (LateBoardd,), {"attempts": 0})
     monkeypatch.setattr(factory, "SocketBoard", made)
     with pytest.raises(BoardUnreachable, match=r"no boardd answers at /run/eddy\.sock"):
         factory.connect(Path("/run/eddy.sock"))
@@ -76,7 +76,7 @@ def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: 
     before = gc.isenabled()
     (gc.enable if looked else gc.disable)()
     try:
-        with contextlib.suppress(ModuleNotFoundError), collecting.put_off():
+        with contextlib.suppress(ModuleNotFoundError), memory_tuning.pause_collection():
             assert not gc.isenabled()
             raise ModuleNotFoundError
         assert gc.isenabled() == looked
@@ -86,8 +86,8 @@ def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: 
 
 HEAPS = """
 import ctypes, threading
-from eddy import collecting
-told = collecting.few_heaps()
+from eddy import memory_tuning as collecting
+told = collecting.limit_heaps()
 hold, ready = threading.Event(), threading.Barrier(9)
 def work():
     kept = [bytes(1000) for _ in range(200)]
@@ -110,7 +110,7 @@ def test_eight_threads_share_two_heaps_of_the_c_library() -> None:
     ).stdout
     if not found.endswith("True\n"):
         pytest.skip("this C library has no mallopt")
-    assert 1 <= found.count("<heap nr=") <= collecting.HEAPS
+    assert 1 <= found.count("<heap nr=") <= memory_tuning.HEAPS
 
 
 def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -
             pass
 
     monkeypatch.setattr("eddy.api.service.server.Server", Watched)
-    monkeypatch.setattr(collecting, "spare", lambda: None)
+    monkeypatch.setattr(memory_tuning, "freeze_objects", lambda: None)
     settings: Any = SimpleNamespace(host="127.0.0.1", tls=None)
     reloader: Any = SimpleNamespace(ask=None)
     try:
@@ -138,7 +138,7 @@ def test_threads_of_a_server_take_short_turns(monkeypatch: pytest.MonkeyPatch) -
     finally:
         sys.setswitchinterval(before)
     assert seen[0] == before
-    assert seen[1] == pytest.approx(switching.TURN_S) != before
+    assert seen[1] == pytest.approx(interpreter_switching.TURN_S) != before
 
 
 def test_what_was_there_before_the_first_test_is_left_out_of_searches_for_cycles() -> None:

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from eddy.board.remote.notary import SUFFIX, serving
+from eddy.board.remote.notary import SUFFIX, serve_notary
 from eddy.cli.boards import doctor_operating as doctor
 from eddy.store import Store
 from eddy.store.db.schema import MIGRATIONS
@@ -69,9 +69,9 @@ def test_a_boardd_that_is_away_or_something_else(tmp_path: Path) -> None:
     path.write_text("")
     assert "is no socket" in one(doctor.boardd(environment))[2]
     path.unlink()
-    with serving(tmp_path / "n1", path, 0o660):  # its own socket, and no notary next to it
+    with serve_notary(tmp_path / "n1", path, 0o660):  # its own socket, and no notary next to it
         assert "nobody signs" in one(doctor.boardd(environment))[2]
-        with serving(tmp_path / "n2", path.with_name(path.name + SUFFIX), 0o660):
+        with serve_notary(tmp_path / "n2", path.with_name(path.name + SUFFIX), 0o660):
             assert one(doctor.boardd(environment))[1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.launches.launch import Local, launch
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.gpu.work_items.fibers import MAX_WAYS, kept_registers, ways_of_keeping
+from eddy.gpu.work_items.fibers import MAX_WAYS, kept_registers, saved_registers_by_kernel
 from unit.fiber_programs import random_program
 from unit.gpu.launches.test_gpu_launch import IDS, TOGETHER, expected_ids
 from unit.gpu_kit import SHAPES, cluster, compiled, compiler
@@ -200,13 +200,13 @@ eddy_call_b:
 \tfmv.s\tfs3, fs4
 \ttail\teddy_barrier
 """
-    ways, chosen = ways_of_keeping(text, ["eddy_call_a", "eddy_call_b"])
+    ways, chosen = saved_registers_by_kernel(text, ["eddy_call_a", "eddy_call_b"])
     assert [ways[k] for k in chosen] == [("s0", "s5", "s6", "s7"), ("s1", "s2", "fs3", "fs4")]
     many = "".join(f"g{k}:\n\tmv\ts{k}, s{k // 2}\n\tcall\teddy_barrier\n" for k in range(12))
-    ways, chosen = ways_of_keeping(many, [f"g{k}" for k in range(12)])
+    ways, chosen = saved_registers_by_kernel(many, [f"g{k}" for k in range(12)])
     assert len(ways) == MAX_WAYS
     assert all({f"s{k}", f"s{k // 2}"} <= set(ways[chosen[k]]) for k in range(12))
-    assert ways_of_keeping(text, []) == ((), ())
+    assert saved_registers_by_kernel(text, []) == ((), ())
 
 
 @pytest.mark.parametrize("fpu", [True, False])

@@ -51,13 +51,13 @@ kernel void gain(global const float *x, global const float *w, global float *y, 
 
 
 def test_innermost_loops_of_a_text() -> None:
-    assert list(inner_loops.innermost(ASSEMBLY, "f")) == [(4, 1), (2, 1)]
-    assert not inner_loops.crowded(ASSEMBLY, ["f"])
+    assert list(inner_loops.find_innermost_loops(ASSEMBLY, "f")) == [(4, 1), (2, 1)]
+    assert not inner_loops.has_register_pressure(ASSEMBLY, ["f"])
     more = ASSEMBLY.replace("\tflw", 4 * "\tlw\ta3, 4(sp)\n" + "\tflw")
-    assert inner_loops.crowded(more, ["f"])
-    assert inner_loops.shorter(more, ASSEMBLY, ["f"])
-    assert not inner_loops.shorter(ASSEMBLY, more, ["f"])
-    assert not inner_loops.shorter(ASSEMBLY, ASSEMBLY, ["f"])
+    assert inner_loops.has_register_pressure(more, ["f"])
+    assert inner_loops.has_shorter_loops(more, ASSEMBLY, ["f"])
+    assert not inner_loops.has_shorter_loops(ASSEMBLY, more, ["f"])
+    assert not inner_loops.has_shorter_loops(ASSEMBLY, ASSEMBLY, ["f"])
 
 
 def test_a_crowded_loop_takes_the_shorter_way_and_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_crowded_loop_takes_the_shorter_way_and_computes_the_same(monkeypatch:
 
     monkeypatch.setattr(Compiler, "_generate", watched)
     program = compiler()._compile(complete(POINTS, {}), True, "", toolchain.SINGLE)
-    lengths = [sum(length for length, _ in inner_loops.innermost(text, f"{STUB}gain")) for text in made]
+    lengths = [sum(length for length, _ in inner_loops.find_innermost_loops(text, f"{STUB}gain")) for text in made]
     assert len(lengths) == 2
     assert lengths[1] < lengths[0]
     monkeypatch.setattr(inner_loops, "MAX_RELOADS", 1000)

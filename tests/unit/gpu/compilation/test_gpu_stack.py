@@ -24,7 +24,7 @@ from eddy.gpu.programs.layout import (
     rows_bytes,
     stack_stride,
 )
-from eddy.gpu.programs.ndrange import Local, arrange
+from eddy.gpu.programs.ndrange import Local, arrange_ndrange
 from eddy.gpu.programs.program import Program, flat_image, symbols
 from eddy.gpu.programs.rv32 import decode
 from eddy.gpu.programs.shape import ClusterShape
@@ -98,7 +98,7 @@ class Watched:
 def deepest(program: Program, arguments: list[object], items: int, shape: ClusterShape = SHAPES[1]) -> int:
     """Bytes of the deepest stack a run really wrote, with ample room."""
     extents = [as_extent(value) for value in arguments]
-    arrangement = arrange(shape, program, "f", (items,), extents)
+    arrangement = arrange_ndrange(shape, program, "f", (items,), extents)
     packing = Packing(shape, program, "f", arrangement, extents, stack_bytes=MAX_STACK_BYTES)
     watched = Watched(shape, packing)
     launch(watched, program, "f", (items,), arguments, stack_bytes=MAX_STACK_BYTES)
@@ -268,7 +268,7 @@ def test_long_chains_of_calls_are_bounded() -> None:
 def test_stacks_that_do_not_fit_are_refused_with_their_size() -> None:
     program = compiler().compile(PRIVATE, defines={"WORDS": 60000})
     shape = ClusterShape(8, 16, 16)
-    arrangement = arrange(shape, program, "f", (1,))
+    arrangement = arrange_ndrange(shape, program, "f", (1,))
     large = Packing(shape, program, "f", arrangement, [None, None, None])
     assert large.stack_bytes == 8 * 16 * 16 * stack_stride(program.kernels["f"].stack_bytes)
     huge = replace(program, kernels={"f": replace(program.kernels["f"], stack_bytes=1 << 20)})
@@ -339,7 +339,7 @@ def test_stacks_in_local_memory_lie_apart_from_all_else(words: int, kind: int, g
     program = compiler().compile(WAITS, defines={"WORDS": words, "KIND": kind})
     kernel, x, locals_ = program.kernels["f"], np.arange(96, dtype="i4"), [Local(4 * group), Local(20)]
     extents = [as_extent(x), as_extent(x), *locals_]
-    arrangement = arrange(shape, program, "f", x.shape, extents, local_size=(group,))
+    arrangement = arrange_ndrange(shape, program, "f", x.shape, extents, local_size=(group,))
     packing = Packing(shape, program, "f", arrangement, extents)
     word = dict(zip(BLOCK, struct.unpack_from(f"<{len(BLOCK)}I", packing.block(0, 1)[1]), strict=True))
     fibers = arrangement.lane_items if arrangement.lane_items > 1 and not arrangement.lane_grid else 1
@@ -372,7 +372,7 @@ def test_stacks_in_local_memory_lie_apart_from_all_else(words: int, kind: int, g
     np.testing.assert_array_equal(y, x.reshape(-1, group)[:, ::-1].ravel() + words - 1 - x)
 
 
-class Compared:
+class ComparingCluster:
     """A cluster that tells which bytes of the region a run changed."""
 
     def __init__(self, shape: ClusterShape) -> None:
@@ -390,7 +390,7 @@ def test_what_registers_have_no_room_for_is_written_to_memory_only_where_local_m
     program, changed = compiled(PRIVATE.replace("WORDS", "50")), {}
     for least in (0, STACK_BYTES):
         x, y, untouched = np.arange(16, dtype="i4"), np.zeros(16, "i4"), np.zeros(4, "i4")
-        compared = Compared(ClusterShape(1, 4, 4))
+        compared = ComparingCluster(ClusterShape(1, 4, 4))
         launch(compared, program, "f", x.shape, [x, y, untouched], stack_bytes=least)
         changed[least] = int(compared.changed.sum())
     assert changed[0] <= y.nbytes < 16 * 50 < changed[STACK_BYTES]

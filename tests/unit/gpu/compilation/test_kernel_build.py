@@ -124,7 +124,7 @@ def test_headers_in_conditions_are_the_compilers_matter() -> None:
     #endif
     kernel void f(global float *o) { o[0] = FINE; }"""
     assert run(source, "", includes={"broken.h": "#error broken\n", "fine.h": "#define FINE 5"})[0] == 5
-    text = Headers({"fine.h": "int x;"}).expanded('#include "fine.h" /* two\nlines */\nint y;\n')
+    text = Headers({"fine.h": "int x;"}).expand_includes('#include "fine.h" /* two\nlines */\nint y;\n')
     assert text == '\n# 1 "fine.h"\nint x;\n# 1 "kernel.cl"\n /* two\nlines */\nint y;\n'
 
 
@@ -228,7 +228,7 @@ def test_warnings_become_errors_or_nothing() -> None:
 def test_a_request_travels_with_headers_and_options() -> None:
     request = KernelRequest(MAIN, "f", (4,), (), defines={"N": "1"}, includes=HEADERS, options="-I lib")
     assert KernelRequest.from_json(request.to_json()) == request
-    assert request.built_with() == {"defines": {"N": "1"}, "includes": HEADERS, "options": "-I lib"}
+    assert request.build_arguments() == {"defines": {"N": "1"}, "includes": HEADERS, "options": "-I lib"}
     plain = KernelRequest(MAIN, "f", (4,), ())
     assert plain.to_json().keys().isdisjoint({"includes", "options"})
     for wrong in ({"includes": {"a.h": 1}}, {"includes": ["a.h"]}, {"options": ["-w"]}):

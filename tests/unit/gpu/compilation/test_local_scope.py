@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed
 from eddy.gpu.compilation.build import build
-from eddy.gpu.compilation.local_scope import moved
+from eddy.gpu.compilation.local_scope import hoist_declarations
 from eddy.gpu.launches.launch import launch
 from unit.gpu_kit import cluster, compiler
 
@@ -41,7 +41,7 @@ def test_a_variable_of_an_inner_block_is_the_kernels() -> None:
 
 def test_lines_keep_their_numbers() -> None:
     words = "error: variables in the local address space can only be declared in the outermost scope"
-    text = moved(
+    text = hoist_declarations(
         "kernel void f() {\n  {\n    local int t\n    [4];\n    t[0] = 1;\n  }\n}\n", f"kernel.cl:3:15: {words}"
     )
     assert text == "kernel void f() { local int t     [4];\n  {\n    \n\n    t[0] = 1;\n  }\n}\n"

@@ -7,7 +7,7 @@ import pytest
 from eddy.gpu.launches.launch import extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.programs.layout import REGION_BASE
-from eddy.gpu.programs.ndrange import Local, arrange, slices
+from eddy.gpu.programs.ndrange import Local, arrange_ndrange, slices
 from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import IsaExecutor
 from unit.gpu_kit import compiler
@@ -42,7 +42,7 @@ def test_slices_on_single_cores_do_what_the_whole_launch_does(
     program = compiler().compile(SOURCE, fpu=True)
     y = np.zeros(int(np.prod(size)), "u4")
     arguments = [extent(y), *([Local(64)] if kernel == "turned" else [])]
-    arrangement = arrange(SHAPE, program, kernel, size, arguments, local_size=local)
+    arrangement = arrange_ndrange(SHAPE, program, kernel, size, arguments, local_size=local)
     packing = Packing(SHAPE, program, kernel, arrangement, arguments, sliced_on=1)
 
     def region() -> bytearray:
@@ -71,7 +71,7 @@ def test_slices_on_single_cores_do_what_the_whole_launch_does(
 def test_cores_share_neither_stacks_nor_blocks() -> None:
     program = compiler().compile(SOURCE, fpu=True)
     arguments = [extent(np.zeros(64, "u4"))]
-    arrangement = arrange(SHAPE, program, "plain", (64,), arguments)
+    arrangement = arrange_ndrange(SHAPE, program, "plain", (64,), arguments)
     packing = Packing(SHAPE, program, "plain", arrangement, arguments, sliced_on=1)
     blocks = [packing.core_block(core, 0, 1) for core in range(SHAPE.cores)]
     ends = [at + len(data) for at, data in blocks]

@@ -11,7 +11,7 @@ from eddy.gpu.launches.packing import LOG_BYTES, Packing
 from eddy.gpu.programs import log, log_format
 from eddy.gpu.programs.layout import REGION_BASE
 from eddy.gpu.programs.log import MAX_FOREIGN, MAX_LOG_BYTES, MAX_PIECES, Logs, read_log
-from eddy.gpu.programs.ndrange import arrange
+from eddy.gpu.programs.ndrange import arrange_ndrange
 from eddy.gpu.programs.shape import ClusterShape
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,8 +80,8 @@ FORGED: dict[str, tuple[bytes, Record]] = {
 def test_a_forged_log_takes_bounded_memory_and_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (image, one), lanes = FORGED[name], ClusterShape(8, 16, 16).harts
     region = Region(image, [filled([*one[:1], one[1] + lane % 7, *one[2:]]) for lane in range(lanes)])
-    shown = count_calls(monkeypatch, log_format.Text, "_shown")
-    records = count_calls(monkeypatch, log_format.Text, "record")
+    shown = count_calls(monkeypatch, log_format.BoundedText, "_shown")
+    records = count_calls(monkeypatch, log_format.BoundedText, "record")
     tracemalloc.start()
     try:
         text = region.text()
@@ -201,7 +201,7 @@ def test_a_kernel_that_forges_its_records_is_read_like_any() -> None:
     shape = ClusterShape(2, 4, 4)
     text = np.full(1 << 20, ord("z"), "i1")
     program = compiled("#define LOGS 0x80000000\n#define LANES 32\n" + FORGER)
-    base = Packing(shape, program, "f", arrange(shape, program, "f", (32,)), [None], stack_bytes=0)._log_base
+    base = Packing(shape, program, "f", arrange_ndrange(shape, program, "f", (32,)), [None], stack_bytes=0)._log_base
     # The array lies before the logs.
     source = f"#define LOGS {base + text.nbytes}u\n#define LANES 32\n" + FORGER
     tracemalloc.start()
@@ -219,7 +219,7 @@ def test_only_the_logs_are_read_of_a_large_region() -> None:
     program = compiled('kernel void g(global int *a) { printf("%d\\n", a[0]); }')
     array = np.zeros(8 << 20, "i1").view("i4")
     shape = ClusterShape()
-    packing = Packing(shape, program, "g", arrange(shape, program, "g", (1,)), [extent(array)])
+    packing = Packing(shape, program, "g", arrange_ndrange(shape, program, "g", (1,)), [extent(array)])
     reads: list[tuple[int, int]] = []
 
     def read(at: int, size: int) -> bytes:

@@ -7,7 +7,7 @@ from eddy.model.parallel_fraction import (
     Activity,
     JobProfile,
     configuration_speedup,
-    karp_flatt,
+    karp_flatt_fraction,
     predict,
     published_fraction,
     speedup,
@@ -36,7 +36,7 @@ def test_equation_4_3_on_an_example() -> None:
 
 
 def test_equation_3_1_is_equation_4_1_turned_round() -> None:
-    assert karp_flatt(speedup(0.9, 16), 16) == pytest.approx(0.9)
+    assert karp_flatt_fraction(speedup(0.9, 16), 16) == pytest.approx(0.9)
     assert speedup(1.0, 64) == 64
     assert speedup(0.0, 64) == 1
     assert speedup(0.5, 4, throughput=1.5) == pytest.approx(1.5 * 4 / (4 * 0.5 + 0.5))
@@ -44,7 +44,7 @@ def test_equation_3_1_is_equation_4_1_turned_round() -> None:
 
 @given(FRACTIONS, ELEMENTS)
 def test_karp_flatt_inverts_amdahl(fraction: float, elements: int) -> None:
-    assert karp_flatt(speedup(fraction, elements), elements) == pytest.approx(fraction, abs=1e-9)
+    assert karp_flatt_fraction(speedup(fraction, elements), elements) == pytest.approx(fraction, abs=1e-9)
 
 
 @given(FRACTIONS, st.floats(1.0, 256.0), st.floats(1.0, 256.0))
@@ -153,8 +153,8 @@ def test_clusters_add_up() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: karp_flatt(0.0, 4),
-        lambda: karp_flatt(2.0, 1),
+        lambda: karp_flatt_fraction(0.0, 4),
+        lambda: karp_flatt_fraction(2.0, 1),
         lambda: speedup(1.1, 4),
         lambda: speedup(0.5, -1),
         lambda: published_fraction([5]),

@@ -9,7 +9,7 @@ import pytest
 from eddy.board.model.model_images import model_images
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.hypervisor.cores import calibration
-from eddy.hypervisor.cores.calibration import CalibrationPoint, MemoryCalibration, by_pairs, fitted, hardware_of
+from eddy.hypervisor.cores.calibration import CalibrationPoint, MemoryCalibration, fit_law, hardware_of, laws_by_pair
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from hypervisor_kit import description
 
@@ -22,25 +22,25 @@ def points(c1: float = 0.5, c2: float = 0.4) -> list[CalibrationPoint]:
 
 
 def made(hardware: str = "a" * 16) -> MemoryCalibration:
-    return fitted("tiny", hardware, points(), PEAK, 64)
+    return fit_law("tiny", hardware, points(), PEAK, 64)
 
 
 def test_the_line_is_that_of_kernels_that_fill_the_memory() -> None:
     content = CalibrationPoint("content", 0.9, 0.05, 0.05)
-    found = fitted("tiny", "a" * 16, [*points(), content], PEAK, 64)
+    found = fit_law("tiny", "a" * 16, [*points(), content], PEAK, 64)
     assert (found.law.c1, found.law.c2) == pytest.approx((0.5, 0.4))
     assert found.points[-1] == content, "what was measured is kept, whether it counts or not"
 
 
 def test_pairs_of_a_low_and_a_high_hit_rate_say_the_same() -> None:
-    laws = by_pairs(made())
+    laws = laws_by_pair(made())
     assert len(laws) == 5, "of six pairs, those a quarter apart"
     assert all((law.c1, law.c2) == pytest.approx((0.5, 0.4)) for law in laws)
 
 
 def test_a_cluster_that_cannot_fill_the_memory_is_told_so() -> None:
     with pytest.raises(InvalidRequest, match="cannot be calibrated by this cluster") as refused:
-        fitted("tiny", "a" * 16, [CalibrationPoint("k", 0.5, 0.1, 0.1)], PEAK, 64)
+        fit_law("tiny", "a" * 16, [CalibrationPoint("k", 0.5, 0.1, 0.1)], PEAK, 64)
     assert refused.value.details["field"] == "profile"
 
 
@@ -95,12 +95,12 @@ def test_a_line_without_bandwidth_at_some_hit_rate_is_no_law() -> None:
     """A kernel of that hit rate would seem not to progress at all, and be given everybody's cores."""
     steep = [CalibrationPoint("low", 0.5, 0.1, 9.0), CalibrationPoint("high", 0.9, 0.7, 9.0)]
     with pytest.raises(InvalidRequest, match="gives no bandwidth at some hit rate"):
-        fitted("tiny", "a" * 16, steep, PEAK, 64)
+        fit_law("tiny", "a" * 16, steep, PEAK, 64)
 
 
 def test_pairs_are_of_kernels_that_fill_the_memory() -> None:
     content = CalibrationPoint("content", 0.9, 0.05, 0.05)
-    assert by_pairs(fitted("tiny", "a" * 16, [*points(), content], PEAK, 64)) == by_pairs(made())
+    assert laws_by_pair(fit_law("tiny", "a" * 16, [*points(), content], PEAK, 64)) == laws_by_pair(made())
 
 
 def test_where_there_is_none_it_says_what_to_run(tmp_path: Path) -> None:

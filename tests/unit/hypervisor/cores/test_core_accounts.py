@@ -6,7 +6,7 @@ import random
 
 import pytest
 from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice
-from eddy.policy.price.turns import Claim, charged, due, next_tenant, settled
+from eddy.policy.price.turns import Claim, charge_lags, due_core_s, next_tenant, settle_lags
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,51 +21,51 @@ def account(cores: int, **shares: float) -> CoreAccount:
 def run(it: CoreAccount, tenant: str, core: int, started_s: float, took_s: float, **wants: int) -> None:
     """A slice from start to end; who wants cores at its end."""
     it.start(Slice(1, tenant, core, 0, "x", 0, 1, started_s))
-    it.present(started_s + took_s, {tenant, *wants})
-    it.end(core, took_s, wants, {})
+    it.update_claimants(started_s + took_s, {tenant, *wants})
+    it.finish_slice(core, took_s, wants, {})
 
 
 def test_small_kernels_save_nothing_up() -> None:
     it, now_s = account(1, hoards=0.5, works=0.5), 0.0
     for _ in range(100):
-        it.present(now_s, {"works"})
+        it.update_claimants(now_s, {"works"})
         it.start(Slice(1, "works", 0, 0, "x", 0, 1, now_s))
-        it.present(now_s + 0.02, {"works", "hoards"})
+        it.update_claimants(now_s + 0.02, {"works", "hoards"})
         now_s += 0.05
-        it.end(0, 0.05, {"works": 1, "hoards": 1}, {})
+        it.finish_slice(0, 0.05, {"works": 1, "hoards": 1}, {})
         run(it, "hoards", 0, now_s, 45e-6, works=1)
         now_s += 45e-6
-        it.present(now_s, {"works"})
+        it.update_claimants(now_s, {"works"})
         assert it.lags["hoards"] <= 45e-6 + 1e-12
         assert sum(it.lags.values()) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_nobody_is_due_time_before_it_came() -> None:
     it = account(1, late=0.5, works=0.5)
-    it.present(0.0, {"works"})
+    it.update_claimants(0.0, {"works"})
     it.start(Slice(1, "works", 0, 0, "x", 0, 1, 0.0))
-    it.present(0.9, {"works", "late"})
+    it.update_claimants(0.9, {"works", "late"})
     assert {c.tenant: c.lag_s for c in it.claims(0.9, {"late": 1}, {})} == {"late": 0.0, "works": 0.0}
     assert {c.tenant: c.lag_s for c in it.claims(1.0, {"late": 1}, {})} == pytest.approx({"late": 0.05, "works": -0.05})
-    it.end(0, 1.0, {"works": 1, "late": 1}, {})
+    it.finish_slice(0, 1.0, {"works": 1, "late": 1}, {})
     assert it.lags == pytest.approx({"late": 0.05, "works": -0.05})
 
 
 def test_who_stays_keeps_what_it_is_owed() -> None:
     it = account(1, a=0.5, b=0.5)
-    it.present(0.0, {"a", "b"})
+    it.update_claimants(0.0, {"a", "b"})
     run(it, "b", 0, 0.0, 1.0, a=1, b=1)
-    it.present(1.0, {"a", "b"})
+    it.update_claimants(1.0, {"a", "b"})
     assert it.lags == pytest.approx({"a": 0.5, "b": -0.5})
-    it.present(1.0, {"b"})
+    it.update_claimants(1.0, {"b"})
     assert it.lags == pytest.approx({"a": 0.0, "b": 0.0}), "it left without having run"
 
 
 def test_who_leaves_with_a_debt_keeps_it() -> None:
     it = account(1, a=0.5, b=0.5)
-    it.present(0.0, {"a", "b"})
+    it.update_claimants(0.0, {"a", "b"})
     run(it, "b", 0, 0.0, 1.0, a=1)
-    it.present(1.0, {"a"})
+    it.update_claimants(1.0, {"a"})
     assert it.lags == pytest.approx({"a": 0.5, "b": -0.5})
 
 
@@ -73,7 +73,7 @@ def test_who_leaves_with_a_debt_keeps_it() -> None:
 def test_what_is_not_owed_any_more_nobody_owes(lags: dict[str, float], tenant: str, used_s: float) -> None:
     mean = sum(lags.values()) / len(lags)
     balanced = {name: lag - mean for name, lag in lags.items()}
-    after = settled(balanced, tenant, used_s)
+    after = settle_lags(balanced, tenant, used_s)
     assert sum(after.values()) == pytest.approx(0.0, abs=1e-6)
     assert after.get(tenant, 0.0) <= max(used_s, 0.0) + 1e-6 or tenant not in balanced
     for name, lag in balanced.items():
@@ -82,9 +82,9 @@ def test_what_is_not_owed_any_more_nobody_owes(lags: dict[str, float], tenant: s
 
 
 def test_parts_of_a_slice() -> None:
-    assert due({"a": 1.0, "b": 3.0}, 8.0, {"b": 2.0}) == {"a": 2.0, "b": 1.5}
-    assert due({}, 8.0, {}) == {}
-    assert charged({}, {"a": 1.0, "b": 1.0}, "a", 8.0, {"b": 2.0}) == pytest.approx({"a": -1.0, "b": 1.0})
+    assert due_core_s({"a": 1.0, "b": 3.0}, 8.0, {"b": 2.0}) == {"a": 2.0, "b": 1.5}
+    assert due_core_s({}, 8.0, {}) == {}
+    assert charge_lags({}, {"a": 1.0, "b": 1.0}, "a", 8.0, {"b": 2.0}) == pytest.approx({"a": -1.0, "b": 1.0})
 
 
 @pytest.mark.parametrize("slice_s", [1e-3, 0.05])
@@ -97,7 +97,7 @@ def test_a_debt_is_worked_off_where_shares_are_whole_cores(slice_s: float) -> No
     ends: dict[int, float] = {}
     while now_s < 2.0:
         for core in it.free:
-            it.present(now_s, {"a", "b"})
+            it.update_claimants(now_s, {"a", "b"})
             claims = it.claims(now_s, {"a": 2, "b": 2}, {})
             chosen = next_tenant(claims, 2, 4 * QUANTUM_S)
             assert chosen is not None
@@ -107,7 +107,7 @@ def test_a_debt_is_worked_off_where_shares_are_whole_cores(slice_s: float) -> No
         ended, now_s = it.cores[core], ends.pop(core)
         assert ended is not None
         had[ended.tenant] += now_s - ended.started_s
-        it.end(core, now_s - ended.started_s, {"a": 2, "b": 2}, {})
+        it.finish_slice(core, now_s - ended.started_s, {"a": 2, "b": 2}, {})
     assert had["a"] - had["b"] == pytest.approx(0.2, abs=8 * QUANTUM_S + 2 * slice_s)
     assert Claim("a", 1.0, 1.0, 1, 1, it.lags["a"]).lag_s < 4 * QUANTUM_S + 2 * slice_s
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.cores.core_accounts import CoreAccount
-from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasured
+from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasurement
 from eddy.policy.price.view import ClusterView
 
 TENANTS = ("a", "b")
@@ -29,9 +29,9 @@ def test_core_seconds_of_an_epoch_are_those_since_it_began() -> None:
 def test_work_and_counters_are_of_slices_that_ended_in_the_epoch() -> None:
     totals = EpochTotals()
     totals.begin({}, TENANTS, 0.0)
-    totals.ended("a", SliceMeasured(0, "gpu", 2, 0.5, counters=counters(3, 1)), None, work_s=2.0)
-    totals.ended("a", SliceMeasured(0, "gpu", 1, 0.5, counters=counters(1, 1)), None, work_s=1.0)
-    totals.ended("b", SliceMeasured(1, "gpu", 1, 0.5), None, work_s=4.0)
+    totals.add_slice("a", SliceMeasurement(0, "gpu", 2, 0.5, counters=counters(3, 1)), None, work_s=2.0)
+    totals.add_slice("a", SliceMeasurement(0, "gpu", 1, 0.5, counters=counters(1, 1)), None, work_s=1.0)
+    totals.add_slice("b", SliceMeasurement(1, "gpu", 1, 0.5), None, work_s=4.0)
     assert totals.work_s(TENANTS).tolist() == [3.0, 4.0]
     found = totals.activity("a", 0)
     assert found is not None
@@ -45,7 +45,7 @@ def test_work_and_counters_are_of_slices_that_ended_in_the_epoch() -> None:
 def test_what_work_takes_alone_is_told_where_it_is_known_of_most() -> None:
     totals, account = EpochTotals(), CoreAccount()
     totals.begin({0: account}, TENANTS, 0.0)
-    totals.ended("a", SliceMeasured(0, "gpu", 10, 2.0), 0.1, work_s=1.0)
-    totals.ended("b", SliceMeasured(0, "gpu", 10, 2.0), None, work_s=1.0)
+    totals.add_slice("a", SliceMeasurement(0, "gpu", 10, 2.0), 0.1, work_s=1.0)
+    totals.add_slice("b", SliceMeasurement(0, "gpu", 10, 2.0), None, work_s=1.0)
     account.delivered_s.update(a=2.0, b=2.0)
     assert totals.alone_s({0: account}, TENANTS, CLUSTERS, 1.0) == {("a", 0): pytest.approx(1.0)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.hypervisor.cores.market_history import AT_ONCE, Epoch, EpochHistory, Rows, retained
+from eddy.hypervisor.cores.market_history import AT_ONCE, Epoch, EpochHistory, Rows, select_retained
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView
 from eddy.store import Store
 
@@ -49,8 +49,8 @@ def test_what_was_written_is_what_a_later_life_begins_with(tmp_path: Path) -> No
     store.close()
     after, store = EpochHistory(), Store(tmp_path / "eddy.sqlite3")
     assert after.restore(store.epochs.all()) == 5
-    assert [each.number for each in after.ended()] == [1, 2, 3, 4], "the latest four"
-    assert all(map(same, after.ended(), before.ended()))
+    assert [each.number for each in after.list_epochs()] == [1, 2, 3, 4], "the latest four"
+    assert all(map(same, after.list_epochs(), before.list_epochs()))
     wrote: list[Rows] = []
     after.write(lambda rows, _: wrote.append(rows))
     assert wrote == [], "what was read is not written again"
@@ -84,11 +84,11 @@ def test_a_row_that_cannot_be_read_is_left_out(body: str) -> None:
     assert EpochHistory().restore([body]) == 0
     later = EpochHistory()
     assert later.restore([body, good, good[:-2], good.replace('"shares"', '"shape"')]) == 4
-    assert [each.number for each in later.ended()] == [3]
+    assert [each.number for each in later.list_epochs()] == [3]
 
 
 def numbers(of: EpochHistory, tenant: str) -> list[int]:
-    return [each.number for each in of.ended() if tenant in each.view.tenants]
+    return [each.number for each in of.list_epochs() if tenant in each.view.tenants]
 
 
 def test_a_busy_tenant_pushes_out_its_own_epochs_and_nobody_elses(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_busy_tenant_pushes_out_its_own_epochs_and_nobody_elses(tmp_path: Path
         history.add(epoch(number, m=1, who=("busy", "quiet") if number == 100 else ("busy",)))
         if not number % 7:
             history.write(store.epochs.add)
-        assert len(history.ended()) <= 32
+        assert len(history.list_epochs()) <= 32
     assert numbers(history, "quiet") == [0, 1, 2, 3, 4, 100]
     first, *latest = numbers(history, "busy")
     assert first == 100, "which was not its alone"
@@ -128,7 +128,7 @@ def test_what_is_retained_of_random_histories_is_bounded_and_everybodys_part() -
         n, most = int(random.integers(1, 6)), int(random.integers(1, 30))
         active = random.random(n) ** 3
         present = [[f"t{t}" for t in range(n) if random.random() < active[t]] for _ in range(60)]
-        kept = retained(present, most)
+        kept = select_retained(present, most)
         assert kept == sorted(set(kept))
         assert len(kept) == most
         part = most // max(len(set().union(*present)), 1)
@@ -138,16 +138,16 @@ def test_what_is_retained_of_random_histories_is_bounded_and_everybodys_part() -
 
 
 def test_fewer_epochs_than_are_kept_all_stay_and_with_more_tenants_than_room_the_latest() -> None:
-    assert retained([["a"], ["b"]], 2) == [0, 1]
-    assert retained([], 0) == []
-    assert retained([[str(n)] for n in range(9)], 4) == [5, 6, 7, 8]
+    assert select_retained([["a"], ["b"]], 2) == [0, 1]
+    assert select_retained([], 0) == []
+    assert select_retained([[str(n)] for n in range(9)], 4) == [5, 6, 7, 8]
 
 
 def test_what_tenants_had_in_the_latest_epoch_goes_by_name_and_slot() -> None:
     history = EpochHistory()
     clusters = [ClusterView(slot, "any", 4) for slot in (2, 7, 0)]
-    assert history.delivered_last(["tenant 1", "new"], clusters).tolist() == [[0.0] * 3] * 2
+    assert history.last_delivered(["tenant 1", "new"], clusters).tolist() == [[0.0] * 3] * 2
     history.add(epoch(0))
     history.add(last := epoch(1))
     had = last.delivered_s[1]
-    assert history.delivered_last(["new", "tenant 1"], clusters).tolist() == [[0.0] * 3, [had[2], 0.0, had[0]]]
+    assert history.last_delivered(["new", "tenant 1"], clusters).tolist() == [[0.0] * 3, [had[2], 0.0, had[0]]]

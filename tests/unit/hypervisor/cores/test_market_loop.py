@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.cores.core_accounts import CoreAccount
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
-from eddy.hypervisor.cores.learning import UNKNOWN_FRACTION, LearnedKernel
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
+from eddy.hypervisor.cores.learned_kernels import UNKNOWN_FRACTION, LearnedKernel
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.view import PriceDecision, PriceView
@@ -38,9 +38,9 @@ class Watcher:
         return PriceDecision(plain.shares, plain.prices, self.choice if self.choice in shown else "")
 
 
-def spread(kernel: str = "k", groups: int = 100, soft: bool = False) -> Spread:
-    variants = {"wide": Variant(CHAIN, groups // 2, 4), "narrow": Variant(CHAIN, groups, 4)}
-    return Spread(kernel, {**variants, "plain": Variant(CHAIN, groups, 4, soft)})
+def spread(kernel: str = "k", groups: int = 100, soft: bool = False) -> CorePartition:
+    variants = {"wide": KernelVariant(CHAIN, groups // 2, 4), "narrow": KernelVariant(CHAIN, groups, 4)}
+    return CorePartition(kernel, {**variants, "plain": KernelVariant(CHAIN, groups, 4, soft)})
 
 
 def made(watcher: Watcher, **options: object) -> tuple[PriceLoop, list[MachineSlot]]:
@@ -56,11 +56,11 @@ def counted(*lanes: int) -> CoreCounters:
 def test_an_epoch_lasts_its_time_and_ends_early_where_a_tenant_comes() -> None:
     watcher = Watcher()
     loop, slots = made(watcher)
-    loop.arrived("a", spread(), 0.0)
+    loop.add_arrival("a", spread(), 0.0)
     loop.refresh(0.0, slots, FITS, {"a"})
     loop.refresh(0.05, slots, FITS, {"a"})
     assert len(watcher.views) == 1
-    loop.arrived("b", spread("other"), 0.06)
+    loop.add_arrival("b", spread("other"), 0.06)
     loop.refresh(0.06, slots, FITS, {"a", "b"})
     assert [view.tenants for view in watcher.views] == [("a",), ("a", "b")]
     # One that has nothing to do is still there for an epoch, so that a job after the other changes nothing.
@@ -71,53 +71,53 @@ def test_an_epoch_lasts_its_time_and_ends_early_where_a_tenant_comes() -> None:
     assert watcher.views[-1].tenants == ("a",)
     loop.refresh(0.2, slots, FITS, set())
     assert (loop.now, loop.wake_s) == (None, None)
-    assert [epoch.ended_s for epoch in loop.history.ended()] == pytest.approx([0.06, 0.17, 0.2])
+    assert [epoch.ended_s for epoch in loop.history.list_epochs()] == pytest.approx([0.06, 0.17, 0.2])
 
 
 def test_f_begins_at_four_fifths_and_follows_the_counters_and_forgets() -> None:
     watcher = Watcher()
     loop, slots = made(watcher)
     work = spread()
-    loop.arrived("a", work, 0.0)
+    loop.add_arrival("a", work, 0.0)
     loop.refresh(0.0, slots, FITS, {"a"})
     assert (watcher.views[0].present.parallel_fraction == UNKNOWN_FRACTION).all()
-    loop.measured("a", work, SliceMeasured(1, "narrow", 10, 0.01, counters=counted(0, 0, 0, 1000)))
+    loop.record_slice("a", work, SliceMeasurement(1, "narrow", 10, 0.01, counters=counted(0, 0, 0, 1000)))
     loop.refresh(0.1, slots, FITS, {"a"})
     assert watcher.views[1].present.parallel_fraction == pytest.approx(np.ones((1, 2)))
     assert watcher.views[1].counters[0][0] is not None
     assert watcher.views[1].counters[0][1] is None
     for _ in range(100):
-        loop.measured("a", work, SliceMeasured(1, "narrow", 1000, 1.0, counters=counted(1000, 0, 0, 0)))
+        loop.record_slice("a", work, SliceMeasurement(1, "narrow", 1000, 1.0, counters=counted(1000, 0, 0, 0)))
     assert loop.estimates.fraction("a", "narrow") < 0.01, "inputs changed"
 
 
 def test_throughput_is_lanes_times_clock_until_it_was_measured() -> None:
     loop, _ = made(Watcher())
     work = spread(soft=True)
-    loop.arrived("a", work, 0.0)
+    loop.add_arrival("a", work, 0.0)
     assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.15])
     # A work-group on the wide one has twice the items, and takes as long: twice as fast, as was thought.
-    loop.measured("a", work, SliceMeasured(1, "narrow", 10, 1.0))
-    loop.measured("a", work, SliceMeasured(1, "wide", 10, 1.0))
-    loop.measured("a", work, SliceMeasured(1, "plain", 10, 4.0))
+    loop.record_slice("a", work, SliceMeasurement(1, "narrow", 10, 1.0))
+    loop.record_slice("a", work, SliceMeasurement(1, "wide", 10, 1.0))
+    loop.record_slice("a", work, SliceMeasurement(1, "plain", 10, 4.0))
     assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.25])
     assert loop.estimates.throughput("nobody", "wide") == 0.0
 
 
 def test_a_slice_grows_and_shrinks_towards_the_quantum() -> None:
     known = LearnedKernel()
-    known.take(4, 1e-4, None, 1e-3)
+    known.add_slice(4, 1e-4, None, 1e-3)
     assert known.slice_groups == 16, "four times at once at most"
-    known.take(16, 4e-4, None, 1e-3)
+    known.add_slice(16, 4e-4, None, 1e-3)
     assert known.slice_groups == pytest.approx(40)
-    known.take(40, 2e-2, None, 1e-3)
+    known.add_slice(40, 2e-2, None, 1e-3)
     assert known.slice_groups == pytest.approx(10)
 
 
 def test_a_policy_is_shown_all_combinations_of_images_now_and_then() -> None:
     watcher = Watcher()
     loop, slots = made(watcher)
-    loop.arrived("a", spread(), 0.0)
+    loop.add_arrival("a", spread(), 0.0)
     for number in range(12):
         loop.refresh(0.1 * number, slots, FITS, {"a"})
     shown = [len(view.alternatives) for view in watcher.views]
@@ -135,7 +135,7 @@ def test_a_policy_is_shown_what_the_profile_names_where_it_names_any() -> None:
         "CFG3": {1: "wide", 2: "missing"},
     }
     loop, slots = made(watcher, configurations=named)
-    loop.arrived("a", spread(), 0.0)
+    loop.add_arrival("a", spread(), 0.0)
     watcher.choice = "CFG2"
     loop.refresh(0.0, slots, FITS, {"a"})
     (view,) = watcher.views
@@ -156,7 +156,7 @@ def test_the_fabric_begins_with_a_configuration_that_the_profile_names() -> None
     for modules, wanted in ((("", ""), "CFG2"), (("narrow", ""), "CFG3"), (("wide", "wide"), "CFG2")):
         loop, slots = made(Watcher(), configurations=named)
         slots[0].module, slots[1].module = modules
-        loop.arrived("a", spread(), 0.0)
+        loop.add_arrival("a", spread(), 0.0)
         loop.refresh(0.0, slots, FITS, {"a"})
         assert loop.offers.wanted == named[wanted]
     loop, slots = made(Watcher(), configurations={"CFG1": named["CFG1"]})
@@ -167,7 +167,7 @@ def test_the_fabric_begins_with_a_configuration_that_the_profile_names() -> None
 def test_a_change_whose_image_is_gone_is_not_waited_for() -> None:
     watcher = Watcher()
     loop, slots = made(watcher)
-    loop.arrived("a", spread(), 0.0)
+    loop.add_arrival("a", spread(), 0.0)
     watcher.choice = "1: wide, 2: narrow"
     loop.refresh(0.0, slots, FITS, {"a"})
     assert loop.offers.wanted[1] == "wide"
@@ -183,17 +183,17 @@ def test_a_kernel_that_stops_counting_changes_nothing_but_what_its_time_says() -
     loop, slots = made(Watcher())
     silent, work = spread("silent"), spread("work")
     for tenant, kernel in (("a", silent), ("b", work)):
-        loop.arrived(tenant, kernel, 0.0)
+        loop.add_arrival(tenant, kernel, 0.0)
     loop.refresh(0.0, slots, FITS, {"a", "b"})
     for _ in range(5):
-        loop.measured("a", silent, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
-        loop.measured("b", work, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 100)))
+        loop.record_slice("a", silent, SliceMeasurement(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
+        loop.record_slice("b", work, SliceMeasurement(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 100)))
     loop.refresh(0.1, slots, FITS, {"a", "b"})
     assert loop.now is not None
     here = loop.now.view.present
     assert here.parallel_fraction[:, 0] == pytest.approx([0.8, 1.0])
     assert here.throughput[0] == pytest.approx(here.throughput[1]), "by time alone"
-    loop.measured("b", work, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
+    loop.record_slice("b", work, SliceMeasurement(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
     assert loop.estimates.fraction("b", "narrow") == pytest.approx(1.0)
 
 
@@ -201,10 +201,10 @@ def test_what_was_measured_corrects_the_guess_where_a_kernel_never_ran() -> None
     """Half as fast as guessed on one cluster: so it is taken to be elsewhere, with floating-point units or without."""
     loop, _ = made(Watcher())
     work = spread("work", soft=True)
-    loop.arrived("a", work, 0.0)
+    loop.add_arrival("a", work, 0.0)
     guessed = {name: loop.estimates.throughput("a", name) for name in KINDS}
-    loop.measured("a", work, SliceMeasured(1, "wide", 50, 1.0))
-    loop.measured("a", work, SliceMeasured(1, "narrow", 100, 2.0 * guessed["wide"] / guessed["narrow"]))
+    loop.record_slice("a", work, SliceMeasurement(1, "wide", 50, 1.0))
+    loop.record_slice("a", work, SliceMeasurement(1, "narrow", 100, 2.0 * guessed["wide"] / guessed["narrow"]))
     found = {name: loop.estimates.throughput("a", name) for name in KINDS}
     assert found["narrow"] / found["wide"] == pytest.approx(guessed["narrow"] / guessed["wide"] / 2)
     assert guessed["plain"] * 0.5 < found["plain"] < guessed["plain"]
@@ -231,7 +231,7 @@ def test_a_policy_that_fails_keeps_nobody_from_running(
     broken = Broken(answer)
     loop, slots = made(broken)
     for tenant in ("a", "b"):
-        loop.arrived(tenant, spread(tenant), 0.0)
+        loop.add_arrival(tenant, spread(tenant), 0.0)
     loop.refresh(0.0, slots, FITS, {"a", "b"})
     assert dict(loop.accounts[1].shares) == {"a": 2.0, "b": 2.0}
     assert loop.now is not None

@@ -14,9 +14,9 @@ from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.clusters.kernel_work import KernelWork
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.cores.market_report import market_of
+from eddy.hypervisor.cores.market_report import market_answer
 from eddy.hypervisor.jobs.job import Job
-from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.price import POLICIES
@@ -26,14 +26,14 @@ from hypervisor_kit import CHAIN
 KINDS = {"large": ClusterKind(4, 4, 1e8), "small": ClusterKind(2, 4, 1e8)}
 FITS = {module: {1: module, 2: module} for module in KINDS}
 WEIGHTS = {"a": 1.0, "b": 2.0}
-WORK = Spread("k", {module: Variant(CHAIN, 100, 4) for module in KINDS})
+WORK = CorePartition("k", {module: KernelVariant(CHAIN, 100, 4) for module in KINDS})
 
 
 def made(weights: dict[str, float] = WEIGHTS) -> tuple[PriceLoop, list[MachineSlot]]:
     loop = PriceLoop(POLICIES["market"](), KINDS, weights.__getitem__, PriceSettings(epoch_s=0.1))
     loop.attach({1: CoreAccount([None] * 2), 2: CoreAccount([None] * 4)})
     for tenant in weights:
-        loop.arrived(tenant, replace(WORK, kernel=tenant), 0.0)
+        loop.add_arrival(tenant, replace(WORK, kernel=tenant), 0.0)
     return loop, [MachineSlot(1, 0.01, module="small"), MachineSlot(2, 0.02, module="large")]
 
 
@@ -58,7 +58,7 @@ def test_who_reaches_one_cluster_has_shares_of_that_alone_and_at_least_its_part(
 def test_what_is_told_is_what_is_promised_there() -> None:
     loop, slots = made()
     shared(loop, slots, 0.0, {"a": frozenset({2})})
-    told = market_of(loop, "a")["me"]
+    told = market_answer(loop, "a")["me"]
     assert [share["throughput"] for share in told["shares"]] == [0.0, 1.0]
     assert [share["pes"] > 0 for share in told["shares"]] == [False, True]
     assert told["promised_speedup"] >= told["entitlement"] * (1 - 1e-9) > 0
@@ -83,7 +83,7 @@ def test_a_cluster_that_is_there_no_more_binds_nobody() -> None:
 
 def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: int) -> int:
     """The slot that a tenant's first kernel is bound to while somebody else has one on the cluster `busy`."""
-    queues = SimpleNamespace(idle=lambda _: True, claimed=lambda slot, _: slot == busy)
+    queues = SimpleNamespace(idle=lambda _: True, is_claimed=lambda slot, _: slot == busy)
     work = SimpleNamespace(
         left=lambda slot, _: 0,
         wants=lambda slot: {"other": 1} if slot == busy else {},
@@ -106,8 +106,8 @@ def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: in
 def test_the_first_kernel_goes_where_its_part_gets_it_furthest_and_a_tiny_one_where_nobody_is() -> None:
     loop, slots = made({"a": 1e-6, "b": 1.0})
     shared(loop, slots, 0.0, {})
-    assert loop.part("b") == pytest.approx(1.0, abs=1e-5)
-    assert loop.part("nobody") == 0.0
+    assert loop.weight_fraction("b") == pytest.approx(1.0, abs=1e-5)
+    assert loop.weight_fraction("nobody") == 0.0
     assert first_place(loop, slots, "b", busy=2) == 2, "nearly all of it, wherever others are"
     assert first_place(loop, slots, "a", busy=2) == 1
     assert first_place(loop, slots, "a", busy=1) == 2
@@ -117,6 +117,6 @@ def test_no_promise_is_called_broken_in_an_epoch_without_work() -> None:
     loop, slots = made()
     shared(loop, slots, 0.0, {})
     loop.refresh(0.1, slots, FITS, {"a", "b"}, dict)
-    assert market_of(loop, "a")["me"]["delivered_over_promised"] == 0.0, "it waited, and had nothing"
+    assert market_answer(loop, "a")["me"]["delivered_over_promised"] == 0.0, "it waited, and had nothing"
     loop.refresh(0.2, slots, FITS, {"a", "b"}, dict)
-    assert market_of(loop, "a")["me"]["delivered_over_promised"] is None
+    assert market_answer(loop, "a")["me"]["delivered_over_promised"] is None

@@ -53,14 +53,14 @@ def test_a_meter_loses_and_invents_no_nanosecond(seed: int) -> None:
         at_s += draw.choice([0.0, 1e-9, 3.3e-7, draw.random()])
         what = draw.choice(["hold", "share", "start", "end", "settle", "late"])
         if what == "hold" and not cores:
-            meter.hold(draw.choice(["", "a", "b"]), at_s)
+            meter.set_holder(draw.choice(["", "a", "b"]), at_s)
         elif what == "share":
             core_ns += cores * (round(at_s * 1e9) - changed_ns)
             cores, changed_ns = draw.choice([0, 2, 4]), round(at_s * 1e9)
             for core in busy:
                 meter.end(core, at_s)
             busy.clear()
-            meter.share(cores, at_s)
+            meter.set_cores(cores, at_s)
         elif what == "start" and len(busy) < cores:
             core = next(core for core in range(cores) if core not in busy)
             busy.add(core)
@@ -72,7 +72,7 @@ def test_a_meter_loses_and_invents_no_nanosecond(seed: int) -> None:
             meter.settle(round(at_s * 1e9))
             for key, ns in meter.spent.items():
                 total[key] = total.get(key, 0) + ns
-            meter.written()
+            meter.mark_written()
     meter.settle(round(at_s * 1e9))
     for key, ns in meter.spent.items():
         total[key] = total.get(key, 0) + ns
@@ -98,7 +98,7 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
             engine.intake.drain(draw.randrange(3), draw.choice(["", "x"]))
     for slot in range(3):
         engine.intake.drain(slot, "")
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step(1.0)
     had = check(engine, store)
     jobs = [store.jobs.get(TENANT, number) for number in range(1, 13)]
@@ -110,7 +110,7 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
         engine = engine_over(model_board(slots), store)
         check(engine, store)
         engine.intake.accept(request(store, batch=2, salt=slots))
-        while not engine.idle:
+        while not engine.is_idle:
             engine.step(1.0)
         had = check(engine, store)
     assert store.usage.board().before_ns > sum(had.values()) / 2
@@ -146,7 +146,7 @@ def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pyt
     engine = engine_over(model_board(), store)
     store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
     engine.intake.accept(request(store, batch=2))
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step(1.0)
     engine.account()
     assert store.usage.today_s(TENANT)[0] > 1e-3
@@ -177,7 +177,7 @@ def test_a_burst_does_not_pass_a_budget_whole(steps: int, noon: float) -> None:
     assert 1 <= len(taken) <= 4
     assert all(each.details["retry_after_s"] > 0 for each in refused)
     engine.intake.accept(request(store, tenant="other"))
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step(1.0)
     engine.account()
     assert store.jobs.tally.expected_s(TENANT) == 0.0

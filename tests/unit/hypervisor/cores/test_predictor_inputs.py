@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from eddy.hypervisor.cores.market_history import Epoch
 from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
-from eddy.hypervisor.cores.progress_watch import ProgressWatch, TenantRunning
+from eddy.hypervisor.cores.progress_watch import ProgressWatch, RunningKernels
 from eddy.policy.price.view import Configuration, PriceDecision, PriceView
 from unit.hypervisor.cores.test_progress_watch import HERE, MACHINE, Totals, busy
 
-ADA = TenantRunning(("fir", "sobel"), 2, 0.5)
-GRACE = TenantRunning(("matmul",))
+ADA = RunningKernels(("fir", "sobel"), 2, 0.5)
+GRACE = RunningKernels(("matmul",))
 
 
 def view(tenants: tuple[str, ...], kernels: tuple[tuple[str, ...], ...] = ()) -> PriceView:
@@ -34,22 +34,22 @@ def counting() -> tuple[PredictorInputs, ProgressWatch, Totals]:
 
 def test_a_tenant_between_two_kernels_has_the_last_ones() -> None:
     inputs, _, _ = counting()
-    inputs.look(lambda: {"ada": ADA, "grace": GRACE})
+    inputs.read_running(lambda: {"ada": ADA, "grace": GRACE})
     began = view(("ada", "grace"), (ADA.kernels, GRACE.kernels))
-    assert not inputs.differ_from(began)
-    inputs.look(lambda: {"ada": TenantRunning()})
-    assert not inputs.differ_from(began)
-    inputs.look(lambda: {"ada": GRACE})
-    assert inputs.differ_from(began)
-    assert not inputs.differ_from(view(("grace",), (GRACE.kernels,))), "who is in no epoch ends none"
+    assert not inputs.has_changed(began)
+    inputs.read_running(lambda: {"ada": RunningKernels()})
+    assert not inputs.has_changed(began)
+    inputs.read_running(lambda: {"ada": GRACE})
+    assert inputs.has_changed(began)
+    assert not inputs.has_changed(view(("grace",), (GRACE.kernels,))), "who is in no epoch ends none"
 
 
 def test_what_was_counted_comes_with_its_tenant_and_who_is_gone_is_forgotten() -> None:
     inputs, watch, totals = counting()
-    inputs.look(lambda: {"ada": ADA, "grace": GRACE})
+    inputs.read_running(lambda: {"ada": ADA, "grace": GRACE})
     watch.begin([0])
     totals.add(1e-3, ada=busy(1.5, 100), grace=busy(2, 4000))
-    ended = inputs.ended(("ada", "grace"), HERE, {})
+    ended = inputs.end_epoch(("ada", "grace"), HERE, {})
     assert ended is not None
     assert ended.progress[0, 0] == 0.75, "1.5 of the 2 cores that its groups can use"
     told = inputs.of_view(epoch(view(("ada", "grace"))), ["edsger", "ada"], HERE)
@@ -68,10 +68,10 @@ def test_what_was_counted_comes_with_its_tenant_and_who_is_gone_is_forgotten() -
 def test_where_progress_is_not_measured_nobody_is_asked() -> None:
     inputs = PredictorInputs(ProgressWatch({"gpu": MACHINE}))
 
-    def asked() -> dict[str, TenantRunning]:
+    def asked() -> dict[str, RunningKernels]:
         raise AssertionError("asked")
 
-    inputs.look(asked)
-    assert not inputs.differ_from(view(("ada",)))
-    assert inputs.ended(("ada",), HERE, {}) is None
+    inputs.read_running(asked)
+    assert not inputs.has_changed(view(("ada",)))
+    assert inputs.end_epoch(("ada",), HERE, {}) is None
     assert inputs.of_view(None, ["ada"], HERE) == {}

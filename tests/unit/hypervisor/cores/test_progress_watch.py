@@ -6,7 +6,7 @@ import math
 
 import pytest
 from eddy.core.counters import ContextCounters, SharingCounters
-from eddy.hypervisor.cores.progress_watch import ProgressWatch, of_present
+from eddy.hypervisor.cores.progress_watch import ProgressWatch, select_present
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
 from eddy.policy.price.view import ClusterMachine, ClusterView
 
@@ -23,7 +23,7 @@ class Totals:
     def add(self, seconds: float, **counted: ContextCounters) -> None:
         self.at_s += seconds
         for name, more in counted.items():
-            self.held[name] = self.held.get(name, ContextCounters()).plus(more)
+            self.held[name] = self.held.get(name, ContextCounters()).add_counters(more)
 
     def read(self, slot: int) -> SharingCounters:
         self.reads += 1
@@ -89,9 +89,9 @@ def test_what_was_counted_follows_tenants_to_the_next_epoch() -> None:
     watch.begin([0])
     totals.add(1e-3, ada=busy(1, 10), grace=busy(2, 10))
     ended = watch.end(("ada", "grace"), HERE)
-    rows = of_present(ended, (("ada", "grace"), HERE), ["grace", "zoe"], (*HERE, ClusterView(1, "gpu", 4)))
+    rows = select_present(ended, (("ada", "grace"), HERE), ["grace", "zoe"], (*HERE, ClusterView(1, "gpu", 4)))
     assert rows[0][0] is not None
     assert rows[0][0].cores == pytest.approx(2.0)
     assert rows[0][1] is None
     assert rows[1] == (None, None)
-    assert of_present(None, ((), ()), ["ada"], HERE) == ()
+    assert select_present(None, ((), ()), ["ada"], HERE) == ()

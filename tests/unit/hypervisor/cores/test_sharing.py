@@ -8,8 +8,8 @@ import pytest
 from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.launches.request import KernelRequest
-from eddy.hypervisor.forecast.cores import cores_of
-from eddy.hypervisor.forecast.keeper import pictures
+from eddy.hypervisor.forecast.cores import picture_cores
+from eddy.hypervisor.forecast.estimator_feed import pictures
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.trial import try_job
 from eddy.model.estimates.sharing import CoreWork, fluid_times
@@ -65,11 +65,11 @@ def test_a_kernel_that_ran_before_is_told_when_it_ends() -> None:
     engine.step(0.0)
     estimator = engine.estimates.estimator
     found = outlook(estimator, pictures(engine.machine, engine.now_s))
-    told = found.of(again.id)
+    told = found.estimate_of(again.id)
     assert told is not None
     assert told.known
-    assert found.of(other.id) is None, "what it takes is not learned from another tenant's"
-    expected = cores_of(engine.machine.clusters, engine.now_s).forecast().jobs[again.id]  # type: ignore[arg-type]
+    assert found.estimate_of(other.id) is None, "what it takes is not learned from another tenant's"
+    expected = picture_cores(engine.machine.clusters, engine.now_s).forecast().jobs[again.id]  # type: ignore[arg-type]
     spec = engine.machine.jobs[again.id].spec
     trial = try_job(engine.machine, engine.now_s, spec)(estimator)
     assert trial.core_s == pytest.approx(store.jobs.get("a", 1).kernel.core_seconds, rel=0.2)  # type: ignore[union-attr]

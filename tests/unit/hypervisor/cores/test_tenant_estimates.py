@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eddy.hypervisor.cores.configurations import within_reach
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
-from eddy.hypervisor.cores.learning import ALONE_SLICES, UNKNOWN_FRACTION
+from eddy.hypervisor.cores.configurations import reachable_configuration
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
+from eddy.hypervisor.cores.learned_kernels import ALONE_SLICES, UNKNOWN_FRACTION
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
-from eddy.hypervisor.jobs.messages import Spread, Variant
+from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from eddy.policy.price.view import ClusterView, Configuration, Floats
 from hypervisor_kit import CHAIN
 
 KINDS = {"wide": ClusterKind(4, 8, 1e8), "narrow": ClusterKind(4, 4, 1e8)}
-WORK = Spread("k", {module: Variant(CHAIN, 100, 4) for module in KINDS})
+WORK = CorePartition("k", {module: KernelVariant(CHAIN, 100, 4) for module in KINDS})
 QUANTUM_S = 1e-3
 
 
@@ -30,21 +30,21 @@ def test_cores_add_up_as_far_as_the_kernel_is_parallel() -> None:
 
 def test_a_slice_tells_what_the_next_one_should_have_and_what_it_was_worth() -> None:
     estimates = TenantEstimates(KINDS)
-    of = SliceMeasured(1, "wide", 10, 0.5e-3)
+    of = SliceMeasurement(1, "wide", 10, 0.5e-3)
     assert estimates.work_s(WORK, of) == 0.0, "nothing was measured"
     estimates.measured(WORK, of, QUANTUM_S)
-    assert estimates.learned.look("k", "wide").slice_groups == pytest.approx(20)
+    assert estimates.learned.peek("k", "wide").slice_groups == pytest.approx(20)
     assert estimates.work_s(WORK, of) == pytest.approx(1e-3), "a base PE takes twice as long as one of these"
 
 
 def test_speed_alone_is_known_of_slices_alone_only() -> None:
     estimates = TenantEstimates(KINDS)
     for _ in range(ALONE_SLICES):
-        estimates.measured(WORK, SliceMeasured(1, "wide", 10, 0.02, cores=2.0), QUANTUM_S)
+        estimates.measured(WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0), QUANTUM_S)
         assert estimates.alone_s(WORK, "wide") is None
     for _ in range(ALONE_SLICES):
         assert estimates.alone_s(WORK, "wide") is None
-        estimates.measured(WORK, SliceMeasured(1, "wide", 10, 0.02, cores=2.0, alone=True), QUANTUM_S)
+        estimates.measured(WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0, alone=True), QUANTUM_S)
     assert estimates.alone_s(WORK, "wide") == pytest.approx(1e-3), "of 2 ms, half is the other core's"
     assert estimates.alone_s(WORK, "narrow") is None
 
@@ -65,7 +65,7 @@ def test_throughput_is_zero_where_nothing_of_a_tenant_can_run(
     clusters = (ClusterView(1, "wide", 4), ClusterView(5, "narrow", 4))
     throughput: Floats = np.array([[1.0, 2.0], [3.0, 4.0]])
     whole = Configuration("CFG", clusters, throughput / 4, throughput)
-    here = within_reach(whole, ["a", "b"], reach)
+    here = reachable_configuration(whole, ["a", "b"], reach)
     assert here.throughput.tolist() == expected
     assert here.parallel_fraction is whole.parallel_fraction
     assert whole.throughput is throughput

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eddy.core.errors import StorageFull
 from eddy.hypervisor.engine import loop
-from eddy.hypervisor.engine.lag_keeper import LagKeeper
+from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.engine.loop import Hypervisor
 from eddy.hypervisor.engine.time_accounts import ACCOUNT_S, TimeAccounts
 from eddy.hypervisor.jobs.slot import MachineSlot
@@ -22,15 +22,15 @@ from hypervisor_kit import model_board
 class Estimates:
     """Counts how often it is asked to keep itself."""
 
-    kept = 0
+    read_lags = 0
 
-    def keep(self) -> None:
-        self.kept += 1
+    def write_lags(self) -> None:
+        self.read_lags += 1
 
 
 def accounts_of(store: Store, estimates: Estimates, wall: list[float]) -> TimeAccounts:
     asked: Any = estimates
-    return TimeAccounts(store.usage, store.epochs, asked, None, LagKeeper(store), lambda: wall[0])
+    return TimeAccounts(store.usage, store.epochs, asked, None, LagWriter(store), lambda: wall[0])
 
 
 def test_time_is_charged_once_up_to_the_time_given(tmp_path: Path) -> None:
@@ -38,11 +38,11 @@ def test_time_is_charged_once_up_to_the_time_given(tmp_path: Path) -> None:
     accounts = accounts_of(store, estimates, wall)
     slot = MachineSlot(3, 0.5)
     slot.meter.begin(0, "ada")
-    assert accounts.due, "from the beginning"
+    assert accounts.is_due, "from the beginning"
     accounts.write(2.0, [slot])
-    assert not accounts.due
+    assert not accounts.is_due
     wall[0] += ACCOUNT_S
-    assert accounts.due
+    assert accounts.is_due
     accounts.write(5.0, [slot])
     (row,) = store.usage.rows(None)
     assert (row.tenant, row.slot, row.unit, row.spent_ns) == ("ada", 3, "slot", 5_000_000_000)

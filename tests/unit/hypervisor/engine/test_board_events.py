@@ -12,11 +12,11 @@ from eddy.core.counters import CoreCounters
 from eddy.core.records import JobRequest
 from eddy.hypervisor.engine.board_events import BOARD_STEPS, BoardEvents, BoardRestarted
 from eddy.hypervisor.engine.recovery import LastTimes
-from eddy.hypervisor.intake.spread import SpreadWork
+from eddy.hypervisor.intake.core_partition import PartitionedKernelWork
 from eddy.hypervisor.jobs.messages import Configured, ItemEnded
 from eddy.hypervisor.jobs.plan import Plan
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.machine.translate import running_name
+from eddy.hypervisor.machine.translate import running_item_name
 from machine_kit import FITS, Script
 
 INFINITE = float("inf")
@@ -109,10 +109,10 @@ def test_a_fault_is_explained_by_the_program_of_the_cluster_the_kernel_ran_on() 
     plans = {
         name: cast(Plan, SimpleNamespace(explain=lambda _, name=name: f"line 3 of {name}")) for name in ("hard", "soft")
     }
-    work = {7: SpreadWork(cast(JobRequest, None), plans)}
+    work = {7: PartitionedKernelWork(cast(JobRequest, None), plans)}
     report = CoreReport(0, CoreCounters(1, 1, 0, (1,)), "illegal-instruction")
     ended = BoardEvent(
-        0, 12.0, EventKind.ITEM_DONE, 0, running_name(slot), cause=Cause.ILLEGAL_INSTRUCTION, cores=(report,)
+        0, 12.0, EventKind.ITEM_DONE, 0, running_item_name(slot), cause=Cause.ILLEGAL_INSTRUCTION, cores=(report,)
     )
     (found,) = reading(Board()).inputs([ended], machine, work)
     assert isinstance(found, ItemEnded)

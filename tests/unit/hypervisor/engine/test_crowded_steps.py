@@ -12,7 +12,7 @@ from eddy.hypervisor.engine.board_events import BOARD_STEPS
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.near_images import NearImages
+from eddy.hypervisor.slots.resident_images import ResidentImages
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
@@ -33,7 +33,7 @@ def test_items_end_while_jobs_come_before_every_step(store: Store) -> None:
     for _ in range(50):
         engine.intake.accept(request(store, batch=1))
         engine.step()
-    done = [event for event in store.events.of(TENANT, first.id) if event.what is JobEventKind.ITEM_DONE]
+    done = [event for event in store.events.list_events(TENANT, first.id) if event.what is JobEventKind.ITEM_DONE]
     assert len(done) >= 2
     assert engine.now_s > 0
 
@@ -55,7 +55,7 @@ def test_most_steps_are_for_the_board_whatever_comes(store: Store, monkeypatch: 
 
 
 def test_of_jobs_alike_that_come_at_once_only_the_first_has_images_read() -> None:
-    near = NearImages(20, {0: 10, 1: 10}, {0: 1.0, 1: 1.0})
+    near = ResidentImages(20, {0: 10, 1: 10}, {0: 1.0, 1: 1.0})
     machine = Machine({0: 0.1, 1: 0.1}, Script(), FITS, near=near)
     machine.step(0.0, [])
 

@@ -9,13 +9,13 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import WaitCause
 from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.estimator import Estimator
+from eddy.hypervisor.forecast.job_standing import describe_standing
 from eddy.hypervisor.forecast.outlook import outlook
-from eddy.hypervisor.forecast.queue import queue_of
+from eddy.hypervisor.forecast.queue import picture_queue
 from eddy.hypervisor.forecast.simulate import forecast
 from eddy.hypervisor.forecast.trial import try_job
-from eddy.hypervisor.forecast.waits import WaitNow, wait_of
-from eddy.hypervisor.forecast.whatif import what_ifs
-from eddy.hypervisor.forecast.why import standing_of
+from eddy.hypervisor.forecast.waits import WaitNow, describe_wait
+from eddy.hypervisor.forecast.whatif import explore_what_ifs
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.hypervisor.machine.machine import Machine
@@ -45,8 +45,8 @@ def busy(policy: str = "fcfs", jobs: int = 3) -> Machine:
 
 
 def waits(made: Machine, number: int, now_s: float = LOAD_S, **how: bool) -> WaitNow:
-    queue = queue_of(made, Pool.PIPELINE, now_s)
-    return wait_of(queue, forecast(queue, seconds), number, how.get("preempted", False), how.get("memory", False))
+    queue = picture_queue(made, Pool.PIPELINE, now_s)
+    return describe_wait(queue, forecast(queue, seconds), number, how.get("preempted", False), how.get("memory", False))
 
 
 def test_what_a_job_waits_for_has_a_name() -> None:
@@ -72,8 +72,8 @@ def test_a_load_and_a_drained_slot_have_names() -> None:
 
 def test_what_would_help_is_what_would() -> None:
     """By hand: the second job starts when the first ends, after a load where it is another tenant's."""
-    queue = queue_of(busy(jobs=2), Pool.PIPELINE, LOAD_S)
-    now, found = what_ifs(queue, 2, seconds)
+    queue = picture_queue(busy(jobs=2), Pool.PIPELINE, LOAD_S)
+    now, found = explore_what_ifs(queue, 2, seconds)
     assert now is not None
     assert now.end_s == pytest.approx(LOAD_S + 1.0 + LOAD_S + 1.0)
     saved = {each.what: each.saves_s for each in found}
@@ -86,8 +86,8 @@ def test_what_would_help_is_what_would() -> None:
 
 
 def test_priority_helps_where_the_policy_looks_at_it() -> None:
-    queue = queue_of(busy("nimblock", jobs=5), Pool.PIPELINE, LOAD_S)
-    _, found = what_ifs(queue, 5, seconds)
+    queue = picture_queue(busy("nimblock", jobs=5), Pool.PIPELINE, LOAD_S)
+    _, found = explore_what_ifs(queue, 5, seconds)
     saves_s = next(each.saves_s for each in found if each.what == "priority")
     assert saves_s == pytest.approx(1.0), "an item of its tenant's job before it; nothing is loaded twice"
 
@@ -96,7 +96,7 @@ def test_drained_slots_would_help_once_they_are_back() -> None:
     made = machine(slots=2)
     made.step(0.0, [m.Drain(1, "worn out")])
     made.step(0.0, [m.Arrive(m.JobSpec(n, "ab"[n % 2], APP)) for n in (1, 2)])
-    _, found = what_ifs(queue_of(made, Pool.PIPELINE, 0.0), 2, seconds)
+    _, found = explore_what_ifs(picture_queue(made, Pool.PIPELINE, 0.0), 2, seconds)
     back = next(each for each in found if each.what == "undrain")
     assert back.words == "its drained slot in use again"
     assert (back.saves_s or 0.0) > 0.5
@@ -106,13 +106,13 @@ def test_with_every_slot_drained_nothing_is_told_but_what_would_let_it_go_on() -
     made = machine()
     made.step(0.0, [m.Drain(0, "worn out")])
     made.step(0.0, [m.Arrive(m.JobSpec(1, "a", APP))])
-    queue = queue_of(made, Pool.PIPELINE, 0.0)
+    queue = picture_queue(made, Pool.PIPELINE, 0.0)
     estimator = Estimator(Calibration(LOAD_S))
-    assert outlook(estimator, [queue]).of(1) is None
-    now, found = what_ifs(queue, 1, seconds)
+    assert outlook(estimator, [queue]).estimate_of(1) is None
+    now, found = explore_what_ifs(queue, 1, seconds)
     assert now is None
     assert {each.what: each.saves_s for each in found} == {"undrain": None, "slot": None}
-    standing = standing_of(made, 0.0, 1, "")(estimator)
+    standing = describe_standing(made, 0.0, 1, "")(estimator)
     assert (standing.wait.cause, standing.estimate) == ("drain", None)
     trial = try_job(made, 0.0, m.JobSpec(2, "a", APP))(estimator)
     assert (trial.estimate, trial.given) == (None, ())
@@ -141,9 +141,9 @@ def test_a_dry_run_does_not_tell_what_another_tenant_left_in_a_slot() -> None:
 
 def test_a_job_outside_the_machine_says_what_keeps_it_there() -> None:
     nothing = machine()
-    before = standing_of(nothing, 0.0, 7, "waiting for job 3 to succeed")(None)  # type: ignore[arg-type]
+    before = describe_standing(nothing, 0.0, 7, "waiting for job 3 to succeed")(None)  # type: ignore[arg-type]
     assert before.wait == WaitNow("predecessor", "It is waiting for job 3 to succeed.")
-    assert standing_of(nothing, 0.0, 7, "building the model of x")(None).wait.cause == "building"  # type: ignore[arg-type]
+    assert describe_standing(nothing, 0.0, 7, "building the model of x")(None).wait.cause == "building"  # type: ignore[arg-type]
 
 
 PAGES = BufferSpec("x", BufferRole.INPUT, 6 * PAGE, "u1", (6 * PAGE,))
@@ -166,11 +166,11 @@ def full(pool: Pool = Pool.PIPELINE, most: int = 8) -> Machine:
 
 
 def test_a_job_that_waits_for_memory_starts_when_it_is_given_back() -> None:
-    queue = queue_of(full(), Pool.PIPELINE, LOAD_S)
+    queue = picture_queue(full(), Pool.PIPELINE, LOAD_S)
     found = forecast(queue, seconds).jobs
     assert found[1].end_s == pytest.approx(LOAD_S + 1.0)
     assert found[2].start_s == pytest.approx(found[1].end_s), "there is a free slot all the time"
-    _, helps = what_ifs(queue, 2, seconds)
+    _, helps = explore_what_ifs(queue, 2, seconds)
     assert {each.what: each.saves_s for each in helps}["alone"] == pytest.approx(1.0)
 
 
@@ -178,7 +178,7 @@ def test_a_job_that_has_not_asked_for_memory_is_told_that_it_will_wait() -> None
     made = full()
     made.step(LOAD_S, [m.Arrive(m.JobSpec(3, "c", LARGE, needs_memory=True))])
     known = Estimator(Calibration(LOAD_S))
-    estimate = standing_of(made, LOAD_S, 3, "")(known).estimate
+    estimate = describe_standing(made, LOAD_S, 3, "")(known).estimate
     trial = try_job(made, LOAD_S, m.JobSpec(4, "d", LARGE, needs_memory=True))(known)
     assert estimate is not None
     assert estimate.start is not None
@@ -189,21 +189,21 @@ def test_a_job_that_has_not_asked_for_memory_is_told_that_it_will_wait() -> None
 def test_a_wait_under_way_is_known_with_its_cause() -> None:
     made = full()
     made.step(LOAD_S + 0.25, [m.Wake()])
-    wait = made.jobs[2].times.under_way(LOAD_S + 0.75)
+    wait = made.jobs[2].times.current_wait(LOAD_S + 0.75)
     assert wait is not None
     assert wait[0] == WaitCause.MEMORY.value
     assert wait[1] == pytest.approx(0.75)
-    assert made.jobs[1].times.under_way(LOAD_S + 0.75) is None, "it runs"
+    assert made.jobs[1].times.current_wait(LOAD_S + 0.75) is None, "it runs"
 
 
 def test_what_cannot_be_known_has_no_number() -> None:
     """Those who have the memory are in another pool."""
     made = full(Pool.GPU)
     known = Estimator(Calibration(LOAD_S))
-    queue = queue_of(made, Pool.PIPELINE, LOAD_S)
+    queue = picture_queue(made, Pool.PIPELINE, LOAD_S)
     assert 2 not in forecast(queue, seconds).jobs
-    assert outlook(known, [queue]).of(2) is None
-    standing = standing_of(made, LOAD_S, 2, "")(known)
+    assert outlook(known, [queue]).estimate_of(2) is None
+    standing = describe_standing(made, LOAD_S, 2, "")(known)
     assert standing.estimate is None
     assert standing.wait.cause == "memory"
     assert standing.wait.words.endswith("cannot be known: it waits for memory held by jobs of others.")

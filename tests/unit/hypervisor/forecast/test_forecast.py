@@ -12,7 +12,7 @@ from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobRecord
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.forecast.queue import QueuePicture, joining, queue_of
+from eddy.hypervisor.forecast.queue import QueuePicture, as_if_joined, picture_queue
 from eddy.hypervisor.forecast.simulate import QueueForecast, forecast
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.machine.machine import Machine
@@ -54,10 +54,10 @@ class Before:
     def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:
         if self.made is not None:
             return
-        self.queue = queue_of(machine, Pool.PIPELINE, now_s)
+        self.queue = picture_queue(machine, Pool.PIPELINE, now_s)
         for message in inputs:
             if isinstance(message, m.Arrive):
-                self.queue = self.queue.with_job(joining(machine, message.job))
+                self.queue = self.queue.with_job(as_if_joined(machine, message.job))
         self.made = forecast(self.queue, seconds, **self.bounds)
 
     def after(self, machine: Machine, outcome: m.StepResult) -> None:
@@ -145,7 +145,7 @@ def test_costs_no_more_than_its_bound_however_many_wait() -> None:
     policy = POLICIES["fcfs"](pipelined=True)
     machine = Machine({0: LOAD_S}, policy, {task.module: {0: "i"} for task in jobs[0].application.tasks})
     machine.step(0.0, [m.Arrive(job) for job in jobs])
-    made = forecast(queue_of(machine, Pool.PIPELINE, 0.0), seconds)
+    made = forecast(picture_queue(machine, Pool.PIPELINE, 0.0), seconds)
     assert made.decisions <= 400
     assert len(made.jobs) == 1000
 
@@ -156,6 +156,6 @@ def test_slots_that_are_drained_do_no_work() -> None:
     machine = Machine({0: LOAD_S, 1: LOAD_S}, POLICIES["fcfs"](pipelined=True), fits)
     machine.step(0.0, [m.Drain(1, "worn out")])
     machine.step(0.0, [m.Arrive(job) for job in jobs])
-    queue = queue_of(machine, Pool.PIPELINE, 0.0)
+    queue = picture_queue(machine, Pool.PIPELINE, 0.0)
     assert queue.unseen == {1: "worn out"}
     assert [slot.index for slot in queue.view.slots] == [0]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.core.asked import Asked, Predecessor
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
 from eddy.core.slots import Pool
+from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.buffers import PAGE
@@ -41,7 +41,7 @@ def recover_beside(came: Came) -> tuple[Engine, JobRecord]:
 
     board.describe = beside  # type: ignore[method-assign]
     engine.start()
-    while not engine.idle:
+    while not engine.is_idle:
         engine.step()
     return engine, found[0]
 
@@ -53,7 +53,7 @@ def cancelled(engine: Engine, _: dict[str, Any]) -> JobRecord:
 def follower_of_a_cancelled_one(engine: Engine, _: dict[str, Any]) -> JobRecord:
     first = cancelled(engine, {})
     return engine.intake.accept(
-        dataclasses.replace(request(engine.store, salt=1), asked=Asked(after=(Predecessor(first.id),)))
+        dataclasses.replace(request(engine.store, salt=1), asked=SubmissionOptions(after=(Predecessor(first.id),)))
     )
 
 
@@ -86,7 +86,7 @@ def test_a_job_that_comes_while_the_engine_recovers_ends_once(came: Came, state:
     engine, job = recover_beside(came)
     record = engine.store.jobs.get(TENANT, job.id)
     assert (record.state, record.cause) == (state, cause)
-    log = engine.store.events.of(TENANT, job.id)
+    log = engine.store.events.list_events(TENANT, job.id)
     ends = [event.state for event in log if event.what is JobEventKind.STATE and event.state and event.state.is_final]
     assert ends == [state]
     assert (engine.intake.work, engine.intake.accepted) == ({}, {})
@@ -97,10 +97,10 @@ def test_a_slot_that_is_drained_while_the_engine_recovers_is_shown_so_at_once() 
     engine = Engine(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     engine.start()
     engine.intake.drain(1, "a new fan")
-    engine.intake.recovered((), {}, {0: "quarantined: loads fail"})
+    engine.intake.add_recovered((), {}, {0: "quarantined: loads fail"})
     assert engine.intake.drained == {0: "quarantined: loads fail", 1: "a new fan"}
     engine.intake.drain(0, "")
-    engine.intake.recovered((), {}, {0: "quarantined: loads fail"})
+    engine.intake.add_recovered((), {}, {0: "quarantined: loads fail"})
     assert engine.intake.drained == {1: "a new fan"}
 
 

@@ -12,7 +12,7 @@ from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.compilation import library
 from eddy.gpu.compilation.toolchain import CompilerMissing
 from eddy.gpu.launches.request import KernelRequest
-from eddy.hypervisor.intake.kept_programs import kept
+from eddy.hypervisor.intake.kept_programs import load_program
 from eddy.hypervisor.intake.kernels import REGION, KernelPlanner
 from eddy.store import Store
 from unit.gpu_kit import compiler
@@ -38,7 +38,7 @@ def test_what_was_made_with_this_compiler_is_kept(planner: KernelPlanner) -> Non
     first = next(iter(plans.values()))
     text = first.program.to_json()
     assert first.program.made_by == library.digest(first.program.fpu)
-    assert kept(text) == first.program
+    assert load_program(text) == first.program
     again = planner.restore_spread(REQUEST, first.record, text, "r:")
     assert next(iter(again.values())).program == first.program
 
@@ -46,9 +46,9 @@ def test_what_was_made_with_this_compiler_is_kept(planner: KernelPlanner) -> Non
 def test_jobs_that_run_one_program_share_it_when_they_are_recovered(planner: KernelPlanner) -> None:
     plans = planner.prepare_spread(REQUEST, Store(":memory:"), "r:")
     text = next(iter(plans.values())).program.to_json()
-    assert kept(text) is kept(str(text.encode(), "utf-8"))
+    assert load_program(text) is load_program(str(text.encode(), "utf-8"))
     other = older(text, warnings="said something")
-    assert kept(other) != kept(text)
+    assert load_program(other) != load_program(text)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_nothing_but_a_program_is_kept_and_any_where_there_is_no_compiler(
     planner: KernelPlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = older(planner.prepare(REQUEST, Store(":memory:")).program.to_json(), made_by="older")
-    assert [kept(bad) for bad in ("", "{}", "[]", "null", text)] == [None] * 5
+    assert [load_program(bad) for bad in ("", "{}", "[]", "null", text)] == [None] * 5
 
     def missing(fpu: bool) -> str:
         raise CompilerMissing("there is none")
 
     monkeypatch.setattr(library, "digest", missing)
-    found = kept(text)
+    found = load_program(text)
     assert found is not None
     assert found.made_by == "older"
 

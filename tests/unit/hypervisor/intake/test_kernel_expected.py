@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 from eddy.gpu.compilation.build import build
-from eddy.gpu.compilation.placing import ICACHE_BYTES, gaps
-from eddy.gpu.compilation.printed import fitted
+from eddy.gpu.compilation.printf_arguments import fit_printf_arguments
+from eddy.gpu.compilation.section_placement import ICACHE_BYTES, section_gaps
 from eddy.gpu.launches.launch import ImageArgument, launch
 from eddy.gpu.programs.program import symbols
 from unit.gpu_kit import cluster, compiler
@@ -41,8 +41,8 @@ def test_printf_takes_integers_of_any_width(fpu: bool, doubles: bool) -> None:
 def test_what_is_no_constant_format_is_left_alone() -> None:
     call = "  %c = call i32 (ptr, ...) @printf(ptr noundef %where, i32 noundef 1) #2"
     text = '@.str = private constant [4 x i8] c"%ld\\00", align 1'
-    assert fitted(f"{text}\n{call}") == f"{text}\n{call}"
-    changed = fitted(f"{text}\n{call.replace('%where', '@.str')}")
+    assert fit_printf_arguments(f"{text}\n{call}") == f"{text}\n{call}"
+    changed = fit_printf_arguments(f"{text}\n{call.replace('%where', '@.str')}")
     assert "%eddy.printed.0 = sext i32 1 to i64" in changed
     assert "@printf(ptr noundef @.str, i64 noundef %eddy.printed.0) #2" in changed
 
@@ -117,7 +117,7 @@ def test_gaps_are_as_small_as_can_be(size: int, at: int) -> None:
     loop = range(368, 968)
     sizes = {f"f{k}": size for k in range(9)}
     place = at
-    for name, gap in gaps(sizes, at, loop):
+    for name, gap in section_gaps(sizes, at, loop):
         assert name in sizes
         touched = {byte % ICACHE_BYTES for byte in range(place, place + size)} & set(loop)
         assert (gap > 0) == bool(touched and size <= ICACHE_BYTES - len(loop))

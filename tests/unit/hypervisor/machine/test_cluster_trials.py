@@ -11,7 +11,7 @@ from eddy.core.records import JobEventKind
 from eddy.hypervisor.clusters.cluster_trials import ClusterTrials
 from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.cores import tenant_estimates
-from eddy.hypervisor.cores.epoch_totals import SliceMeasured
+from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
 from eddy.hypervisor.jobs.job import Job
 from eddy.policy.price import POLICIES, kernel_places
 from eddy.policy.price.view import Floats
@@ -67,23 +67,23 @@ def test_without_trials_the_guess_stays(monkeypatch: pytest.MonkeyPatch) -> None
 def test_trials_are_few_and_their_kernels_go_on(tried: tuple[Live, Floats]) -> None:
     live, _ = tried
     trials = {
-        user: [event.job for event in live.store.events.of(user, None) if event.what is JobEventKind.RECOVERED]
+        user: [event.job for event in live.store.events.list_events(user, None) if event.what is JobEventKind.RECOVERED]
         for user in studied.USERS
     }
     assert 1 <= max(map(len, trials.values())) <= 2, "of three kinds, one is where a tenant's only kernel ran first"
     for user, jobs in trials.items():
         ended = {live.store.jobs.get(user, job).state for job in jobs}
         assert ended <= {JobState.SUCCEEDED, JobState.RUNNING, JobState.QUEUED}
-        assert all(live.loop.estimates.sure(user, status.module) for status in live.engine.status)
+        assert all(live.loop.estimates.is_measured(user, status.module) for status in live.engine.status)
 
 
 class Queues:
     """No kernels, or one on trial."""
 
-    on_trial = False
+    trial_kernels = False
 
-    def tries(self, tenant: str) -> bool:
-        return self.on_trial
+    def has_trial(self, tenant: str) -> bool:
+        return self.trial_kernels
 
 
 def test_a_trial_begins_only_where_it_can_tell_something_and_is_cheap() -> None:
@@ -93,16 +93,16 @@ def test_a_trial_begins_only_where_it_can_tell_something_and_is_cheap() -> None:
     job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK)))
     loop.accounts[1].delivered_s["a"] = 0.5
     assert trials.place(job, slots) is None, "not before something was measured: all is a guess"
-    loop.measured("a", WORK, SliceMeasured(1, "small", 10, 1e-3))
+    loop.record_slice("a", WORK, SliceMeasurement(1, "small", 10, 1e-3))
     assert trials.place(job, slots) is slots[1]
-    queues.on_trial = True
+    queues.trial_kernels = True
     assert trials.place(job, slots) is None, "one at a time"
-    queues.on_trial = False
-    trials.ended("a", 0.005)
+    queues.trial_kernels = False
+    trials.record_trial("a", 0.005)
     assert trials.place(job, slots) is None, "a hundredth of what it had was spent"
     loop.accounts[2].delivered_s["a"] = 0.1
     assert trials.place(job, slots) is slots[1]
-    loop.measured("a", WORK, SliceMeasured(2, "large", 10, 1e-3))
+    loop.record_slice("a", WORK, SliceMeasurement(2, "large", 10, 1e-3))
     assert trials.place(job, slots) is None, "nothing is unknown"
 
 
@@ -110,15 +110,15 @@ def test_what_a_tenant_had_long_ago_does_not_pay_for_one_trial_after_another() -
     loop, slots = made()
     trials = ClusterTrials(loop, cast(KernelQueues, Queues()))
     job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK)))
-    loop.measured("a", WORK, SliceMeasured(1, "small", 10, 1e-3))
+    loop.record_slice("a", WORK, SliceMeasurement(1, "small", 10, 1e-3))
     loop.accounts[1].delivered_s["a"] = 1e6
     quantum_s, took_s = loop.settings.quantum_s, 0.0
     while took_s < 1.0 and trials.place(job, slots) is not None:
-        trials.ended("a", quantum_s)
+        trials.record_trial("a", quantum_s)
         took_s += quantum_s
     assert took_s == pytest.approx(kernel_places.SAVED_QUANTA * quantum_s)
     loop.accounts[1].delivered_s["a"] += 2 * quantum_s / kernel_places.TRIAL_PART
     assert trials.place(job, slots) is slots[1], "what it has from now on does"
-    trials.ended("a", 0.5)
+    trials.record_trial("a", 0.5)
     loop.accounts[1].delivered_s["a"] += 0.4 / kernel_places.TRIAL_PART
     assert trials.place(job, slots) is None, "a work-group that took half a second is paid for first"

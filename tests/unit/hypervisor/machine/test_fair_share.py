@@ -13,7 +13,7 @@ from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.intake.overdue import OVERDUE_S, OverdueJobs
+from eddy.hypervisor.intake.overdue_jobs import OVERDUE_S, OverdueJobs
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
@@ -210,12 +210,12 @@ def test_a_job_is_overdue_after_a_minute_without_a_slot_by_the_wall_clock() -> N
         overdue.watch(number)
     assert made.jobs[1].slots
     now_s[0] = OVERDUE_S - 1
-    assert overdue.late(made.jobs) == []
+    assert overdue.take_overdue(made.jobs) == []
     now_s[0] = OVERDUE_S
-    assert overdue.late(made.jobs) == [m.Overdue(2)], "the first has a slot: it is looked at again"
+    assert overdue.take_overdue(made.jobs) == [m.Overdue(2)], "the first has a slot: it is looked at again"
     made.step(0.0, [m.Overdue(2)])
     assert made.view().jobs.job(2).overdue
-    assert overdue.late(made.jobs) == []
+    assert overdue.take_overdue(made.jobs) == []
 
 
 class OverdueWatch(Watch):

@@ -7,10 +7,10 @@ import logging
 import numpy as np
 import pytest
 from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
-from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, Traits, unpriced
+from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, Traits, zero_prices
 
 
-class Counting:
+class CountingPolicy:
     """Answers what it is told to, and remembers how often."""
 
     name = "counting"
@@ -28,7 +28,7 @@ class Counting:
     def decide(self, view: PriceView) -> PriceDecision:
         if isinstance(self._shares, Exception):
             raise self._shares
-        return PriceDecision(np.array(self._shares, float), unpriced(view), memory=view.memory + 1)
+        return PriceDecision(np.array(self._shares, float), zero_prices(view), memory=view.memory + 1)
 
 
 def view(memory: object) -> PriceView:
@@ -50,7 +50,7 @@ def view(memory: object) -> PriceView:
 
 
 def test_a_decision_is_passed_on_with_what_it_remembers() -> None:
-    made = GuardedPolicy(Counting([[1.0], [2.0]]))
+    made = GuardedPolicy(CountingPolicy([[1.0], [2.0]]))
     for count in (1, 2):
         name, decision = made.decide(view(made.memory))
         assert (name, made.memory) == ("counting", count)
@@ -63,7 +63,7 @@ def test_a_decision_is_passed_on_with_what_it_remembers() -> None:
     ids=["raises", "more than there is", "negative", "no number", "wrong shape"],
 )
 def test_what_cannot_be_given_is_shared_by_entitlement(shares: object, caplog: pytest.LogCaptureFixture) -> None:
-    made = GuardedPolicy(Counting(shares))
+    made = GuardedPolicy(CountingPolicy(shares))
     made.memory = 7
     with caplog.at_level(logging.ERROR):
         name, decision = made.decide(view(7))
@@ -73,11 +73,11 @@ def test_what_cannot_be_given_is_shared_by_entitlement(shares: object, caplog: p
 
 
 def test_another_policy_remembers_nothing_and_the_same_one_what_it_did() -> None:
-    first = Counting([[4.0], [0.0]])
+    first = CountingPolicy([[4.0], [0.0]])
     made = GuardedPolicy(first)
     made.decide(view(made.memory))
     made.switch(first)
     assert made.memory == 1
-    made.switch(Counting([[0.0], [4.0]]))
+    made.switch(CountingPolicy([[0.0], [4.0]]))
     assert made.memory == 0
     assert made.decide(view(made.memory))[1].shares[0, 0] == 0.0

@@ -86,7 +86,7 @@ def test_a_kernel_that_gets_its_part_stays_where_it_is() -> None:
     live.until(live.until_ended(short) + 3 * live.loop.settings.epoch_s)
     assert live.home(light) == home
     assert live.had(LIGHT, home) > 0
-    what = [event.what for event in live.store.events.of(LIGHT, light)]
+    what = [event.what for event in live.store.events.list_events(LIGHT, light)]
     assert JobEventKind.RECOVERED not in what
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from eddy.board.port.port import Cause
 from eddy.core.applications import Application, TaskSpec
-from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
+from eddy.core.submission_options import Retries, SubmissionOptions
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.diagram import state_diagram
 from eddy.hypervisor.jobs.job_records import record_of
@@ -26,7 +26,7 @@ def whats(outcome: m.StepResult) -> list[JobEventKind]:
 
 def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     bench = Bench()
-    bench.arrive(memory=True, collects=m.Collects.EVERY_ITEM)
+    bench.arrive(memory=True, collects=m.OutputCollection.EVERY_ITEM)
     assert bench.step(decide=[Configure(1, 0, 0)]).commands == [m.Allocate(1)]
     loaded = bench.step(m.Allocated(1), decide=[Configure(1, 0, 0)])
     assert loaded.commands == [m.Load(0, "x0")]
@@ -49,7 +49,7 @@ def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
 def test_outputs_of_a_job_cancelled_in_the_same_step_are_not_asked_for(batch: int) -> None:
     """Its work is forgotten when the step is committed, before any command is carried out."""
     bench = Bench()
-    bench.arrive(batch=batch, collects=m.Collects.EVERY_ITEM)
+    bench.arrive(batch=batch, collects=m.OutputCollection.EVERY_ITEM)
     bench.load(1, 0, 0)
     over = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s), m.Cancel(1, 0.0))
     assert over.ended == [1]
@@ -72,7 +72,7 @@ def test_memory_is_not_asked_for_where_a_job_is_cancelled_in_the_same_step() -> 
 
 def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
     bench = Bench()
-    bench.arrive(batch=2, collects=m.Collects.EVERY_ITEM)
+    bench.arrive(batch=2, collects=m.OutputCollection.EVERY_ITEM)
     bench.load(1, 0, 0)
     bench.done(0)
     assert bench.machine.jobs[1].items.committed == 0, "an item counts when its outputs are stored"
@@ -88,7 +88,7 @@ def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
 
 def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> None:
     bench = Bench()
-    bench.arrive(batch=2, collects=m.Collects.LAST_ITEM)
+    bench.arrive(batch=2, collects=m.OutputCollection.LAST_ITEM)
     bench.load(1, 0, 0)
     assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1)]
     assert bench.machine.jobs[1].items.committed == 1
@@ -130,7 +130,7 @@ def test_a_decision_that_does_not_fit_is_dropped_and_recorded_once(decision: Dec
 
 def test_items_of_a_successor_wait_for_the_same_item_of_its_predecessor() -> None:
     bench = Bench()
-    bench.arrive(1, TWO, batch=2, collects=m.Collects.EVERY_ITEM)
+    bench.arrive(1, TWO, batch=2, collects=m.OutputCollection.EVERY_ITEM)
     assert m.LaunchItem(0, 1, 0, 0) in bench.load(1, 0, 0).commands
     assert bench.load(1, 1, 1).commands == []
     assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1), m.LaunchItem(1, 1, 1, 0)]
@@ -258,7 +258,7 @@ def test_a_job_cancelled_while_its_slot_is_scrubbed_gives_it_back() -> None:
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_job_begins_again_once_it_holds_no_slot_unless_it_is_cancelled_before(cancelled: bool) -> None:
     bench = Bench()
-    asked = Asked(retries=Retries(1, ("clock-lost",)))
+    asked = SubmissionOptions(retries=Retries(1, ("clock-lost",)))
     spec = m.JobSpec(1, "a", TWO, 2, 1, bench.now_s, None, True, asked=asked)
     bench.step(m.Arrive(spec), decide=[Configure(1, 0, 0)])
     bench.step(m.Allocated(1))

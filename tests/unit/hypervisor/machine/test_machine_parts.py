@@ -15,7 +15,7 @@ from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.config_port import ConfigurationPort
 from eddy.hypervisor.slots.memory import MemoryQueue
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.hypervisor.slots.residency import Residency, at_any_time, forget_module, keep_module, while_nothing_loads
+from eddy.hypervisor.slots.residency import Residency, keep_module, reload_always, reuse_during_load, reuse_when_idle
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
@@ -27,17 +27,17 @@ def job(number: int, arrival_s: float = 0.0, memory: bool = True, tenant: str = 
 
 def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -> None:
     queue, holder, young, old, last = MemoryQueue(), job(1), job(3, 2.0), job(2, 1.0), job(4, 3.0)
-    assert queue.ask(holder), "nobody waits"
-    queue.grant(holder)
-    assert queue.ask(young)
+    assert queue.request(holder), "nobody waits"
+    queue.mark_granted(holder)
+    assert queue.request(young)
     assert queue.refuse(young), "the holder will give some back"
     assert 3 in queue
-    assert not queue.ask(old), "somebody waits"
-    assert not queue.ask(last)
+    assert not queue.request(old), "somebody waits"
+    assert not queue.request(last)
     assert (old.memory, old.lacks_memory) == (BufferState.BLOCKED, True)
     assert queue.next() == 2, "the oldest, though it came later"
     assert queue.next() is None, "one at a time"
-    queue.grant(old)
+    queue.mark_granted(old)
     assert (old.memory, old.lacks_memory, 2 in queue) == (BufferState.HELD, False, False)
     assert queue.next() == 3
     assert queue.refuse(young)
@@ -47,25 +47,25 @@ def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -
 def test_memory_goes_to_the_tenant_with_the_fewest_jobs_that_have_some() -> None:
     queue, more = MemoryQueue(), [job(number, number) for number in range(1, 5)]
     for each in more[:2]:
-        assert queue.ask(each)
-        queue.grant(each)
-    assert queue.ask(more[2])
+        assert queue.request(each)
+        queue.mark_granted(each)
+    assert queue.request(more[2])
     assert queue.refuse(more[2])
-    assert not queue.ask(more[3])
+    assert not queue.request(more[3])
     late = job(9, 9.0, tenant="b")
-    assert queue.ask(late), "it does not stand behind those of another that has more"
+    assert queue.request(late), "it does not stand behind those of another that has more"
     assert queue.refuse(late)
-    queue.leave(more[0])
+    queue.release_job(more[0])
     assert queue.next() == 9, "though it came last"
-    queue.grant(late)
+    queue.mark_granted(late)
     assert queue.waiting == (3, 4)
-    queue.leave(more[1])
+    queue.release_job(more[1])
     assert queue.next() == 3, "the oldest of a tenant's"
 
 
 def test_memory_is_refused_for_good_where_nobody_will_give_any_back() -> None:
     queue, alone, other = MemoryQueue(), job(1), job(2)
-    assert queue.ask(alone)
+    assert queue.request(alone)
     assert not queue.refuse(alone)
     assert alone.memory is BufferState.NONE
     queue.adopt(other)
@@ -77,42 +77,42 @@ def test_memory_is_refused_for_good_where_nobody_will_give_any_back() -> None:
 
 def test_a_job_that_leaves_gives_back_what_it_had_and_its_place() -> None:
     queue, holder, waits, needs_none = MemoryQueue(), job(1), job(2), job(3, memory=False)
-    queue.ask(holder)
-    queue.grant(holder)
-    queue.ask(waits)
+    queue.request(holder)
+    queue.mark_granted(holder)
+    queue.request(waits)
     queue.refuse(waits)
-    assert not queue.leave(waits)
+    assert not queue.release_job(waits)
     assert queue.next() is None
-    assert queue.leave(holder)
-    assert not queue.leave(needs_none)
-    assert queue.ask(waits)
-    queue.give_up(waits)
+    assert queue.release_job(holder)
+    assert not queue.release_job(needs_none)
+    assert queue.request(waits)
+    queue.cancel_request(waits)
     assert waits.memory is BufferState.NONE
 
 
 def test_the_port_is_kept_for_whom_it_was_promised_to_first() -> None:
     port, slot = ConfigurationPort(), MachineSlot(0, 0.1)
-    assert not any(port.closed_to(pool) for pool in Pool)
-    port.promise(Pool.GPU)
-    port.promise(Pool.PIPELINE)
-    assert port.closed_to(Pool.PIPELINE)
-    assert not port.closed_to(Pool.GPU)
+    assert not any(port.is_closed_to(pool) for pool in Pool)
+    port.reserve(Pool.GPU)
+    port.reserve(Pool.PIPELINE)
+    assert port.is_closed_to(Pool.PIPELINE)
+    assert not port.is_closed_to(Pool.GPU)
     port.open()
     port.begin(slot, Pool.GPU)
-    assert all(port.closed_to(pool) for pool in Pool)
-    port.promise(Pool.PIPELINE)
+    assert all(port.is_closed_to(pool) for pool in Pool)
+    port.reserve(Pool.PIPELINE)
     port.end(MachineSlot(1, 0.1))
     assert port.loading is slot, "another slot's end is not its own"
     port.end(slot)
-    assert not port.closed_to(Pool.GPU), "a port that loads is promised to nobody"
+    assert not port.is_closed_to(Pool.GPU), "a port that loads is promised to nobody"
 
 
 def test_the_pool_that_was_loaded_last_is_asked_last() -> None:
     port, policy = ConfigurationPort(), FirstComeFirstServed()
     pools = [PoolState(pool, policy, (number,), {}) for number, pool in enumerate((Pool.PIPELINE, Pool.GPU))]
-    assert [pool.pool for pool in port.in_turn(pools)] == [Pool.PIPELINE, Pool.GPU]
+    assert [pool.pool for pool in port.pools_in_turn(pools)] == [Pool.PIPELINE, Pool.GPU]
     port.begin(MachineSlot(0, 0.1), Pool.PIPELINE)
-    assert [pool.pool for pool in port.in_turn(pools)] == [Pool.GPU, Pool.PIPELINE]
+    assert [pool.pool for pool in port.pools_in_turn(pools)] == [Pool.GPU, Pool.PIPELINE]
 
 
 def loads(residency: Residency) -> list[m.Command]:
@@ -126,7 +126,7 @@ def loads(residency: Residency) -> list[m.Command]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "expected"), [(keep_module, m.LaunchItem(0, 2, 0, 0)), (forget_module, m.Load(0, "x0"))]
+    ("rule", "expected"), [(keep_module, m.LaunchItem(0, 2, 0, 0)), (reload_always, m.Load(0, "x0"))]
 )
 def test_what_becomes_of_modules_that_stay_is_a_rule_of_the_machine(
     rule: Callable[[MachineSlot], None], expected: m.Command
@@ -134,7 +134,7 @@ def test_what_becomes_of_modules_that_stay_is_a_rule_of_the_machine(
     assert loads(Residency(given_back=rule)) == [expected]
 
 
-@pytest.mark.parametrize(("rule", "given"), [(at_any_time, True), (while_nothing_loads, False)])
+@pytest.mark.parametrize(("rule", "given"), [(reuse_during_load, True), (reuse_when_idle, False)])
 def test_whether_a_slot_is_given_during_a_load_is_a_rule_too(
     rule: Callable[[ConfigurationPort], bool], given: bool
 ) -> None:

@@ -6,9 +6,9 @@ import time
 
 import pytest
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.followers import Followers
+from eddy.hypervisor.engine.engine_worker import EngineWorker
+from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
 from eddy.hypervisor.engine.quantum import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, Quantum
-from eddy.hypervisor.engine.turning import Turning
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
@@ -19,32 +19,32 @@ from hypervisor_kit import CHAIN, MODULES, model_board, request
 def test_a_wait_comes_to_take_the_wall_time_that_is_wanted(rate: float) -> None:
     quantum = Quantum()
     for _ in range(60):
-        quantum.fit(quantum.at_s, quantum.at_s / rate)
+        quantum.adapt(quantum.at_s, quantum.at_s / rate)
     assert LONG_S / 2.1 <= quantum.at_s / rate <= LONG_S
 
 
 def test_waits_that_end_early_with_an_event_make_up_for_one_that_was_held_up() -> None:
     quantum = Quantum()
     for _ in range(40):
-        quantum.fit(quantum.at_s, quantum.at_s)
+        quantum.adapt(quantum.at_s, quantum.at_s)
     before_s = quantum.at_s
     for _ in range(5):
-        quantum.fit(1e-3, 2 * LONG_S)
+        quantum.adapt(1e-3, 2 * LONG_S)
     assert quantum.at_s < before_s / 16
     for _ in range(20):
-        quantum.fit(1e-3, 1e-3)
+        quantum.adapt(1e-3, 1e-3)
     assert quantum.at_s == pytest.approx(WANTED_S)
 
 
 def test_it_stays_within_bounds_and_learns_nothing_where_nobody_waited() -> None:
     quantum = Quantum()
-    quantum.fit(0.0, 10.0)
+    quantum.adapt(0.0, 10.0)
     assert quantum.at_s == FIRST_S
     for _ in range(100):
-        quantum.fit(1e-9, 2 * LONG_S)
+        quantum.adapt(1e-9, 2 * LONG_S)
     assert quantum.at_s == LEAST_S
     for _ in range(100):
-        quantum.fit(quantum.at_s, 0.0)
+        quantum.adapt(quantum.at_s, 0.0)
     assert quantum.at_s == MOST_S
 
 
@@ -61,7 +61,7 @@ def test_decisions_that_take_long_are_no_reason_to_wait_for_less_of_the_boards_t
     store = Store(":memory:")
     try:
         engine = Engine(model_board(), Slow(), store, {CHAIN.name: CHAIN}, MODULES)
-        turning = Turning(engine, store, Followers(), lambda: False)
+        turning = EngineWorker(engine, store, JobSubscriptions(), lambda: False)
         engine.start()
         engine.intake.accept(request(store, batch=2))
         for _ in range(12):

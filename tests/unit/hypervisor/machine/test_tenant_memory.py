@@ -24,20 +24,20 @@ def _job(number: int, tenant: str, pages: int) -> Job:
 
 
 def _held(queue: MemoryQueue, job: Job) -> None:
-    assert queue.ask(job)
-    queue.grant(job)
+    assert queue.request(job)
+    queue.mark_granted(job)
 
 
 def test_a_tenant_with_its_part_waits_for_its_own_jobs_and_others_pass_it() -> None:
     queue = MemoryQueue(lambda: 6 * PAGE)
     first, second, other = _job(1, "a", 4), _job(2, "a", 3), _job(3, "b", 2)
     _held(queue, first)
-    assert not queue.ask(second)
+    assert not queue.request(second)
     assert second.memory is BufferState.BLOCKED
     assert queue.next() is None, "nothing that others give back helps it"
     _held(queue, other)
     assert queue.next() is None
-    assert queue.leave(first)
+    assert queue.release_job(first)
     assert queue.next() == second.spec.id
 
 
@@ -45,20 +45,20 @@ def test_what_is_asked_for_counts_until_it_is_refused() -> None:
     queue = MemoryQueue(lambda: 6 * PAGE)
     holder, first, second = _job(1, "b", 1), _job(2, "a", 4), _job(3, "a", 3)
     _held(queue, holder)
-    assert queue.ask(first)
-    assert not queue.ask(second)
+    assert queue.request(first)
+    assert not queue.request(second)
     assert queue.refuse(first)
-    assert queue.leave(holder)
+    assert queue.release_job(holder)
     assert queue.next() == first.spec.id
-    queue.give_up(first)
-    queue.leave(first)
+    queue.cancel_request(first)
+    queue.release_job(first)
     assert queue.next() == second.spec.id
 
 
 def test_a_job_over_the_part_of_a_tenant_that_holds_nothing_is_asked_for() -> None:
     """It was accepted when its tenant was alone."""
     queue = MemoryQueue(lambda: 6 * PAGE)
-    assert queue.ask(_job(1, "a", 8))
+    assert queue.request(_job(1, "a", 8))
 
 
 def test_a_recovered_job_counts() -> None:
@@ -66,7 +66,7 @@ def test_a_recovered_job_counts() -> None:
     before = _job(1, "a", 4)
     before.memory = BufferState.HELD
     queue.adopt(before)
-    assert not queue.ask(_job(2, "a", 3))
+    assert not queue.request(_job(2, "a", 3))
 
 
 def test_a_job_that_could_never_fit_is_refused_where_there_are_several_tenants() -> None:

@@ -158,14 +158,14 @@ def short_jobs(rng: random.Random, count: int) -> list[JobSpec]:
 def test_jobs_that_wait_for_a_slot_in_turn_are_decided_about_one_by_one(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined, behind = list[int](), KindQueue.behind
+    joined, behind = list[int](), KindQueue.requests_behind
 
     def counted(*arguments: Any) -> Iterator[JobView]:
         for job in behind(*arguments):
             yield job
             joined.append(job.id)
 
-    monkeypatch.setattr(KindQueue, "behind", counted)
+    monkeypatch.setattr(KindQueue, "requests_behind", counted)
     rng = random.Random(f"short {seed}")
     specs = short_jobs(rng, 60)
     both = Both(POLICIES["eddy"](), PLAIN["eddy"]())

@@ -8,7 +8,7 @@ import random
 import pytest
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.jobs import Jobs
-from eddy.policy.dispatch.views.ordered import CHUNK, Sorted
+from eddy.policy.dispatch.views.sorted_mapping import CHUNK, SortedMapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 def test_a_sorted_map_is_a_dict_in_order_and_never_changes(seed: int, begin: int, span: int) -> None:
     rng = random.Random(seed)
     plain = {number: -number for number in range(0, 2 * begin, 2)}
-    kept: Sorted[int, int] = Sorted(sorted(plain.items()))
+    kept: SortedMapping[int, int] = SortedMapping(sorted(plain.items()))
     versions = [(kept, dict(plain))]
     for _ in range(400):
         key = rng.randrange(span)
@@ -32,7 +32,7 @@ def test_a_sorted_map_is_a_dict_in_order_and_never_changes(seed: int, begin: int
     for found, expected in (versions[0], rng.choice(versions), versions[-1]):
         assert list(found.items()) == sorted(expected.items())
         assert len(found) == len(expected)
-        assert found == Sorted(sorted(expected.items()))
+        assert found == SortedMapping(sorted(expected.items()))
         for key in range(0, span, 7):
             assert found.get(key) == expected.get(key)
             assert (key in found) is (key in expected)
@@ -48,7 +48,7 @@ def test_a_sorted_map_is_a_dict_in_order_and_never_changes(seed: int, begin: int
 
 
 def test_a_sorted_map_says_what_is_not_there() -> None:
-    kept: Sorted[int, str] = Sorted([(1, "a"), (3, "c")])
+    kept: SortedMapping[int, str] = SortedMapping([(1, "a"), (3, "c")])
     assert kept.drop(2) is kept
     assert kept.put(1, "a") is kept
     for key in (0, 2, 4):
@@ -57,7 +57,7 @@ def test_a_sorted_map_says_what_is_not_there() -> None:
     for place in (2, -3):
         with pytest.raises(IndexError):
             kept.at(place)
-    assert kept != Sorted([(1, "a")])
+    assert kept != SortedMapping([(1, "a")])
 
 
 def job(rng: random.Random, number: int, begun: bool) -> JobView:
@@ -149,6 +149,6 @@ def test_what_follows_from_a_view_is_no_part_of_it() -> None:
     one.shape.facts["seen"] = True
     assert one == other
     assert hash(one.shape) == hash(other.shape)
-    assert not one.shape.begun
+    assert not one.shape.has_begun
     held = dataclasses.replace(one, tasks=tuple(dataclasses.replace(task, slot=1) for task in one.tasks))
-    assert held.shape.begun
+    assert held.shape.has_begun

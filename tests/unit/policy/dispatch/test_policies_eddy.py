@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.views.outlook import look
+from eddy.policy.dispatch.views.outlook import look_ahead
 from eddy.policy.dispatch.views.view import (
     Configure,
     Dispatch,
@@ -173,7 +173,7 @@ def test_a_task_whose_items_come_while_it_is_loaded_does_not_wait_for_them_first
     def ready(item_s: float, placed: bool = True) -> list[int]:
         chain = job(0, item_s, 0.01, batch=1)
         begun = at(chain, 0, slot=0) if placed else chain
-        return [task.id for task in look(begun, (item_s, 0.01), 0.1, True).ready]
+        return [task.id for task in look_ahead(begun, (item_s, 0.01), 0.1, True).ready]
 
     assert ready(0.1) == [1]
     assert ready(0.101) == []
@@ -277,10 +277,10 @@ def test_a_task_with_nothing_to_do_yet_comes_after_others() -> None:
 
 
 def test_outlook_of_a_pipeline() -> None:
-    found = look(job(0, 1.0, 2.0, batch=3), (1.0, 2.0), 0.1, True)
+    found = look_ahead(job(0, 1.0, 2.0, batch=3), (1.0, 2.0), 0.1, True)
     assert found.work_s == pytest.approx(3 * 3.0 + 2 * 0.1)
     assert found.path_s == pytest.approx(1.0 + 3 * 2.0)
-    begun = look(at(job(0, 1.0, 2.0, batch=3), 0, slot=0, done=2), (1.0, 2.0), 0.1, True)
+    begun = look_ahead(at(job(0, 1.0, 2.0, batch=3), 0, slot=0, done=2), (1.0, 2.0), 0.1, True)
     assert begun.work_s == pytest.approx(1 * 1.0 + 3 * 2.0 + 0.1)
     assert begun.path_s == pytest.approx(3 * 2.0)
     assert [t.id for t in begun.ready] == [1]
@@ -288,11 +288,11 @@ def test_outlook_of_a_pipeline() -> None:
 
 def test_an_outlook_is_kept_with_the_view_as_long_as_its_figures_hold() -> None:
     view = job(0, 1.0, 2.0, batch=3)
-    first = look(view, (1.0, 2.0), 0.1, True)
-    assert look(view, (1.0, 2.0), 0.1, True) is first
-    assert look(view, (1.0, 4.0), 0.1, True).work_s == pytest.approx(3 * 5.0 + 2 * 0.1)
-    assert look(view, (1.0, 2.0), 0.2, True).work_s == pytest.approx(3 * 3.0 + 2 * 0.2)
-    assert look(view, (1.0, 2.0), 0.1, False).early == ()
+    first = look_ahead(view, (1.0, 2.0), 0.1, True)
+    assert look_ahead(view, (1.0, 2.0), 0.1, True) is first
+    assert look_ahead(view, (1.0, 4.0), 0.1, True).work_s == pytest.approx(3 * 5.0 + 2 * 0.1)
+    assert look_ahead(view, (1.0, 2.0), 0.2, True).work_s == pytest.approx(3 * 3.0 + 2 * 0.2)
+    assert look_ahead(view, (1.0, 2.0), 0.1, False).early == ()
     assert view == job(0, 1.0, 2.0, batch=3), "what is kept is no part of the value"
 
 

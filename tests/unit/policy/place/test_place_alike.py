@@ -7,7 +7,7 @@ import pytest
 from eddy.model.highs import make_solver
 from eddy.model.placement.instance import Floats, Ints
 from eddy.policy.place import price_and_pack
-from eddy.policy.place.alike import Kinds, kinds_of, pack_alike
+from eddy.policy.place.accelerator_kinds import Kinds, group_accelerators, pack_alike
 from eddy.policy.place.dual_prices import search
 from eddy.policy.place.schedule import makespan_of
 
@@ -25,17 +25,17 @@ def drawn(rng: np.random.Generator, jobs: int, accelerators: int, kinds: int) ->
 def test_kinds_are_columns_that_are_the_same_in_every_row(dtype: type) -> None:
     rng = np.random.default_rng(1)
     time_s, _, kind_of = drawn(rng, 90, 60, 4)
-    found = kinds_of(time_s.astype(dtype))
+    found = group_accelerators(time_s.astype(dtype))
     assert found is not None
     assert len(np.unique(found.kind_of)) == 4
     assert ((found.kind_of[:, None] == found.kind_of) == (kind_of[:, None] == kind_of)).all()
     assert (found.time_s[:, found.kind_of] == time_s.astype(dtype)).all()
     assert sorted(np.concatenate(found.members).tolist()) == list(range(60))
-    assert kinds_of(rng.random((30, 40)).astype(dtype)) is None
+    assert group_accelerators(rng.random((30, 40)).astype(dtype)) is None
     for row in range(90):
         odd: Floats = time_s.astype(dtype)
         odd[row, 7] = 9.0
-        other = kinds_of(odd)
+        other = group_accelerators(odd)
         assert other is None or (other.time_s[:, other.kind_of] == odd).all()
 
 
@@ -66,7 +66,7 @@ def least_divided(time_s: Floats, ready_s: Floats) -> float:
 def test_the_bound_by_kinds_is_one_and_as_close_as_that_by_accelerators(seed: int) -> None:
     rng = np.random.default_rng(seed)
     time_s, ready_s, _ = drawn(rng, 14, 12, 3)
-    kinds, exact_s = kinds_of(time_s), least_divided(time_s, ready_s)
+    kinds, exact_s = group_accelerators(time_s), least_divided(time_s, ready_s)
     assert kinds is not None
     bound_s = search(kinds.time_s, ready_s, kinds=kinds).bound_s
     assert bound_s <= exact_s * (1 + 1e-6)
@@ -77,7 +77,7 @@ def test_the_bound_by_kinds_is_one_and_as_close_as_that_by_accelerators(seed: in
 def test_work_fills_a_kind_like_water(seed: int) -> None:
     rng = np.random.default_rng(seed)
     time_s, ready_s, _ = drawn(rng, 8, 24, 3)
-    kinds = kinds_of(time_s)
+    kinds = group_accelerators(time_s)
     assert kinds is not None
     work_s = rng.uniform(0.0, 30.0, 3) * (rng.random(3) < 0.8)
     for members, work, level in zip(kinds.members, work_s, kinds.levels(ready_s)(work_s), strict=True):
@@ -89,7 +89,7 @@ def test_work_fills_a_kind_like_water(seed: int) -> None:
 def test_packing_keeps_to_the_room_and_leaves_only_what_has_none(seed: int) -> None:
     rng = np.random.default_rng(seed)
     time_s, _, _ = drawn(rng, 60, 20, 3)
-    kinds = kinds_of(time_s)
+    kinds = group_accelerators(time_s)
     assert kinds is not None
     before = rng.uniform(0.0, 8.0, 20)
     room = before.copy()
@@ -109,8 +109,8 @@ def test_placing_by_kinds_is_as_good_as_one_by_one(monkeypatch: pytest.MonkeyPat
     for _ in range(40):
         time_s, ready_s, _ = drawn(rng, int(rng.integers(5, 120)), int(rng.integers(12, 80)), 3)
         found = []
-        for way in (kinds_of, lambda _: None):
-            monkeypatch.setattr(price_and_pack, "kinds_of", way)
+        for way in (group_accelerators, lambda _: None):
+            monkeypatch.setattr(price_and_pack, "group_accelerators", way)
             host, bound_s = price_and_pack.balance(time_s, ready_s)
             makespan_s = makespan_of(time_s, host, ready_s)
             assert np.isfinite(makespan_s)

@@ -9,9 +9,9 @@ from eddy.model.placement import bounds
 from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.default import rush
+from eddy.policy.place.default import place_sjf_ljf
 from eddy.policy.place.joint import joint_bound
-from eddy.policy.place.ports import both, earliest, port, within
+from eddy.policy.place.ports import common_free, port, send_earliest, send_evenly
 
 
 def pool(seed: int, requesters: int, hosts: int, jobs: int = 300, computing: bool = True) -> Instance:
@@ -76,7 +76,7 @@ def test_algorithm_4_sends_in_time() -> None:
     it = pool(3, 60, 9)
     answer = METHODS["joint"](it)
     assert not problems_of(it, as_document(answer))
-    assert answer.makespan_s < rush(it, "sjf").makespan_s
+    assert answer.makespan_s < place_sjf_ljf(it, "sjf").makespan_s
 
 
 def test_busy_accelerators_are_waited_for() -> None:
@@ -125,12 +125,12 @@ def test_a_method_without_its_arrays_is_refused() -> None:
 def test_water_filling_uses_what_is_free() -> None:
     one, other = port(10.0), port(8.0)
     one.take(1.0, 2.0, 9.0)
-    assert list(both(one, other, 0.5))[:2] == [(0.5, 1.0, 8.0), (1.0, 2.0, 1.0)]
-    done, used = earliest(one, other, 13.0, 0.0)
+    assert list(common_free(one, other, 0.5))[:2] == [(0.5, 1.0, 8.0), (1.0, 2.0, 1.0)]
+    done, used = send_earliest(one, other, 13.0, 0.0)
     assert done == pytest.approx(2.5)
     assert sum((end - begin) * bps for begin, end, bps in used) == pytest.approx(13.0)
-    assert within(one, other, 9.1, 2.0) is None
-    spread = within(one, other, 4.5, 2.0)
+    assert send_evenly(one, other, 9.1, 2.0) is None
+    spread = send_evenly(one, other, 4.5, 2.0)
     assert spread == [(0.0, 1.0, 4.0), (1.0, 2.0, 0.5)]
 
 

@@ -12,7 +12,14 @@ from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.joint import joint_bound
-from eddy.policy.place.successive_batches import after, grouped, later, mean_completion_s, waves, with_reconfiguration
+from eddy.policy.place.successive_batches import (
+    grouped,
+    mean_completion_s,
+    pool_after,
+    shift_pool,
+    waves,
+    with_reconfiguration,
+)
 
 SENDING = ("default", "network", "joint", "sjf", "ljf", "waves")
 
@@ -33,7 +40,7 @@ def over_earlier(seed: int, computing: bool = True) -> Instance:
     """A second batch that finds a first one half done."""
     first, second = (pool(s) if computing else pool(s).without_computation() for s in (seed, seed + 100))
     answer = METHODS["joint" if computing else "network"](first)
-    state = later(after(first, answer), answer.makespan_s / 2)
+    state = shift_pool(pool_after(first, answer), answer.makespan_s / 2)
     second = replace(second, egress_bps=first.egress_bps, ingress_bps=first.ingress_bps)
     return replace(second, ready_s=state.ready_s, busy=state.busy)
 
@@ -88,11 +95,11 @@ def test_earlier_batches_raise_the_bounds_by_what_they_use() -> None:
 
 def test_later_forgets_what_is_over() -> None:
     it = Instance(np.ones((1, 2)), ready_s=np.array([3.0, 1.0]))
-    assert later(it, 2.0).ready_s.tolist() == [1.0, 0.0]
+    assert shift_pool(it, 2.0).ready_s.tolist() == [1.0, 0.0]
     busy = np.array([[0, 0, 0.0, 1.0, 5.0], [0, 0, 1.0, 4.0, 5.0]])
     one = np.ones(1)
     it = Instance(np.ones((1, 1)), one, np.zeros(1, np.int64), one * 9, one * 9, busy=busy)
-    assert later(it, 2.0).busy.tolist() == [[0, 0, 0.0, 2.0, 5.0]]
+    assert shift_pool(it, 2.0).busy.tolist() == [[0, 0, 0.0, 2.0, 5.0]]
 
 
 def test_a_job_that_only_sends_keeps_no_accelerator() -> None:

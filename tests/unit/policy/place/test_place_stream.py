@@ -33,7 +33,7 @@ def table(kind: str, jobs: int = 20_000, hosts: int = 60) -> Floats:
 @pytest.mark.parametrize(("kind", "within"), [("alike", 0.005), ("classes", 0.02), ("kinds", 0.03), ("same", 0.03)])
 def test_many_jobs_end_near_the_bound(kind: str, within: float) -> None:
     it = Instance(table(kind))
-    assert streaming_prices.many(it.time_s)
+    assert streaming_prices.is_large(it.time_s)
     answer = METHODS["default"](it)
     assert not problems_of(it, as_document(answer))
     assert answer.lower_bound_s <= answer.makespan_s <= answer.lower_bound_s * (1 + within)

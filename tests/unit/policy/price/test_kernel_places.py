@@ -15,12 +15,12 @@ from eddy.policy.price.kernel_places import (
     TELLING_QUANTA,
     TRIAL_PART,
     ClusterOffer,
-    affords_trial,
+    add_trial,
+    can_afford_trial,
     choose_cluster,
     entitled_cores,
     is_stranded,
     trial_ends,
-    tried,
 )
 
 NEAR = ClusterOffer(slot=1, cores=4, left=0, share=1.0)
@@ -96,11 +96,11 @@ def test_who_leaves_its_cluster(share: float, others_want: bool, begun: bool, re
 
 def test_trials_take_a_hundredth_and_little_is_saved_up() -> None:
     quantum_s, spent_s, took_s, had_s = 1e-3, 0.0, 0.0, 100.0
-    while affords_trial(spent_s, had_s):
-        spent_s, took_s = tried(spent_s, had_s, quantum_s, quantum_s), took_s + quantum_s
+    while can_afford_trial(spent_s, had_s):
+        spent_s, took_s = add_trial(spent_s, had_s, quantum_s, quantum_s), took_s + quantum_s
     assert took_s == pytest.approx(SAVED_QUANTA * quantum_s), "years without a trial are not saved up"
     assert spent_s >= TRIAL_PART * had_s
-    assert not affords_trial(0.0, 0.0), "who had nothing tries nothing"
+    assert not can_afford_trial(0.0, 0.0), "who had nothing tries nothing"
 
 
 def test_a_trial_ends_with_a_slice_that_tells_or_after_enough_of_them() -> None:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from eddy.policy.price.gandiva import GandivaFair
-from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, play, sold
+from eddy.policy.price.mtf import MostTokenFirst, TokenBalances, deal_remainder, play_round, sell_round
 from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundPolicy, RoundView
 from eddy.policy.price.themis import Themis, level
 from eddy.policy.price.thresholds import Fixed, Relative
@@ -32,28 +32,28 @@ def rounds(policy: RoundPolicy, utilities: Floats, weights: Floats, count: int) 
 
 def test_the_richest_takes_its_favourite_first() -> None:
     utilities = np.array([[0.9, 0.8], [0.9, 0.1]])
-    assert sold(utilities, np.zeros(2), np.array([1.0, 2.0]), turn=0) == [1, 0]
+    assert sell_round(utilities, np.zeros(2), np.array([1.0, 2.0]), turn=0) == [1, 0]
 
 
 def test_ties_go_by_turn() -> None:
     utilities = np.full((3, 2), 0.5)
-    assert sold(utilities, np.zeros(3), np.ones(3), turn=0) == [0, 1]
-    assert sold(utilities, np.zeros(3), np.ones(3), turn=2) == [2, 0]
+    assert sell_round(utilities, np.zeros(3), np.ones(3), turn=0) == [0, 1]
+    assert sell_round(utilities, np.zeros(3), np.ones(3), turn=2) == [2, 0]
 
 
 def test_nobody_pays_below_its_threshold() -> None:
     utilities = np.array([[0.9, 0.4], [0.3, 0.3]])
-    assert sold(utilities, np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0) == [0, NOBODY]
+    assert sell_round(utilities, np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0) == [0, NOBODY]
 
 
 def test_nobody_pays_without_tokens_nor_for_what_is_of_no_use() -> None:
-    assert sold(np.array([[0.9]]), np.zeros(1), np.zeros(1), turn=0) == [NOBODY]
-    assert sold(np.array([[0.0]]), np.zeros(1), np.ones(1), turn=0) == [NOBODY]
+    assert sell_round(np.array([[0.9]]), np.zeros(1), np.zeros(1), turn=0) == [NOBODY]
+    assert sell_round(np.array([[0.0]]), np.zeros(1), np.ones(1), turn=0) == [NOBODY]
 
 
 def test_who_paid_has_a_token_less_and_what_was_dealt_is_free() -> None:
     utilities = np.array([[0.9, 0.4], [0.3, 0.3]])
-    owner, left, turn = play(utilities, np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0)
+    owner, left, turn = play_round(utilities, np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0)
     assert owner.tolist() == [0, 0]
     assert left.tolist() == [4.25, 5.75]
     assert turn == 1
@@ -62,20 +62,20 @@ def test_who_paid_has_a_token_less_and_what_was_dealt_is_free() -> None:
 def test_the_remainder_goes_round_and_passes_over_who_has_no_use() -> None:
     utilities = np.array([[0.1, 0.2, 0.3], [0.0, 0.0, 0.0], [0.3, 0.2, 0.1]])
     owner = [NOBODY] * 3
-    assert deal(utilities, owner, turn=1) == 0
+    assert deal_remainder(utilities, owner, turn=1) == 0
     assert owner == [2, 2, 0]
 
 
 def test_what_nobody_wants_stays_unowned() -> None:
     owner = [NOBODY]
-    assert deal(np.zeros((2, 1)), owner, turn=0) == 0
+    assert deal_remainder(np.zeros((2, 1)), owner, turn=0) == 0
     assert owner == [NOBODY]
 
 
 def test_tokens_come_back_by_weight() -> None:
     utilities = np.array([[0.9, 0.9], [0.0, 0.0]])
     (shares,) = rounds(MostTokenFirst(tokens_per_agent=2.0), utilities, np.array([1.0, 3.0]), 1)
-    purse: Purse = shares.memory
+    purse: TokenBalances = shares.memory
     # Agent 0 began with 1 token, paid one, and had none for the other accelerator; it came as remainder.
     assert shares.owner.tolist() == [0, 0]
     assert purse.budgets.tolist() == [0.25, 3.75]
@@ -108,7 +108,7 @@ def test_tokens_are_neither_made_nor_lost(seed: int, level: float, tokens: float
     rng = np.random.default_rng(seed)
     policy = MostTokenFirst(Fixed(level), tokens)
     for shares in rounds(policy, rng.random((5, 8)), rng.integers(1, 9, 5).astype(float), 9):
-        purse: Purse = shares.memory
+        purse: TokenBalances = shares.memory
         assert purse.budgets.sum() == pytest.approx(5 * tokens)
         assert purse.budgets.min() > -1
 
@@ -171,7 +171,7 @@ def test_by_urgency_what_can_wait_waits() -> None:
     policy = MostTokenFirst(Relative(0.5), tokens_per_agent=1.0, urgent=True)
     weights = np.ones(2)
     shares = policy.decide(RoundView(0, weights, utilities, urgent, policy.initial(weights, 2)))
-    purse: Purse = shares.memory
+    purse: TokenBalances = shares.memory
     assert purse.budgets.tolist() == [0.5, 1.5]
 
 
@@ -181,8 +181,8 @@ def test_relative_thresholds_follow_the_best_seen() -> None:
     memory = thresholds.initial(weights, 1)
     answers = []
     for utility in (0.8, 0.2):
-        view = RoundView(0, weights, np.array([[utility]]), np.zeros((1, 1)), Purse(np.ones(1), 0, memory))
-        least, memory = thresholds.ask(view, np.ones(1), np.array([utility]))
+        view = RoundView(0, weights, np.array([[utility]]), np.zeros((1, 1)), TokenBalances(np.ones(1), 0, memory))
+        least, memory = thresholds.compute_thresholds(view, np.ones(1), np.array([utility]))
         answers.append(float(least[0]))
     assert answers == pytest.approx([0.4, 0.5 * 0.99 * 0.8])
 

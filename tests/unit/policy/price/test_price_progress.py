@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fairness
+from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear_curve
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters, fairness
 from eddy.policy.price import POLICIES
-from eddy.policy.price.progress import cores_for, levelled, whole_cores
+from eddy.policy.price.progress import cores_for, equalize_progress, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
@@ -98,7 +98,7 @@ def test_a_target_is_met_and_the_rest_goes_where_it_adds_most(
     assert all(s.cores >= 0.25 * CORES / (1 + len(others)) - 1e-9 for s in runs[-1].sharing)
 
 
-class Overstating:
+class OverstatingHsm:
     """HSM, but everybody's progress is said to be higher by a part of it."""
 
     name = "overstating"
@@ -120,7 +120,7 @@ def test_a_target_is_met_by_who_errs_less_than_its_band_is_above_it(
     others: tuple[KernelBehaviour, ...], by: float, band: Band
 ) -> None:
     def reached(band: Band) -> float:
-        policy = ProgressQos(Overstating(by), band, least=0.0)
+        policy = ProgressQos(OverstatingHsm(by), band, least=0.0)
         least = (0.7, *(0.0 for _ in others))
         return float(play(policy, always(COMPUTE, *others), 1 + len(others), 12, least)[-1].progress[0])
 
@@ -174,9 +174,9 @@ def test_hiding_ones_counters_gives_the_entitled_part_and_no_more() -> None:
 )
 @example([(1.0, 1.0, 1.0), *[(0.5, 1.0, 1.0 + 2**-52)] * 2, (0.03125, 1.0, 12.0)])
 def test_levels_are_level_and_use_what_helps(tenants: list[tuple[float, float, float]]) -> None:
-    curves = [linear(progress, cores, CORES, most) for progress, cores, most in tenants]
+    curves = [linear_curve(progress, cores, CORES, most) for progress, cores, most in tenants]
     least = [0.1] * len(curves)
-    shares = levelled(curves, [1.0] * len(curves), least, CORES)
+    shares = equalize_progress(curves, [1.0] * len(curves), least, CORES)
     assert shares.sum() <= CORES + 1e-6
     reached = [curve.at(share) for curve, share in zip(curves, shares, strict=True)]
     ahead = max((at for share, at in zip(shares, reached, strict=True) if share > 0.1 + 1e-9), default=0.0)
@@ -205,7 +205,7 @@ def test_levels_are_those_that_halving_comes_to(tenants: list[tuple[ProgressCurv
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if sum(asked(middle)) <= CORES else (low, middle)
-    shares, wanted = levelled(curves, weights, least, CORES), asked(low)
+    shares, wanted = equalize_progress(curves, weights, least, CORES), asked(low)
     for curve, weight, share, want in zip(curves, weights, shares, wanted, strict=True):
         assert curve.at(float(share)) / weight == pytest.approx(curve.at(want) / weight, abs=1e-7)
     assert shares.sum() <= CORES + 1e-9
@@ -300,7 +300,7 @@ def promised_among(
     tenants: Callable[[int], dict[str, tuple[KernelBehaviour, str]]],
     length: int,
     promises: Callable[[int], dict[str, float]] = lambda _: ADA,
-    told: Callable[[int, str, Sharing], Sharing] = lambda _, name, counted: counted,
+    told: Callable[[int, str, SharedRunCounters], SharedRunCounters] = lambda _, name, counted: counted,
 ) -> list[dict[str, float]]:
     """Progress of those there, epoch by epoch; what is counted of each is as `told` makes it."""
     memory, found = policy.initial(), list[dict[str, float]]()
@@ -309,7 +309,7 @@ def promised_among(
         there = tenants(number)
         names = tuple(sorted(there))
         here = view(len(names), None, memory, tuple(promises(number).get(name, 0.0) for name in names))
-        ran: Sequence[Sharing] = () if run is None else run.sharing
+        ran: Sequence[SharedRunCounters] = () if run is None else run.sharing
         counted = {name: told(number, name, each) for name, each in zip(before, ran, strict=True)}
         decision = policy.decide(
             dataclasses.replace(
@@ -358,7 +358,7 @@ def test_who_was_promised_something_does_not_undo_a_promise_to_somebody_else(nam
     def asks(number: int) -> dict[str, float]:
         return {"ada": 0.4, **([{"eve": 0.45}, {"eve": 0.3}, {}][number % 3])}
 
-    def starves(_: int, name: str, counted: Sharing) -> Sharing:
+    def starves(_: int, name: str, counted: SharedRunCounters) -> SharedRunCounters:
         if name != "eve":
             return counted
         few = counted.instructions / 1000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from eddy.policy.price.learned import Actor, forward, median, state, trained_actor
-from eddy.policy.price.mtf import Purse, sold
+from eddy.policy.price.mtf import TokenBalances, sell_round
 from eddy.policy.price.rounds import NOBODY, Floats, RoundView
-from eddy.policy.price.thresholds import highest, risen
+from eddy.policy.price.thresholds import highest, track_peak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,8 +47,8 @@ def test_accelerators_are_sold_as_by_the_plain_rules(
     budgets = np.round(rng.normal(tokens, tokens / 4, agents) * steps) / steps
     turn = int(rng.integers(agents))
     plain = sold_plainly(utilities, least, budgets, turn)
-    assert sold(utilities, least, budgets, turn) == plain
-    assert sold(utilities, least, budgets, turn, highest(utilities)) == plain
+    assert sell_round(utilities, least, budgets, turn) == plain
+    assert sell_round(utilities, least, budgets, turn, highest(utilities)) == plain
 
 
 @settings(max_examples=100, deadline=None)
@@ -64,9 +64,9 @@ def test_the_actor_answers_as_its_network_does(seed: int, agents: int, accelerat
     weights = rng.integers(1, 9, agents).astype(float)
     budgets = rng.normal(80, 60, agents)
     seen = rng.random(agents) * rng.integers(0, 2)
-    view = RoundView(0, weights, utilities, utilities, Purse(budgets, 0, seen))
-    least, peak = actor.ask(view, budgets, highest(utilities))
-    assert (peak == risen(seen, utilities.max(axis=-1))).all()
+    view = RoundView(0, weights, utilities, utilities, TokenBalances(budgets, 0, seen))
+    least, peak = actor.compute_thresholds(view, budgets, highest(utilities))
+    assert (peak == track_peak(seen, utilities.max(axis=-1))).all()
     assert (least == median(np.exp(forward(actor.layers, state(utilities, peak, budgets, weights)))) * peak).all()
 
 

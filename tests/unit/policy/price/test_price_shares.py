@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from eddy.market import equilibrium, utility
-from eddy.market.problem import checked
+from eddy.market.problem import check_market
 from eddy.policy.price import POLICIES
 from eddy.policy.price.equal_speedup import equalised
 from eddy.policy.price.fisher import FisherMarket
@@ -85,7 +85,7 @@ def test_nobody_falls_below_its_entitlement_on_the_market(name: str, seed: int) 
     assert isinstance(policy, FisherMarket)
     decision = policy.decide(with_memory(shown, policy.initial()))
     here = shown.present
-    asked = checked(here.parallel_fraction, here.throughput, shown.weights, here.capacity, policy.utility)
+    asked = check_market(here.parallel_fraction, here.throughput, shown.weights, here.capacity, policy.utility)
     promised = utility.utilities(asked, decision.shares)
     assert (promised >= utility.utilities(asked, entitled(shown)) * (1 - 1e-9)).all()
     assert float(decision.prices @ here.capacity) == pytest.approx(1.0)

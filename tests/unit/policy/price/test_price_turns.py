@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from eddy.policy.price.turns import Claim, charged, in_force, next_tenant
+from eddy.policy.price.turns import Claim, charge_lags, next_tenant, shares_in_force
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ CLAIMS = st.lists(
 @given(CLAIMS, st.integers(1, 16))
 @settings(max_examples=300)
 def test_shares_in_force_use_every_core_that_can_be_used(claims: list[Claim], cores: int) -> None:
-    shares = in_force(claims, cores)
+    shares = shares_in_force(claims, cores)
     assert all(0 <= shares[c.tenant] <= c.most + 1e-9 for c in claims)
     assert sum(shares.values()) == pytest.approx(min(cores, sum(c.most for c in claims)))
     # Two who can use more than they have are given in proportion to their shares.
@@ -44,7 +44,7 @@ def test_a_core_goes_to_somebody_who_wants_it_whenever_anybody_does(claims: list
 @given(CLAIMS, st.floats(0, 1))
 def test_time_is_neither_made_nor_lost(claims: list[Claim], seconds: float) -> None:
     lags = {c.tenant: c.lag_s for c in claims}
-    after = charged(lags, in_force(claims, 4), claims[0].tenant, seconds)
+    after = charge_lags(lags, shares_in_force(claims, 4), claims[0].tenant, seconds)
     assert sum(after.values()) == pytest.approx(sum(lags.values()), abs=1e-9)
 
 
@@ -71,7 +71,7 @@ class Run:
             lag = self.lags.get(tenant, 0.0) - sum(self.now_s - start for start in mine)
             claims.append(Claim(tenant, share, share, len(mine), wants, lag))
         total_s = sum(self.now_s - start for _, start, _ in running)
-        shares = in_force(claims, self.cores)
+        shares = shares_in_force(claims, self.cores)
         whole = sum(shares.values()) or 1.0
         return [
             Claim(c.tenant, c.share, c.weight, c.running, c.wants, c.lag_s + total_s * shares[c.tenant] / whole)
@@ -93,8 +93,8 @@ class Run:
             ends_s, started_s, tenant = heapq.heappop(running)
             self.now_s = ends_s
             self.had[tenant] = self.had.get(tenant, 0.0) + ends_s - started_s
-            shares = in_force(self.claims(running), self.cores)
-            self.lags = charged(self.lags, shares, tenant, ends_s - started_s)
+            shares = shares_in_force(self.claims(running), self.cores)
+            self.lags = charge_lags(self.lags, shares, tenant, ends_s - started_s)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -135,7 +135,7 @@ def test_time_left_idle_goes_to_the_others_in_proportion_and_is_not_owed() -> No
 
 
 def test_who_leaves_in_debt_finds_it_when_it_comes_back() -> None:
-    lags = charged({}, {"a": 1.0, "b": 1.0}, "a", 0.5)
+    lags = charge_lags({}, {"a": 1.0, "b": 1.0}, "a", 0.5)
     assert lags == {"a": pytest.approx(-0.25), "b": pytest.approx(0.25)}
-    alone = charged(lags, {"b": 2.0}, "b", 3.0)
+    alone = charge_lags(lags, {"b": 2.0}, "b", 3.0)
     assert alone == lags

@@ -6,8 +6,8 @@ import itertools
 import math
 
 import pytest
-from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear, mean_error
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
+from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear_curve, mean_error
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,16 +16,16 @@ LAW = MemoryLaw(c1=0.5, c2=0.3, peak_bytes_per_s=800e6)
 CYCLES = 100_000
 
 
-def compute(cores: float, groups: int | None = None) -> Sharing:
+def compute(cores: float, groups: int | None = None) -> SharedRunCounters:
     """A kernel that asks memory for next to nothing."""
-    return Sharing(CYCLES, cores, 0.9 * cores * CYCLES, 10, 5, groups)
+    return SharedRunCounters(CYCLES, cores, 0.9 * cores * CYCLES, 10, 5, groups)
 
 
-def memory(cores: float, part: float, hit_rate: float = 0.6) -> Sharing:
+def memory(cores: float, part: float, hit_rate: float = 0.6) -> SharedRunCounters:
     """A kernel that has a part of what its hit rate could get of the memory, and waits for it."""
     bytes_per_s = part * LAW.supply_bytes_per_s(hit_rate)
     requests = bytes_per_s / MACHINE.request_bytes * CYCLES / MACHINE.clock_hz
-    return Sharing(CYCLES, cores, 0.05 * cores * CYCLES, requests, requests * hit_rate)
+    return SharedRunCounters(CYCLES, cores, 0.05 * cores * CYCLES, requests, requests * hit_rate)
 
 
 @given(st.floats(0.01, 1), st.floats(0.1, 16), st.integers(1, 16), st.floats(1, 20) | st.just(math.inf))
@@ -33,7 +33,7 @@ def test_a_line_passes_through_the_origin_and_what_was_seen(
     progress: float, cores: float, whole: int, most: float
 ) -> None:
     cores = min(cores, whole)
-    curve = linear(progress, cores, whole, most)
+    curve = linear_curve(progress, cores, whole, most)
     assert curve.by_cores[0] == 0
     assert len(curve.by_cores) == whole + 1
     assert all(a <= b <= 1 for a, b in itertools.pairwise(curve.by_cores))
@@ -76,7 +76,7 @@ def test_a_kernel_bound_by_memory_progresses_with_its_bandwidth_until_it_saturat
 
 
 def test_what_was_not_counted_is_not_predicted() -> None:
-    idle = Sharing(CYCLES, 0.0, 0.0, 0.0, 0.0)
+    idle = SharedRunCounters(CYCLES, 0.0, 0.0, 0.0, 0.0)
     found = HsmPredictor().predict(ClusterEpoch(MACHINE, LAW, (None, idle, compute(2))))
     assert found[0] is None
     assert found[1] is None

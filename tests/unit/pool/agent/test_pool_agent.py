@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from eddy.core.errors import EddyError, Unauthorized
 from eddy.pool.agent.agent import Agent, AgentSettings
-from eddy.pool.agent.local_board import Facts, LocalBoard, SlotsNow
+from eddy.pool.agent.local_board import BoardFacts, CurrentSlots, LocalBoard
 from eddy.pool.agent.runner import JobRun
 from eddy.pool.connection.tasks import ended
 from eddy.pool.records.records import GUEST, PoolBoard, PoolJob
@@ -31,13 +31,13 @@ class Board(LocalBoard):
         if what in self.refuses:
             raise Unauthorized(f"The operator's key was exchanged: {what}")
 
-    async def facts(self) -> Facts:
+    async def facts(self) -> BoardFacts:
         self._said("facts")
-        return Facts("k", 1, ("a",), True)
+        return BoardFacts("k", 1, ("a",), True)
 
-    async def slots(self) -> SlotsNow:
+    async def slots(self) -> CurrentSlots:
         self._said("slots")
-        return SlotsNow(1, True, ())
+        return CurrentSlots(1, True, ())
 
     async def load(self) -> int:
         self._said("load")
@@ -47,7 +47,7 @@ class Board(LocalBoard):
         self._said("market")
         return {"tenants": {"ada": {}}}
 
-    async def weigh(self, weights: object) -> None:
+    async def set_weights(self, weights: object) -> None:
         self.weighed += 1
 
 
@@ -77,7 +77,7 @@ class Pool:
         self._said("weights")
         return {}
 
-    async def mine(self) -> list[int]:
+    async def placed_jobs(self) -> list[int]:
         return self.placed
 
     async def job(self, number: int, token: int | None = None) -> PoolJob:
@@ -87,7 +87,7 @@ class Pool:
     async def queue(self) -> None:
         await asyncio.sleep(3600)
 
-    async def give_up(self) -> None:
+    async def leave(self) -> None:
         pass
 
 
@@ -204,7 +204,7 @@ def test_a_guest_runs_beside_the_jobs_that_its_board_has() -> None:
         agent._run = run  # type: ignore[method-assign]
         request = {"application": "a"}
         for number, policy in ((1, "prompt"), (2, "prompt"), (3, GUEST), (4, GUEST)):
-            job = PoolJob(number, f"t{number}", request, 0.0).placed("b1", 0.0, {"policy": policy})
+            job = PoolJob(number, f"t{number}", request, 0.0).place_on("b1", 0.0, {"policy": policy})
             agent._begin(pool, job)  # type: ignore[arg-type]
         for _ in range(10):
             await asyncio.sleep(0)

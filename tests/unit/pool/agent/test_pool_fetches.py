@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from eddy.pool.connection.transfer import WaitingBlob
-from eddy.pool.head.fetches import MOST_AT_ONCE, Fetches
+from eddy.pool.head.fetches import MOST_AT_ONCE, BlobFetches
 
 
 class Blobs:
@@ -26,11 +26,11 @@ class Blobs:
 @pytest.mark.parametrize(("jobs", "kept"), [(0, MOST_AT_ONCE), (1, MOST_AT_ONCE), (41, 82)])
 def test_a_board_of_many_jobs_fetches_as_many_inputs_at_once(jobs: int, kept: int) -> None:
     blobs: Any = Blobs()
-    fetches = Fetches(blobs)
+    fetches = BlobFetches(blobs)
 
     async def go() -> None:
         for _ in range(100):
-            await fetches.waiting("b1", "ada", "x", jobs)
+            await fetches.offer_blob("b1", "ada", "x", jobs)
 
     asyncio.run(go())
     assert len(blobs.gone) == 100 - kept

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from eddy.core.errors import MemoryExhausted
 from eddy.hypervisor.jobs.buffers import PAGE
-from eddy.pool.agent.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
-from eddy.pool.mirror.drops import after_failure, refused_by
+from eddy.pool.agent.local_board import KEY_LABEL, MEASURED_BYTES, BoardFacts, LocalBoard
+from eddy.pool.mirror.board_drops import after_board_failure, refused_by
 from eddy.pool.records.records import PoolJob
 from fastapi import Body, FastAPI
 from fastapi.responses import JSONResponse
@@ -65,13 +65,13 @@ def test_jobs_that_begin_at_once_share_one_key_and_the_last_agents_key_ends() ->
 def test_a_link_is_as_fast_as_its_fastest_late_transfer() -> None:
     board = LocalBoard(FastAPI(), "eddy_operator", "model/test")
     assert board.link_bps == 0.0
-    board.transferred(MEASURED_BYTES - 1, 1e-6, paced=False)
+    board.record_transfer(MEASURED_BYTES - 1, 1e-6, paced=False)
     assert board.link_bps == 0.0
-    board.transferred(MEASURED_BYTES, 1.0, paced=True)
+    board.record_transfer(MEASURED_BYTES, 1.0, paced=True)
     assert board.link_bps == pytest.approx(8 * MEASURED_BYTES)
-    board.transferred(MEASURED_BYTES, 0.1, paced=True)  # says what it was given, not what the link does
+    board.record_transfer(MEASURED_BYTES, 0.1, paced=True)  # says what it was given, not what the link does
     assert board.link_bps == pytest.approx(8 * MEASURED_BYTES)
-    board.transferred(MEASURED_BYTES, 0.5, paced=False)
+    board.record_transfer(MEASURED_BYTES, 0.5, paced=False)
     assert board.link_bps == pytest.approx(16 * MEASURED_BYTES)
 
 
@@ -90,7 +90,7 @@ def test_a_board_is_described_once_its_server_knows_its_slots() -> None:
         return {"apps": [{"name": "lenet"}]}
 
     board = LocalBoard(app, "eddy_operator", "model/test")
-    assert asyncio.run(board.facts()) == Facts("model/test", 2, ("lenet",), True)
+    assert asyncio.run(board.facts()) == BoardFacts("model/test", 2, ("lenet",), True)
     assert len(asked) == 3
 
 
@@ -149,11 +149,11 @@ def test_a_board_offers_what_fits_its_memory_and_takes_as_many_items_as_fit() ->
 def test_a_kernel_whose_arrays_do_not_fit_is_refused_as_another_board_may_have_more_memory() -> None:
     array = {"buffer": "0" * 64, "dtype": "<f4", "shape": [64, 64]}
     kernel = {"kernel": "k", "arguments": [array, {"value": 1}, {**array, "dtype": "|u1"}]}
-    job = PoolJob(1, "ada", {"kernel": kernel}, 0.0).placed("b1", 0.0, {})
+    job = PoolJob(1, "ada", {"kernel": kernel}, 0.0).place_on("b1", 0.0, {})
     assert job.array_bytes == 64 * 64 * 5
     board = LocalBoard(FastAPI(), "eddy_operator", "model/test", memory_bytes=job.array_bytes - 1)
     with pytest.raises(MemoryExhausted) as refused:
         asyncio.run(board.submit(board._as("k"), job, 0, 1, "key"))
     error = {"code": "job-failed", "cause": refused.value.code, "message": refused.value.message}
-    back = after_failure(job, job.token, error, 1.0)
+    back = after_board_failure(job, job.token, error, 1.0)
     assert (back.state, *refused_by(back)) == ("queued", "b1")

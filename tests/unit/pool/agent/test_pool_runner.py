@@ -12,7 +12,7 @@ import pytest
 from eddy.client.transport.errors import ServerUnreachable
 from eddy.core.errors import EddyError
 from eddy.pool.agent.runner import JobRun
-from eddy.pool.records.records import Fenced, JobPart, PoolJob
+from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 
 WAIT_S = 180.0
 
@@ -46,15 +46,15 @@ class Pool:
     def __init__(self, gates: Gates, jobs: list[PoolJob]) -> None:
         self.gates, self.jobs = gates, {job.id: job for job in jobs}
 
-    async def taken_up(self, job: PoolJob) -> PoolJob:
+    async def report_started(self, job: PoolJob) -> PoolJob:
         await self.gates.passes(f"taken up {job.id}")
-        now = self.jobs[job.id] = self.jobs[job.id].taken_up(job.token, 1.0)
+        now = self.jobs[job.id] = self.jobs[job.id].start(job.token, 1.0)
         return now
 
-    async def committed(self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: object) -> PoolJob:
+    async def report_part(self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: object) -> PoolJob:
         await self.gates.passes(f"commit {job.id}.{part['first']}")
         made = JobPart(**part, board="b", token=job.token, started_unix_s=1.0, ended_unix_s=1.0 + took_s)
-        now = self.jobs[job.id] = self.jobs[job.id].committed(made)
+        now = self.jobs[job.id] = self.jobs[job.id].commit_part(made)
         self.gates.seen.append(f"committed {job.id}.{part['first']}")
         return now
 
@@ -109,7 +109,7 @@ class Board:
 
 
 def placed(number: int, batch: int) -> PoolJob:
-    return PoolJob(number, "ada", {"application": "a", "batch": batch}, 0.0).placed("b", 0.0, {})
+    return PoolJob(number, "ada", {"application": "a", "batch": batch}, 0.0).place_on("b", 0.0, {})
 
 
 class Rig:
@@ -187,9 +187,9 @@ def test_a_job_that_was_placed_elsewhere_ends_on_the_board_though_it_computes(at
         await rig.gates.until(running)
         second = rig.begin(2)
         await rig.gates.until(at)
-        rig.pool.jobs[1] = rig.pool.jobs[1].taken_back("why", 1.0)
+        rig.pool.jobs[1] = rig.pool.jobs[1].recall("why", 1.0)
         held.set()
-        with pytest.raises(Fenced):
+        with pytest.raises(JobFenced):
             await first
         assert rig.board.cancelled == [running.removeprefix("run ")]
         await second
@@ -209,7 +209,7 @@ def test_a_run_that_is_only_being_submitted_is_ended_too() -> None:
         for _ in range(20):
             await asyncio.sleep(0)
         held.set()
-        with pytest.raises(Fenced):
+        with pytest.raises(JobFenced):
             await task
         assert rig.board.cancelled == ["1.0"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from eddy.core.errors import Unauthorized
 from eddy.pool.connection.streams import EVENTS, STORE, WRITTEN
-from eddy.pool.jetstream.blob_writer import PIECE_BYTES, in_pieces
+from eddy.pool.jetstream.blob_writer import PIECE_BYTES, split_pieces
 from eddy.pool.jetstream.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
 from eddy.pool.mirror.job_inputs import NeededInputs
 from eddy.pool.mirror.record_bytes import ENTRY_BYTES, RecordBytes
 from eddy.pool.records.records import RUNNING, SUCCEEDED, PoolJob
-from eddy.pool.routes.downloads import StoredBytes, opened
+from eddy.pool.routes.downloads import StoredBytes, open_range
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.js.api import StreamConfig
@@ -31,30 +31,30 @@ def job(number: int, tenant: str = "ada", **more: Any) -> PoolJob:
 def test_records_count_once_as_they_grow_and_stay_when_their_jobs_have_ended() -> None:
     records = RecordBytes()
     for size in (100, 160, 130):
-        records.take(job(1, state=RUNNING), size, news=True)
-    records.take(job(1, state=SUCCEEDED), 200, news=True)
-    records.take(job(2, state=SUCCEEDED), 50, news=False)
-    records.take(job(3, "grace"), 10, news=True)
+        records.add_record(job(1, state=RUNNING), size, news=True)
+    records.add_record(job(1, state=SUCCEEDED), 200, news=True)
+    records.add_record(job(2, state=SUCCEEDED), 50, news=False)
+    records.add_record(job(3, "grace"), 10, news=True)
     collected = job(1, state=SUCCEEDED, collected_unix_s=1.0)
-    records.take(collected, 210, news=True)
-    assert (records.of("ada"), records.of("grace")) == (250 + 2 * ENTRY_BYTES, 10 + ENTRY_BYTES)
+    records.add_record(collected, 210, news=True)
+    assert (records.tenant_bytes("ada"), records.tenant_bytes("grace")) == (250 + 2 * ENTRY_BYTES, 10 + ENTRY_BYTES)
     assert records.total == 260 + 3 * ENTRY_BYTES
     begun = RecordBytes()
-    begun.take(collected, 210, news=False)  # a head that starts reads it as one that was there
-    assert begun.of("ada") == 210 + ENTRY_BYTES
+    begun.add_record(collected, 210, news=False)  # a head that starts reads it as one that was there
+    assert begun.tenant_bytes("ada") == 210 + ENTRY_BYTES
 
 
 def test_what_jobs_need_is_needed_until_the_last_of_them_has_ended() -> None:
     needed = NeededInputs()
     for number in (1, 2, 1):
-        needed.take(job(number))
-    assert needed.needs("ada", "s2")
-    assert not needed.needs("grace", "s2")
-    needed.take(job(1, state=SUCCEEDED))
-    needed.take(job(1, state=SUCCEEDED))
-    assert needed.needs("ada", "s2")
-    needed.take(job(2, state=SUCCEEDED))
-    assert not needed.needs("ada", "s2")
+        needed.add_job(job(number))
+    assert needed.is_needed("ada", "s2")
+    assert not needed.is_needed("grace", "s2")
+    needed.add_job(job(1, state=SUCCEEDED))
+    needed.add_job(job(1, state=SUCCEEDED))
+    assert needed.is_needed("ada", "s2")
+    needed.add_job(job(2, state=SUCCEEDED))
+    assert not needed.is_needed("ada", "s2")
     assert not needed._jobs
 
 
@@ -78,7 +78,7 @@ def test_bytes_come_in_pieces_that_boards_can_ask_for() -> None:
             yield bytes([at % 256]) * size
 
     async def pieces(sizes: list[int]) -> list[bytes]:
-        return [piece async for piece in in_pieces(chunks(sizes))]
+        return [piece async for piece in split_pieces(chunks(sizes))]
 
     for sizes in ([], [0], [1], [PIECE_BYTES], [3 * PIECE_BYTES + 5], [100_000] * 9, [PIECE_BYTES - 1, 1, 1]):
         found = asyncio.run(pieces(sizes))
@@ -165,7 +165,7 @@ def test_servers_that_can_set_nothing_aside_leave_tenants_their_own_bounds() -> 
 
 def test_parts_add_up() -> None:
     for free_bytes in (1 << 24, 60 << 20, 1 << 34, 1 << 45):
-        division = Division.of(free_bytes)
+        division = Division.divide(free_bytes)
         assert min(division.blobs, division.written, division.events) > 0
         assert division.blobs + division.written + division.events < free_bytes - division.blobs // 8
 
@@ -188,7 +188,9 @@ def came(fails_at: list[int], begin: int = 0, stop: int = 9, check: Any = None) 
     async def read() -> bytes:
         blobs: Any = Flaky([b"abc", b"def", b"ghi"], fails_at)
         stored = StoredBytes("ada", ["x"], [9])
-        return b"".join([piece async for piece in await opened(blobs, stored, begin, stop, check or (lambda: None))])
+        return b"".join(
+            [piece async for piece in await open_range(blobs, stored, begin, stop, check or (lambda: None))]
+        )
 
     return asyncio.run(read())
 

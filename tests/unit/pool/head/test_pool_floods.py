@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eddy.cli.pools.pool import _state
-from eddy.pool.mirror.floods import LEASES, NAMED_S, REQUESTS, WINDOW_S, Floods
+from eddy.pool.mirror.flood_guard import LEASES, NAMED_S, REQUESTS, WINDOW_S, FloodGuard
 
 MOST = 100
 
@@ -17,31 +17,31 @@ class Time:
 
 def test_a_board_that_renews_as_it_should_is_never_named_nor_one_whose_renewals_come_late_at_once() -> None:
     time = Time()
-    floods = Floods(time)
+    floods = FloodGuard(time)
     for second in range(600):
         time.now_s = float(second)
-        assert not floods.too_much("b1", LEASES)
-        assert not floods.of("b1")
-    assert not any(floods.too_much("b2", LEASES) for _ in range(MOST // 2))
+        assert not floods.count_and_check("b1", LEASES)
+        assert not floods.describe_flood("b1")
+    assert not any(floods.count_and_check("b2", LEASES) for _ in range(MOST // 2))
     assert floods.came == {("b1", LEASES): 600, ("b2", LEASES): MOST // 2}
 
 
 def test_one_that_floods_is_named_for_a_time_with_what_and_no_other_is() -> None:
     time = Time()
-    floods = Floods(time)
+    floods = FloodGuard(time)
     for number in range(20 * MOST):
         time.now_s = number / 200
-        assert floods.too_much("b1", LEASES) == (number % (200 * WINDOW_S) >= MOST)
-        floods.too_much("b2", REQUESTS) if number % 100 == 0 else None
-    assert floods.of("b1") == "200 leases a second"
-    assert not floods.of("b2")
+        assert floods.count_and_check("b1", LEASES) == (number % (200 * WINDOW_S) >= MOST)
+        floods.count_and_check("b2", REQUESTS) if number % 100 == 0 else None
+    assert floods.describe_flood("b1") == "200 leases a second"
+    assert not floods.describe_flood("b2")
     for _ in range(50 * MOST):
-        assert not floods.too_much("b1", REQUESTS)
-    assert floods.of("b1") == "200 leases a second"
-    assert floods.too_much("b1", REQUESTS)
-    assert floods.of("b1") == f"200 leases a second and {50 * MOST + 1} requests a second"
+        assert not floods.count_and_check("b1", REQUESTS)
+    assert floods.describe_flood("b1") == "200 leases a second"
+    assert floods.count_and_check("b1", REQUESTS)
+    assert floods.describe_flood("b1") == f"200 leases a second and {50 * MOST + 1} requests a second"
     time.now_s += NAMED_S
-    assert not floods.of("b1")
+    assert not floods.describe_flood("b1")
 
 
 def test_an_operator_is_told_what_to_do_whether_the_board_is_there_or_not() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
 from eddy.pool.placement.forecast import LOOKED_AT, OLDEST_MISSING_S, OLDEST_S, Forecasts, forecast
-from eddy.pool.placement.placing import PoolView
+from eddy.pool.placement.placement import PoolView
 from eddy.pool.records.records import RUNNING, JobPart, PoolBoard, PoolJob
 
 NOW = 1000.0
@@ -97,18 +97,18 @@ def test_a_forecast_is_kept_for_a_second() -> None:
         return view([*waiting], [], [board("b1")], learned([0.5, 0.5]))
 
     forecasts = Forecasts(now, lambda: NOW + 3.0, lambda: clock[0])
-    told = forecasts.of(job(1), everyone=True)
+    told = forecasts.expect_job(job(1), everyone=True)
     assert told is not None
     assert (told.at_s, told.position, told.start_p50_s, told.end_p50_s) == (3.0, 1, 3.0, 8.0)
     waiting.append(job(2))
-    assert forecasts.of(job(2), everyone=True) is None
+    assert forecasts.expect_job(job(2), everyone=True) is None
     clock[0] += 1.5 * OLDEST_MISSING_S
-    assert forecasts.of(job(2), everyone=True) is not None
+    assert forecasts.expect_job(job(2), everyone=True) is not None
     assert len(asked) == 2
     clock[0] += 0.9 * OLDEST_S
-    assert forecasts.of(job(1), everyone=True) is not None
+    assert forecasts.expect_job(job(1), everyone=True) is not None
     assert len(asked) == 2
-    assert forecasts.of(replace(job(1), state="succeeded"), everyone=True) is None
+    assert forecasts.expect_job(replace(job(1), state="succeeded"), everyone=True) is None
     trial, takes_s = forecasts.trial(job(9, batch=4), everyone=False)
     assert trial is not None
     assert (trial.start_p50_s, takes_s, trial.position) == (10.0, 2.0, 3)

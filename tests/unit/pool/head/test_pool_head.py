@@ -7,15 +7,15 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from eddy.api.http.limits import DRAIN_BYTES
+from eddy.api.http.body_limit import DRAIN_BYTES
 from eddy.core.numbering import Numbering
 from eddy.pool.head import app as head
 from eddy.pool.head.app import MOST_BODY_BYTES, create_head
-from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.leader import Leader
 from eddy.store.db.numbers import Numbers
 
 
-class Running:
+class RunningLead:
     """What decides; says when it runs, and that it was ended."""
 
     def __init__(self, said: list[str], name: str) -> None:
@@ -28,12 +28,12 @@ class Running:
             self._said.append(f"{self._name} ended")
 
 
-class Deciding(Running):
+class FakeLeader(RunningLead):
     """A lead with a lease."""
 
     def __init__(self, said: list[str]) -> None:
         super().__init__(said, "lead")
-        self.mirror, self.seen, self.lease = MagicMock(), MagicMock(), self
+        self.mirror, self.pool_view, self.lease = MagicMock(), MagicMock(), self
 
     async def give_up(self) -> None:
         self._said.append("lease given up")
@@ -42,7 +42,7 @@ class Deciding(Running):
 @pytest.mark.parametrize("fails", [False, True], ids=["its end", "its start fails"])
 def test_what_decides_ends_and_the_lease_is_given_up(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(head, "Gate", lambda *_: Running(said, "gate"))
+    monkeypatch.setattr(head, "BoardRequestHandler", lambda *_: RunningLead(said, "gate"))
 
     async def beside() -> None:
         await asyncio.sleep(0)
@@ -57,9 +57,9 @@ def test_what_decides_ends_and_the_lease_is_given_up(fails: bool, monkeypatch: p
 
     if fails:
         with pytest.raises(OSError, match="nobody reads"):
-            asyncio.run(run(Deciding(said)))
+            asyncio.run(run(FakeLeader(said)))
     else:
-        asyncio.run(run(Deciding(said)))
+        asyncio.run(run(FakeLeader(said)))
     assert sorted(said[:-1]) == sorted(["started", *(["serves"] if not fails else []), "gate ended", "lead ended"])
     assert (said[0], said[-1]) == ("started", "lease given up")
 
@@ -68,7 +68,7 @@ def test_what_decides_ends_and_the_lease_is_given_up(fails: bool, monkeypatch: p
 def test_a_head_reads_so_much_of_a_body_and_no_more_before_it_knows_whose_it_is(path: str) -> None:
     """It read two hundred megabytes from anybody, into memory."""
     link, numbers = MagicMock(), Numbering(b"k" * 32, 12)
-    app = create_head(link, Lead(link, "head"), MagicMock(), Numbers(numbers, numbers))
+    app = create_head(link, Leader(link, "head"), MagicMock(), Numbers(numbers, numbers))
     offered, taken, answered = 64 << 20, 0, list[dict[str, Any]]()
 
     async def receive() -> dict[str, Any]:

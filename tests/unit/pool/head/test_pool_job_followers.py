@@ -15,7 +15,7 @@ def job(state: str) -> PoolJob:
     return PoolJob(7, "ada", {"application": "a"}, 0.0, state=state)
 
 
-class Waiting:
+class FollowerRig:
     """Followers, what the servers keep, and how often they were asked."""
 
     def __init__(self, state: str = QUEUED) -> None:
@@ -30,16 +30,16 @@ class Waiting:
     def tell(self, state: str, revision: int) -> None:
         self.followers.tell(job(state), revision)
 
-    def until(self, good: Callable[[PoolJob], bool] = lambda it: it.ended, wait_s: float = LONG_S) -> Awaitable[str]:
+    def until(self, good: Callable[[PoolJob], bool] = lambda it: it.is_ended, wait_s: float = LONG_S) -> Awaitable[str]:
         async def state() -> str:
-            return (await self.followers.until(7, self.read, good, wait_s, self.ending)).state
+            return (await self.followers.wait_until(7, self.read, good, wait_s, self.ending)).state
 
         return asyncio.ensure_future(state())
 
 
-def plays(scene: Callable[[Waiting], Awaitable[None]]) -> None:
+def plays(scene: Callable[[FollowerRig], Awaitable[None]]) -> None:
     async def play() -> None:
-        waiting = Waiting()
+        waiting = FollowerRig()
         await asyncio.wait_for(scene(waiting), LONG_S / 2)
         assert waiting.followers._followed == {}, "nothing is kept of a job that nobody waits for"
 
@@ -52,7 +52,7 @@ async def turns(count: int = 20) -> None:
 
 
 def test_many_are_woken_by_one_change_and_the_servers_are_asked_once_by_each() -> None:
-    async def scene(waiting: Waiting) -> None:
+    async def scene(waiting: FollowerRig) -> None:
         all_of_them = [waiting.until() for _ in range(50)]
         await turns()
         for state, revision in ((PLACED, 2), (RUNNING, 3)):
@@ -66,7 +66,7 @@ def test_many_are_woken_by_one_change_and_the_servers_are_asked_once_by_each() -
 
 
 def test_changes_that_come_at_once_or_while_the_record_is_read_are_not_missed() -> None:
-    async def scene(waiting: Waiting) -> None:
+    async def scene(waiting: FollowerRig) -> None:
         at_once = waiting.until()
         await turns()
         waiting.tell(RUNNING, 2)
@@ -83,7 +83,7 @@ def test_changes_that_come_at_once_or_while_the_record_is_read_are_not_missed() 
 def test_what_was_read_is_not_taken_back_by_older_news() -> None:
     """A head hears of changes a moment after they were made: what was read may be newer."""
 
-    async def scene(waiting: Waiting) -> None:
+    async def scene(waiting: FollowerRig) -> None:
         waiting.kept = job(RUNNING), 3
         while_running = waiting.until(lambda it: it.state != RUNNING)
         await turns()
@@ -98,7 +98,7 @@ def test_what_was_read_is_not_taken_back_by_older_news() -> None:
 
 
 def test_patience_and_the_head_end() -> None:
-    async def scene(waiting: Waiting) -> None:
+    async def scene(waiting: FollowerRig) -> None:
         assert await waiting.until(wait_s=0.01) == QUEUED
         assert waiting.reads == 2, "it is read again where the time is over"
         ended = waiting.until()

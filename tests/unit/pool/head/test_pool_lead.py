@@ -12,8 +12,8 @@ import pytest
 from eddy.pool.jetstream.lease import LeaderLease
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.mirror.open_jobs import OpenJobs
-from eddy.pool.placement.lead import AGAIN_S, Lead
-from eddy.pool.placement.placing import Give
+from eddy.pool.placement.leader import AGAIN_S, Leader
+from eddy.pool.placement.placement import PlacementDecision
 from eddy.pool.records.records import PoolBoard, PoolJob
 
 JOB = PoolJob(1, "ada", {"application": "a", "batch": 4}, 0.0)
@@ -36,15 +36,15 @@ class Records:
 
 
 @pytest.fixture
-def lead(monkeypatch: pytest.MonkeyPatch) -> Lead:
-    monkeypatch.setattr(LeaderLease, "held", True)
+def lead(monkeypatch: pytest.MonkeyPatch) -> Leader:
+    monkeypatch.setattr(LeaderLease, "is_leader", True)
     monkeypatch.setattr(Mirror, "alive", lambda mirror, name: name in mirror.boards)
-    found = Lead(MagicMock(), "head")
+    found = Leader(MagicMock(), "head")
     found.mirror.jobs, found.mirror.boards = OpenJobs([JOB]), {"b1": BOARD}
     return found
 
 
-def telling(lead: Lead, monkeypatch: pytest.MonkeyPatch, records: Records) -> list[int]:
+def telling(lead: Leader, monkeypatch: pytest.MonkeyPatch, records: Records) -> list[int]:
     """Tokens that boards are told."""
     told: list[int] = []
 
@@ -56,23 +56,25 @@ def telling(lead: Lead, monkeypatch: pytest.MonkeyPatch, records: Records) -> li
     return told
 
 
-def give(lead: Lead) -> None:
+def give(lead: Leader) -> None:
     """Place the job as it was at first."""
-    asyncio.run(lead._give(JOB, Give(1, "b1", 0.0, {})))
+    asyncio.run(lead._give(JOB, PlacementDecision(1, "b1", 0.0, {})))
 
 
 def test_a_job_that_is_cancelled_while_it_is_placed_is_not_kept_as_one_that_runs(
-    lead: Lead, monkeypatch: pytest.MonkeyPatch
+    lead: Leader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch has told of its end before the head goes on. It would have kept a place of its board for ever."""
-    records = Records(lambda: lead.mirror.jobs.take(JOB.cancelled(0.0)))
+    records = Records(lambda: lead.mirror.jobs.add_record(JOB.cancelled(0.0)))
     telling(lead, monkeypatch, records)
     give(lead)
     assert records.jobs[1].board == "b1"
     assert lead.mirror.jobs == {}
 
 
-def test_a_head_knows_of_its_own_placement_before_the_watch_tells(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_knows_of_its_own_placement_before_the_watch_tells(
+    lead: Leader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records = Records()
     told = telling(lead, monkeypatch, records)
     give(lead)
@@ -83,10 +85,10 @@ def test_a_head_knows_of_its_own_placement_before_the_watch_tells(lead: Lead, mo
 
 
 def test_a_board_is_told_again_of_what_it_does_not_name_and_of_nothing_else(
-    lead: Lead, monkeypatch: pytest.MonkeyPatch
+    lead: Leader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = telling(lead, monkeypatch, Records())
-    lead.mirror.jobs = OpenJobs([JOB.placed("b1", 0.0, {})])
+    lead.mirror.jobs = OpenJobs([JOB.place_on("b1", 0.0, {})])
 
     async def later() -> list[int]:
         told.clear()
@@ -108,10 +110,10 @@ def test_a_board_is_told_again_of_what_it_does_not_name_and_of_nothing_else(
 
 
 def test_a_head_that_leads_anew_measures_inputs_before_it_loses_patience(
-    lead: Lead, monkeypatch: pytest.MonkeyPatch
+    lead: Leader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transfer of 256 MB on a slow link would be begun again elsewhere."""
-    job = PoolJob(1, "ada", {"application": "a", "batch": 1, "inputs": {"x": ["sha"]}}, 0.0).placed("b1", 0.0, {})
+    job = PoolJob(1, "ada", {"application": "a", "batch": 1, "inputs": {"x": ["sha"]}}, 0.0).place_on("b1", 0.0, {})
     lead.mirror.jobs = OpenJobs([job])
     lead.mirror.boards = {"b1": replace(BOARD, running=(1,)), "b2": replace(BOARD, name="b2")}
     telling(lead, monkeypatch, records := Records())
@@ -131,12 +133,12 @@ def test_a_head_that_leads_anew_measures_inputs_before_it_loses_patience(
     assert records.jobs[1].board == "b1"
 
 
-def test_sizes_of_inputs_are_not_kept_without_end(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_inputs_are_not_kept_without_end(lead: Leader, monkeypatch: pytest.MonkeyPatch) -> None:
     async def size(tenant: str, sha256: str) -> int:
         return 5
 
     monkeypatch.setattr(lead._blobs, "size", size)
-    monkeypatch.setattr("eddy.pool.placement.lead.MOST_SIZES", 10)
+    monkeypatch.setattr("eddy.pool.placement.leader.MOST_SIZES", 10)
 
     def job(number: int) -> PoolJob:
         return PoolJob(number, "ada", {"application": "a", "batch": 1, "inputs": {"x": [f"s{number}"]}}, 0.0)

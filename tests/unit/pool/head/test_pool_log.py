@@ -14,7 +14,7 @@ from eddy.core.errors import Conflict
 from typer.testing import CliRunner
 
 pytest.importorskip("nats")
-from eddy.pool.head import serving
+from eddy.pool.head import head_server
 
 FAILS = """
 import structlog
@@ -44,7 +44,7 @@ def test_a_head_logs_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         raise Conflict("This far.")
 
     monkeypatch.setattr(log_lines, "configure", lambda *how: asked.append(how))
-    monkeypatch.setattr(serving, "Head", refused)
+    monkeypatch.setattr(head_server, "Head", refused)
     monkeypatch.setenv("EDDY_LOG_FORMAT", "json")
     done = CliRunner().invoke(app, ["pool", "serve", "--data", str(tmp_path)])
     assert "This far." in done.stderr

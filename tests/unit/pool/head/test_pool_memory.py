@@ -14,7 +14,7 @@ from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.record_json import board_from_json, to_json
 from eddy.pool.records.records import PoolBoard
 from eddy.pool.records.reports import board_read
-from eddy.pool.routes.submitting import _check_memory
+from eddy.pool.routes.submission import _check_memory
 
 ADA = PoolTenant("ada")
 BOARD = PoolBoard("b1", "k", 1, 1, ("a",), True, "s", memory_bytes=4 * PAGE)

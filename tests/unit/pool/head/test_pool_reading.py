@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.pool.jetstream import reading
+from eddy.pool.jetstream import bucket_reader
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
@@ -64,7 +64,7 @@ def read(
 
     async def whole() -> list[int | None]:
         found: list[int | None] = []
-        async with contextlib.aclosing(reading.entries(Bucket())) as entries:  # type: ignore[arg-type]
+        async with contextlib.aclosing(bucket_reader.entries(Bucket())) as entries:  # type: ignore[arg-type]
             async for each in entries:
                 found.append(None if each is None else each.revision)
                 if each is None:
@@ -90,8 +90,8 @@ def test_a_change_made_since_ends_the_list_as_well() -> None:
 
 
 def test_entries_that_never_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(reading, "LOOK_S", 0.02)
+    monkeypatch.setattr(bucket_reader, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(bucket_reader, "LOOK_S", 0.02)
     with pytest.raises(TimeoutError):
         read([None, entry(3)], last=9)
 
@@ -99,5 +99,5 @@ def test_entries_that_never_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(("told", "there"), [([entry(3)], 3), ([], 0), ([entry(5)], 5)])
 def test_what_was_last_may_be_gone_by_then(monkeypatch: pytest.MonkeyPatch, told: list[Any], there: int) -> None:
     """Marks of what was deleted are taken away in time; a reader that waited for one would wait for ever."""
-    monkeypatch.setattr(reading, "LOOK_S", 0.02)
+    monkeypatch.setattr(bucket_reader, "LOOK_S", 0.02)
     assert read(told, last=9, there=there)[0] == [*(each.revision for each in told), None]

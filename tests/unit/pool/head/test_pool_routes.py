@@ -11,13 +11,13 @@ from unittest.mock import MagicMock
 
 import httpx
 import pytest
-from eddy.api.access.rates import Looks, Rates
+from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.service.app import routers
 from eddy.core.errors import RateLimited
 from eddy.pool.head import app as head
 from eddy.pool.head.app import create_head
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.placement.lead import Lead
+from eddy.pool.placement.leader import Leader
 from eddy.pool.routes import jobs as job_routes
 from eddy.pool.routes.context import TRIALS_PER_S, HeadParts
 from fastapi import APIRouter, Response
@@ -109,7 +109,7 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
     monkeypatch.setattr(job_routes, "requests_of", requests)
     monkeypatch.setattr(job_routes, "_tried", tried)
-    parts: Any = SimpleNamespace(looks=Looks(Rates(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
+    parts: Any = SimpleNamespace(looks=TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
     body: Any = None
 
     def ask(caller: PoolTenant) -> None:
@@ -127,7 +127,7 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
 def test_a_parameter_that_a_head_does_not_have_is_refused_on_every_route() -> None:
     """`?dryrun=true` submitted the job."""
-    app = create_head(MagicMock(), Lead(MagicMock(), "head"), MagicMock(), MagicMock())
+    app = create_head(MagicMock(), Leader(MagicMock(), "head"), MagicMock(), MagicMock())
     key = {"Authorization": "Bearer eddy_x"}
 
     async def answers(method: str, path: str, query: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -152,9 +152,9 @@ def test_who_looks_back_at_events_or_lists_many_jobs_is_bounded_as_at_a_board() 
     looks = HeadParts.__dataclass_fields__["looks"].default_factory()  # type: ignore[operator]
     ada, operator = PoolTenant("ada"), PoolTenant("operator", admin=True)
     for take, most, few, said in (
-        (looks.take_back, 4, 0, "look back 4 times at events a second"),
-        (looks.take_page, 8, 100, "8 pages of more than 100 jobs"),
-        (looks.take_resumed, 20, 100, "20 streams more than 100 events behind"),
+        (looks.admit_history, 4, 0, "look back 4 times at events a second"),
+        (looks.admit_page, 8, 100, "8 pages of more than 100 jobs"),
+        (looks.admit_resumed_stream, 20, 100, "20 streams more than 100 events behind"),
     ):
         for _ in range(most):
             take(ada, few + 1)

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 import uvicorn
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.service.listening import listen
+from eddy.api.service.listen_socket import listen
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.credentials import PoolAccess
-from eddy.pool.head import serving
-from eddy.pool.head.serving import Head, HeadSettings
+from eddy.pool.head import head_server
+from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.jetstream import link
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import StreamConfig
 
 
-class Jumping(asyncio.SelectorEventLoop):
+class JumpingLoop(asyncio.SelectorEventLoop):
     """An event loop whose time passes only where everybody waits, and then at once."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_le
 
 
 def test_streams_that_lost_their_leaders_are_waited_for_at_the_same_time() -> None:
-    loop = Jumping()
+    loop = JumpingLoop()
     servers: Any = Streams(lambda name: 2.0 * NAMES.index(name) if name in NAMES else 13.0)
     try:
         made: Any = loop.run_until_complete(link._steadily_made(servers, replicas=3, patience_s=10.0))
@@ -118,11 +118,11 @@ class Tenants:
 def test_the_operators_key_is_made_though_a_server_ends_meanwhile(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcomes: list[BaseException | bool | None], tries: int
 ) -> None:
-    monkeypatch.setattr(serving, "PoolTenants", Tenants)
+    monkeypatch.setattr(head_server, "PoolTenants", Tenants)
     Tenants.outcomes, Tenants.let_in = [*outcomes], []
     file = tmp_path / "operator.key"
     head = Head(HeadSettings("nats://nowhere", tmp_path, file, "h", port=0))
-    loop = Jumping()
+    loop = JumpingLoop()
     try:
         loop.run_until_complete(head._see_to_operator(None))  # type: ignore[arg-type]
     finally:
@@ -142,7 +142,7 @@ def test_a_head_that_is_told_to_end_while_it_starts_does(monkeypatch: pytest.Mon
         await asyncio.Event().wait()
         yield
 
-    monkeypatch.setattr(serving, "opened", opened)
+    monkeypatch.setattr(head_server, "opened", opened)
     head = Head(HeadSettings("nats://nowhere", tmp_path, tmp_path / "operator.key", "h", port=0))
     running = threading.Thread(target=head.run, daemon=True)
     running.start()
@@ -164,7 +164,7 @@ def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:
 
     listener = listen("127.0.0.1", 0)
     limits = ConnectionLimits(connections=4, connections_per_client=4, patience_s=0.2)
-    server = uvicorn.Server(serving.configuration(app, limits))
+    server = uvicorn.Server(head_server.configuration(app, limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

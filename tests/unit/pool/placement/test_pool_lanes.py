@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from eddy.pool.placement.lanes import in_lanes
+from eddy.pool.placement.lanes import run_in_lanes
 
 
 def test_a_lane_keeps_its_order_while_others_go_on() -> None:
@@ -27,7 +27,7 @@ def test_a_lane_keeps_its_order_while_others_go_on() -> None:
             return it
 
         names = ["a1", "b1", "a2", "b2", "c1", "a3", "b3", "d1"]
-        running = asyncio.ensure_future(in_lanes([(name[0], call(name)) for name in names], at_once=3))
+        running = asyncio.ensure_future(run_in_lanes([(name[0], call(name)) for name in names], at_once=3))
         for _ in range(100):
             await asyncio.sleep(0)
         assert sorted(done) == ["b1", "b2", "b3", "c1", "d1"], "a waits for its first; nobody waits for a"
@@ -57,7 +57,7 @@ def test_after_a_failure_nothing_begins_and_what_is_under_way_ends() -> None:
             began.append("later")
 
         calls = [("a", slow), ("b", fails), ("b", later), ("c", later)]
-        running = asyncio.ensure_future(in_lanes(calls, at_once=2))
+        running = asyncio.ensure_future(run_in_lanes(calls, at_once=2))
         for _ in range(100):
             await asyncio.sleep(0)
         assert not running.done()

@@ -11,25 +11,25 @@ from typing import Any
 import pytest
 from eddy.pool.connection.streams import LEASE_S, RENEW_S
 from eddy.pool.jetstream.jobs import JobEntry
-from eddy.pool.mirror.mirror import MOST_S, HeardTime, Mirror
+from eddy.pool.mirror.mirror import MOST_S, LeaseClock, Mirror
 from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 from nats.js.errors import BadRequestError
 
 
 def test_time_in_which_nobody_is_heard_ends_no_lease() -> None:
     clock = [0.0]
-    heard = HeardTime(lambda: clock[0])
+    heard = LeaseClock(lambda: clock[0])
     for _ in range(4):
         clock[0] += RENEW_S
-        heard.beat()
+        heard.observe_beat()
     assert heard.s == 4 * RENEW_S
     before = heard.s
     clock[0] += 60.0  # the servers choose another leader of the bucket
-    heard.beat()
+    heard.observe_beat()
     assert heard.s - before == MOST_S < LEASE_S
     for _ in range(5):
         clock[0] += RENEW_S
-        heard.beat()
+        heard.observe_beat()
     assert heard.s - before > LEASE_S, "a board that is silent while others are heard is gone"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eddy.pool.mirror.drops import MOST_S, NOT_COMMITTED, SILENT_S, Drops
+from eddy.pool.mirror.board_drops import MOST_S, NOT_COMMITTED, SILENT_S, BoardDrops
 from eddy.pool.mirror.estimates import Estimates, ItemTimes
-from eddy.pool.placement.patience import LEAST_S, MOST_OWN, TIMES, Patience
-from eddy.pool.placement.placing import PoolView
+from eddy.pool.placement.placement import PoolView
+from eddy.pool.placement.stall_timeout import LEAST_S, MOST_OWN, TIMES, StallTimeout
 from eddy.pool.records.records import RUNNING, JobPart, PoolBoard, PoolJob
 
 ITEM_S = 10.0
@@ -30,7 +30,7 @@ class Rig:
     """A head's patience with boards that name all they have."""
 
     boards: Sequence[PoolBoard] = (board("b1"), board("b2"))
-    patience: Patience = field(default_factory=Patience)
+    patience: StallTimeout = field(default_factory=StallTimeout)
     heard_s: float = 0.0
 
     def ended(self, *jobs: PoolJob, after_s: float) -> list[tuple[PoolJob, str]]:
@@ -40,10 +40,10 @@ class Rig:
         boards = [replace(each, load=each.load + len(each.running)) for each in boards]
         estimates = Estimates({("a", "k"): ItemTimes(9, ITEM_S, 0.0)})
         view = PoolView((), list(jobs), boards, estimates, {("ada", "sha"): 125_000}, {})
-        until_s, found = self.heard_s + after_s, self.patience.ended(view, self.heard_s)
+        until_s, found = self.heard_s + after_s, self.patience.jobs_to_recall(view, self.heard_s)
         while self.heard_s < until_s and not found:
             self.heard_s += 1.0
-            found = self.patience.ended(view, self.heard_s)
+            found = self.patience.jobs_to_recall(view, self.heard_s)
         return found
 
     def allowed(self, *jobs: PoolJob, allowed_s: float) -> None:
@@ -112,7 +112,7 @@ def test_a_new_placement_has_its_own_time_and_twice_as_much_each_time() -> None:
     it, most_s = job(), LEAST_S + TIMES * ITEM_S
     for tries in range(4):
         rig.allowed(it, allowed_s=most_s * 2**tries)
-        it = it.taken_back(f"{NOT_COMMITTED} in 381 s", 0.0).placed("b1", 0.0, {}).taken_up(it.token + 2, 0.0)
+        it = it.recall(f"{NOT_COMMITTED} in 381 s", 0.0).place_on("b1", 0.0, {}).start(it.token + 2, 0.0)
 
 
 def test_a_job_that_is_never_taken_up_is_missed_too_unless_the_board_has_no_place_for_it() -> None:
@@ -124,25 +124,27 @@ def test_a_job_that_is_never_taken_up_is_missed_too_unless_the_board_has_no_plac
 
 
 def test_one_that_does_not_name_the_job_or_is_away_is_another_matter() -> None:
-    patience, view = Patience(), PoolView((), [job()], [board("b1"), board("b2")], Estimates(), {}, {})
-    assert [patience.ended(replace(view, boards=each), t) for t in (0.0, 1e6) for each in (view.boards, [])] == [[]] * 4
+    patience, view = StallTimeout(), PoolView((), [job()], [board("b1"), board("b2")], Estimates(), {}, {})
+    assert [
+        patience.jobs_to_recall(replace(view, boards=each), t) for t in (0.0, 1e6) for each in (view.boards, [])
+    ] == [[]] * 4
 
 
 def test_such_a_board_is_held_back_at_once_whatever_else_it_commits() -> None:
     now = [0.0]
-    drops, it = Drops(lambda: now[0]), job()
+    drops, it = BoardDrops(lambda: now[0]), job()
     for times in range(6):
-        it = it.taken_back(f"{NOT_COMMITTED} in 400 s", 0.0)
+        it = it.recall(f"{NOT_COMMITTED} in 400 s", 0.0)
         drops.learn(it)
         drops.learn(replace(job(2), parts=tuple(part(first, 1) for first in range(times + 1))))
-        assert drops.held_back_s("b1") == min(SILENT_S * 2**times, MOST_S)
-        assert drops.held_back_s("b2") == 0
+        assert drops.hold_back_s("b1") == min(SILENT_S * 2**times, MOST_S)
+        assert drops.hold_back_s("b2") == 0
         now[0] += MOST_S
-        assert drops.held_back_s("b1") == 0
-        it = it.placed("b1", 0.0, {})
+        assert drops.hold_back_s("b1") == 0
+        it = it.place_on("b1", 0.0, {})
     now[0] += 3600.0
-    drops.learn(it.taken_back(f"{NOT_COMMITTED} in 400 s", 0.0))
-    assert drops.held_back_s("b1") == SILENT_S, "an hour without is forgiven"
+    drops.learn(it.recall(f"{NOT_COMMITTED} in 400 s", 0.0))
+    assert drops.hold_back_s("b1") == SILENT_S, "an hour without is forgiven"
 
 
 def test_a_board_that_says_a_smaller_width_later_keeps_nothing_for_longer() -> None:

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 from eddy.policy.place import METHODS
-from eddy.pool.connection.pace import TokenBucket
-from eddy.pool.mirror.drops import REFUSED
+from eddy.pool.connection.token_bucket import TokenBucket
+from eddy.pool.mirror.board_drops import REFUSED
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
-from eddy.pool.placement.placing import HORIZON, LEAST_S, PoolView, decide, instance_of, left_s, planned_next
+from eddy.pool.placement.placement import HORIZON, LEAST_S, PoolView, decide, instance_of, next_planned, remaining_s
 from eddy.pool.records.records import GUEST, JobPart, PoolBoard, PoolJob
 
 
@@ -117,7 +117,7 @@ def test_the_table_is_each_job_on_each_board() -> None:
     jobs = [job(1), job(2, batch=3), job(3, work="b"), job(4), kernel]
     estimates = learned(fast=0.1, slow=1.0)
     it = instance_of(view(jobs, boards, estimates), jobs, boards)
-    wanted = [[left_s(each, board, estimates) for board in boards for _ in range(board.width)] for each in jobs]
+    wanted = [[remaining_s(each, board, estimates) for board in boards for _ in range(board.width)] for each in jobs]
     assert it.time_s.tolist() == wanted
     assert math.isinf(wanted[0][4])
     assert min(min(row) for row in wanted) > LEAST_S
@@ -152,7 +152,7 @@ def test_of_those_that_are_planned_alone_the_same_is_made_as_of_all(seed: int) -
     ]
     given = [job(i, state="running", board=f"b{i % 8}") for i in range(1001, 1001 + chance.randint(0, 12))]
     whole = view(jobs, boards, learned(fast=0.5, slow=1.0), given=given, weights={"ada": 3.0})
-    first = planned_next(whole)
+    first = next_planned(whole)
     assert 0 < len(first) <= HORIZON + 2 < len(jobs)
     for method in ("prompt", "sjf"):
         gives = decide(replace(whole, waiting=first), METHODS[method])
@@ -172,7 +172,7 @@ def test_a_tenant_without_a_job_on_a_board_is_a_guest_where_all_are_full() -> No
     gives = decide(now, METHODS["prompt"])
     assert [(give.job, give.board) for give in gives] == [(4, "f"), (5, "s")], "one of a tenant, one for each board"
     assert gives[0].why["kinds"]["fast"]["p50_s"] == pytest.approx(1.0)
-    given += [replace(waiting[3].placed("f", 0.0, gives[0].why)), replace(waiting[4], state="running", board="s")]
+    given += [replace(waiting[3].place_on("f", 0.0, gives[0].why)), replace(waiting[4], state="running", board="s")]
     assert given[-2].is_guest
     assert not decide(replace(now, given=given, waiting=waiting[:3]), METHODS["prompt"]), "no board takes another"
     free = replace(now, given=given[1:3], waiting=waiting)

@@ -15,11 +15,11 @@ from eddy.pool.jetstream.lease import LeaderLease
 from eddy.pool.mirror.estimates import REMEMBERED, Estimates, ItemTimes
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.mirror.open_jobs import OpenJobs
-from eddy.pool.placement.lead import Lead
-from eddy.pool.placement.moving import PAYS
-from eddy.pool.placement.placing import PoolView, left_s
-from eddy.pool.placement.replanning import GAIN_S, Replans, ReplanSettings, _off, moves_that_pay, placed_again
-from eddy.pool.records.records import AHEAD, Fenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.placement.leader import Leader
+from eddy.pool.placement.placement import PoolView, remaining_s
+from eddy.pool.placement.rebalance import PAYS
+from eddy.pool.placement.replanning import GAIN_S, ReplanSettings, ReplanState, _off, profitable_moves, replace_moves
+from eddy.pool.records.records import AHEAD, JobFenced, JobPart, PoolBoard, PoolJob
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ def view(given: list[PoolJob], boards: list[PoolBoard], waiting: tuple[PoolJob, 
 
 
 def moved(it: PoolView) -> list[tuple[int, str]]:
-    return [(each.job.id, each.board) for each in moves_that_pay(it, NOW, INTERVAL_S)]
+    return [(each.job.id, each.board) for each in profitable_moves(it, NOW, INTERVAL_S)]
 
 
 def test_what_waits_moves_to_a_board_that_has_joined_and_what_runs_stays() -> None:
@@ -101,17 +101,17 @@ def test_a_job_stays_for_an_interval_after_a_move() -> None:
 
 
 def test_a_move_takes_the_job_back_once_and_says_why() -> None:
-    (move,) = moves_that_pay(view([job(1, "x", "running"), job(2, "x")], [board("x"), board("y")]), NOW, INTERVAL_S)
-    back = move.taken_back("y joined")
+    (move,) = profitable_moves(view([job(1, "x", "running"), job(2, "x")], [board("x"), board("y")]), NOW, INTERVAL_S)
+    back = move.recalled_job("y joined")
     now = back.applied(move.job, NOW)
     assert (now.state, now.board, now.token) == ("queued", "", 2)
     assert now.moves[-1]["because"] == "y joined; y would end it 10 s sooner"
     with pytest.raises(Conflict):
         back.applied(now, NOW)
-    with pytest.raises(Fenced):
-        back.applied(move.job.taken_up(1, NOW), NOW)
-    with pytest.raises(Fenced):
-        now.committed(JobPart(0, 1, {}, "x", 1, NOW, NOW))
+    with pytest.raises(JobFenced):
+        back.applied(move.job.start(1, NOW), NOW)
+    with pytest.raises(JobFenced):
+        now.commit_part(JobPart(0, 1, {}, "x", 1, NOW, NOW))
 
 
 class Clock:
@@ -123,14 +123,14 @@ class Clock:
 
 def test_causes_and_the_interval_between_two() -> None:
     clock, on_x, known = Clock(), [job(1, "x")], times(slow=1.0)
-    replans = Replans(ReplanSettings(2.0, INTERVAL_S), clock)
+    replans = ReplanState(ReplanSettings(2.0, INTERVAL_S), clock)
 
     def cause(*boards: PoolBoard) -> str:
         clock.s += 1.0
         said = replans.cause(boards, on_x, known)
         assert replans.cause(boards, on_x, known) == said, "it stays until it is done"
         if said:
-            replans.done()
+            replans.mark_replanned()
         return said
 
     x, y = board("x"), board("y")
@@ -158,14 +158,14 @@ def test_a_cause_names_no_tenants_kernel() -> None:
 @pytest.mark.parametrize(("item_s", "is_cause"), [(0.51, False), (0.5, True), (1.99, False), (2.0, True)])
 def test_times_that_leave_what_was_planned_with_are_a_cause_once(item_s: float, is_cause: bool) -> None:
     clock = Clock()
-    replans = Replans(ReplanSettings(2.0, INTERVAL_S), clock)
+    replans = ReplanState(ReplanSettings(2.0, INTERVAL_S), clock)
     assert replans.cause([board("x")], [job(1, "x")], times(slow=1.0))
-    replans.done()
+    replans.mark_replanned()
     clock.s += INTERVAL_S
     said = replans.cause([board("x")], [job(1, "x")], times(slow=item_s))
     assert said == (f"an item of a takes {item_s:.3g} s on slow, planned with 1 s" if is_cause else "")
     if said:
-        replans.done()
+        replans.mark_replanned()
     clock.s += INTERVAL_S
     assert replans.cause([board("x")], [job(1, "x")], times(slow=item_s)) == ""
 
@@ -175,9 +175,9 @@ def test_times_that_change_after_a_long_while_are_a_cause_soon() -> None:
     spread = known.known["a", "slow"]
     for _ in range(10_000):
         spread.add(1.0)
-    replans = Replans(ReplanSettings(2.0, INTERVAL_S), clock)
+    replans = ReplanState(ReplanSettings(2.0, INTERVAL_S), clock)
     assert replans.cause([board("x")], [job(1, "x")], known)
-    replans.done()
+    replans.mark_replanned()
     clock.s += INTERVAL_S
     parts = 0
     while not replans.cause([board("x")], [job(1, "x")], known):
@@ -198,7 +198,7 @@ def test_what_is_remembered_has_the_mean_and_deviation_of_the_last() -> None:
 
 def test_a_board_that_joins_an_empty_pool_is_no_cause() -> None:
     clock = Clock()
-    replans = Replans(ReplanSettings(), clock)
+    replans = ReplanState(ReplanSettings(), clock)
     assert replans.cause([board("x")], [], Estimates()) == ""
     assert replans.cause([board("x"), board("y")], [job(1)], Estimates()) == "", "nothing is on a board"
     assert replans.cause([board("x"), board("y")], [job(1, "x")], Estimates()) == ""
@@ -236,7 +236,7 @@ def pools(draw: st.DrawFn) -> PoolView:
 @given(pools())
 def test_no_move_without_gain_and_none_to_where_a_job_may_not_go(it: PoolView) -> None:
     boards = {each.name: each for each in it.boards}
-    found = moves_that_pay(it, NOW, INTERVAL_S)
+    found = profitable_moves(it, NOW, INTERVAL_S)
     assert len({move.job.id for move in found}) == len(found), "a job moves once"
     gets: dict[str, int] = {}
     for move in found:
@@ -246,7 +246,7 @@ def test_no_move_without_gain_and_none_to_where_a_job_may_not_go(it: PoolView) -
         assert to.name != move.job.board
         assert move.there_s <= PAYS * move.here_s
         assert move.here_s - move.there_s > GAIN_S
-        assert move.there_s >= left_s(move.job, to, it.estimates), "all that is not committed is done again"
+        assert move.there_s >= remaining_s(move.job, to, it.estimates), "all that is not committed is done again"
         assert all(NOW - each["at_unix_s"] >= INTERVAL_S for each in move.job.moves)
         gets[to.name] = gets.get(to.name, 0) + 1
         has = sum(each.board == to.name for each in it.given)
@@ -257,13 +257,13 @@ def test_no_move_without_gain_and_none_to_where_a_job_may_not_go(it: PoolView) -
 @given(pools())
 def test_what_was_moved_is_not_moved_again_within_the_interval(it: PoolView) -> None:
     """Each job goes where it was to go; the pool is looked at again, with all that was learned the same."""
-    found = {move.job.id: move for move in moves_that_pay(it, NOW, INTERVAL_S)}
+    found = {move.job.id: move for move in profitable_moves(it, NOW, INTERVAL_S)}
 
     def after(each: PoolJob) -> PoolJob:
         move = found.get(each.id)
-        return each if move is None else move.taken_back("").applied(each, NOW).placed(move.board, 0.0, {})
+        return each if move is None else move.recalled_job("").applied(each, NOW).place_on(move.board, 0.0, {})
 
-    again = moves_that_pay(replace(it, given=[after(each) for each in it.given]), NOW + 1, INTERVAL_S)
+    again = profitable_moves(replace(it, given=[after(each) for each in it.given]), NOW + 1, INTERVAL_S)
     assert not {move.job.id for move in again} & found.keys()
 
 
@@ -282,8 +282,8 @@ def test_nothing_moves_between_equal_boards(boards: int, width: int, jobs: int, 
 @settings(deadline=None)
 @given(it=pools())
 def test_what_is_moved_goes_where_it_was_to_go_whatever_the_policy(policy: str, it: PoolView) -> None:
-    moves = moves_that_pay(it, NOW, INTERVAL_S)
-    gives = placed_again(it, moves, METHODS[policy])
+    moves = profitable_moves(it, NOW, INTERVAL_S)
+    gives = replace_moves(it, moves, METHODS[policy])
     assert sorted((give.job, give.board) for give in gives) == sorted((move.job.id, move.board) for move in moves)
     boards = len({give.board for give in gives})
     assert all(give.bps <= it.egress_bps / boards * (1 + 1e-9) for give in gives)
@@ -308,17 +308,17 @@ def test_the_head_moves_what_is_as_it_was_decided_on_and_tells_the_board(monkeyp
     """Of two that wait on full boards, one begins while it is decided; that one stays."""
     jobs = [job(1, "x", "running"), job(2, "x"), job(3, "z", "running"), job(4, "z")]
     records, told = Records(jobs), []
-    lead = Lead(MagicMock(), "head", replan=ReplanSettings(2.0, INTERVAL_S))
+    lead = Leader(MagicMock(), "head", replan=ReplanSettings(2.0, INTERVAL_S))
 
     async def tell(placed: PoolJob) -> None:
         told.append((placed.id, placed.board, placed.token))
 
     async def measure(_: object) -> None:
-        records.jobs[4] = records.jobs[4].taken_up(1, NOW)
+        records.jobs[4] = records.jobs[4].start(1, NOW)
 
     for name, what in (("_table", records), ("_tell", tell), ("_measure", measure)):
         monkeypatch.setattr(lead, name, what)
-    monkeypatch.setattr(LeaderLease, "held", True)
+    monkeypatch.setattr(LeaderLease, "is_leader", True)
     monkeypatch.setattr(Mirror, "alive", lambda mirror, name: name in mirror.boards)
     lead.mirror.jobs = OpenJobs(jobs)
     lead.mirror.boards = {name: board(name, width=1) for name in "xz"} | {"y": board("y", width=2)}

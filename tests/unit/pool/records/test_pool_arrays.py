@@ -6,8 +6,8 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from eddy.core.asked import ArrayPlace
-from eddy.pool.mirror.whole_arrays import WholeArrays
+from eddy.core.submission_options import ArrayPlace
+from eddy.pool.mirror.array_assembler import ArrayAssembler
 from eddy.pool.records.records import RUNNING, PoolJob
 
 
@@ -17,9 +17,9 @@ def job(number: int, array: int | None = None, index: int = 0) -> PoolJob:
 
 
 def test_a_job_of_its_own_counts_at_once() -> None:
-    arrays = WholeArrays()
-    assert arrays.accepted(job(1))
-    assert arrays.take(job(1)) == (job(1),)
+    arrays = ArrayAssembler()
+    assert arrays.is_accepted(job(1))
+    assert arrays.add_record(job(1)) == (job(1),)
 
 
 @pytest.mark.parametrize("array", [4, 5])
@@ -27,22 +27,22 @@ def test_an_array_counts_once_its_first_place_is_there_whatever_came_before(arra
     """Its number is its own, or its first job's as in earlier releases."""
     every = {5: 0, 6: 1, 7: 2}
     for order in itertools.permutations(every):
-        arrays, counted = WholeArrays(), list[int]()
+        arrays, counted = ArrayAssembler(), list[int]()
         for number in order:
-            came = arrays.take(job(number, array, every[number]))
+            came = arrays.add_record(job(number, array, every[number]))
             counted += [each.id for each in came]
-            assert (number in counted) == (5 in counted) == arrays.accepted(job(number, array, every[number]))
+            assert (number in counted) == (5 in counted) == arrays.is_accepted(job(number, array, every[number]))
         assert sorted(counted) == [5, 6, 7]
         assert counted.index(5) == 0
-        assert arrays.take(job(6, array, 1)) == (job(6, array, 1),), "whatever is told of it from now on counts"
-        assert arrays.take(job(5, array)) == (job(5, array),)
+        assert arrays.add_record(job(6, array, 1)) == (job(6, array, 1),), "whatever is told of it from now on counts"
+        assert arrays.add_record(job(5, array)) == (job(5, array),)
 
 
 def test_of_a_record_that_comes_again_the_latest_counts_and_of_other_arrays_none() -> None:
-    arrays = WholeArrays()
-    arrays.take(job(6, 4, 1))
+    arrays = ArrayAssembler()
+    arrays.add_record(job(6, 4, 1))
     later = replace(job(6, 4, 1), state=RUNNING)
-    arrays.take(later)
-    arrays.take(job(9, 8, 1))
-    assert arrays.take(job(5, 4)) == (job(5, 4), later)
-    assert not arrays.accepted(job(9, 8, 1))
+    arrays.add_record(later)
+    arrays.add_record(job(9, 8, 1))
+    assert arrays.add_record(job(5, 4)) == (job(5, 4), later)
+    assert not arrays.is_accepted(job(9, 8, 1))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from eddy.core.errors import QuotaExceeded
+from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.jetstream.troubles import Troubles
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.bounds import CLAIMED_S, Bounds
@@ -56,7 +56,7 @@ class Pool:
     keys: Keys = field(default_factory=Keys)
     jobs: OpenJobs = field(default_factory=OpenJobs)
     now_s: float = 0.0
-    troubles: Troubles = field(default_factory=Troubles)
+    troubles: StoreAnomalies = field(default_factory=StoreAnomalies)
 
     async def caught_up(self) -> None:
         await asyncio.sleep(random.random() / 200)
@@ -67,7 +67,7 @@ class Pool:
 
     def add(self, tenant: str = "ada") -> None:
         number = len(self.jobs) + 1
-        self.jobs.take(PoolJob(number, tenant, {"application": "a"}, 0.0))
+        self.jobs.add_record(PoolJob(number, tenant, {"application": "a"}, 0.0))
 
 
 ADA = PoolTenant("ada", max_jobs=7, max_priority=3)
@@ -82,7 +82,7 @@ def test_heads_together_accept_what_a_tenant_may_have() -> None:
 
         async def submit(place: int) -> bool:
             try:
-                async with heads[place % 3].within(ADA):
+                async with heads[place % 3].admit(ADA):
                     await asyncio.sleep(0.01)
                     pool.add()
             except QuotaExceeded:
@@ -99,16 +99,16 @@ def test_heads_together_accept_what_a_tenant_may_have() -> None:
 def test_what_a_head_claimed_that_was_killed_counts_for_a_while() -> None:
     async def go() -> None:
         pool = Pool()
-        killed = pool.bounds().within(ADA, jobs=5)
+        killed = pool.bounds().admit(ADA, jobs=5)
         await killed.__aenter__()
         other = pool.bounds()
-        async with other.within(ADA, jobs=2):
+        async with other.admit(ADA, jobs=2):
             pass
         with pytest.raises(QuotaExceeded, match="the bound is 7"):
-            async with other.within(ADA, jobs=3):
+            async with other.admit(ADA, jobs=3):
                 pass
         pool.now_s += CLAIMED_S
-        async with other.within(ADA, jobs=7):
+        async with other.admit(ADA, jobs=7):
             pass
 
     asyncio.run(go())
@@ -118,10 +118,10 @@ def test_heads_whose_dates_differ_count_each_others_claims(monkeypatch: pytest.M
     async def go() -> None:
         pool = Pool()
         monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9)
-        async with pool.bounds().within(ADA, jobs=5):
+        async with pool.bounds().admit(ADA, jobs=5):
             monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 1e9 + 86_400)
             with pytest.raises(QuotaExceeded):
-                async with pool.bounds(ahead_s=86_400.0).within(ADA, jobs=5):
+                async with pool.bounds(ahead_s=86_400.0).admit(ADA, jobs=5):
                     pass
 
     asyncio.run(go())
@@ -138,7 +138,7 @@ def test_what_is_refused_changes_nothing() -> None:
             with pytest.raises(QuotaExceeded):
                 await bounds.check(ADA, jobs)
             with pytest.raises(QuotaExceeded):
-                async with bounds.within(ADA, jobs):
+                async with bounds.admit(ADA, jobs):
                     pass
         assert pool.keys.kept == {}
 

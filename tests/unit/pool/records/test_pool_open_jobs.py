@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
-from eddy.core.asked import ArrayPlace, Condition, Predecessor
-from eddy.pool.mirror.job_inputs import InputsThere
+from eddy.core.submission_options import ArrayPlace, Condition, Predecessor
+from eddy.pool.mirror.job_inputs import InputLocations
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.records.records import CANCELLED, FAILED, FINAL, QUEUED, RUNNING, SUCCEEDED, PoolJob
 
 WEIGHTS = {"ada": 3.0, "grace": 0.5}
 
 
-class Looked:
+class UnindexedJobs:
     """The same answers from all jobs each time: sorted and filtered, with nothing kept but the records."""
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class Looked:
         others = [
             job for job in self.jobs.values() if each.id in ((job.array and job.array.id,) if each.array else (job.id,))
         ]
-        bad = any(job.ended and job.state != SUCCEEDED for job in others)
+        bad = any(job.is_ended and job.state != SUCCEEDED for job in others)
         if each.wanted is Condition.SUCCESS and bad:
             return "dependency-failed"
-        if not all(job.ended for job in others):
+        if not all(job.is_ended for job in others):
             return "waits"
         return "dependency-never" if each.wanted is Condition.FAILURE and not bad else ""
 
@@ -53,7 +53,9 @@ class Looked:
         """Whether fewer of its array are on boards, or ready before it, than may be."""
         if job.array is None or job.max_running is None:
             return True
-        mine = [each for each in self.jobs.values() if each.array and each.array.id == job.array.id and not each.ended]
+        mine = [
+            each for each in self.jobs.values() if each.array and each.array.id == job.array.id and not each.is_ended
+        ]
         ready = [each for each in mine if each.state == QUEUED and not any(map(self.verdict, each.after))]
         before = sum(each.id < job.id for each in ready) + sum(bool(each.board) for each in mine)
         return before < job.max_running
@@ -124,13 +126,13 @@ class Drawn:
                 return self.change(jobs)
             return new
         job = jobs[chance.choice(sorted(jobs))]
-        if job.ended:
+        if job.is_ended:
             return job
         if job.state == QUEUED:
-            return chance.choice((job, job.cancelled(self.now_s), job.placed(chance.choice("xyz"), 0.0, {})))
+            return chance.choice((job, job.cancelled(self.now_s), job.place_on(chance.choice("xyz"), 0.0, {})))
         ways = (
-            lambda: job.taken_back("why", self.now_s),
-            lambda: job.taken_up(job.token, self.now_s) if job.state != RUNNING else job,
+            lambda: job.recall("why", self.now_s),
+            lambda: job.start(job.token, self.now_s) if job.state != RUNNING else job,
             lambda: replace(job, state=SUCCEEDED),
             lambda: replace(job, state=FAILED),
         )
@@ -139,26 +141,26 @@ class Drawn:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_kept_is_what_a_look_at_all_finds(seed: int) -> None:
-    drawn, kept, looked = Drawn(seed), OpenJobs(), Looked()
+    drawn, kept, looked = Drawn(seed), OpenJobs(), UnindexedJobs()
     for _ in range(400):
         job = drawn.change(looked.jobs)
-        kept.take(job)
+        kept.add_record(job)
         looked.jobs[job.id] = job
-        open_jobs = {number: each for number, each in looked.jobs.items() if not each.ended}
+        open_jobs = {number: each for number, each in looked.jobs.items() if not each.is_ended}
         assert dict(kept) == open_jobs
         ready, failing = looked.standing(drawn.now_s)
-        ending = kept.ending(drawn.now_s)
+        ending = kept.jobs_to_end(drawn.now_s)
         assert [(each.job.id, each.error["cause"]) for each in ending] == failing
         assert all((each.state == CANCELLED) == (each.error["cause"] == "dependency-never") for each in ending)
         given = sorted((each for each in open_jobs.values() if each.board), key=lambda each: each.id)
-        assert kept.given == given
+        assert kept.jobs_on_boards == given
         for board in "xyz":
             assert kept.on(board) == [each for each in given if each.board == board]
         for tenant in ("ada", "grace", "lin"):
-            assert kept.of(tenant) == sum(each.tenant == tenant for each in open_jobs.values())
+            assert kept.count_tenant(tenant) == sum(each.tenant == tenant for each in open_jobs.values())
         # What is late may be placed until it is ended: a head ends it first.
         late = {number for number, cause in failing if cause == "deadline-passed"}
-        assert [each for each in kept.ready if each.id not in late] == ready
+        assert [each for each in kept.placeable_jobs if each.id not in late] == ready
         works = set(drawn.chance.sample(["a", "b", "c", "kernels"], 2))
 
         def fits(each: PoolJob, works: frozenset[str] = frozenset(works)) -> bool:
@@ -168,7 +170,7 @@ def test_what_is_kept_is_what_a_look_at_all_finds(seed: int) -> None:
         wanted = looked.in_turn(given, most, fits)
         assert [each.id for each in kept.in_turn(given, WEIGHTS, most, fits)] == wanted
     for number in sorted(kept):
-        kept.take(looked.jobs[number].cancelled(0.0))
+        kept.add_record(looked.jobs[number].cancelled(0.0))
     left = (kept._ready, kept._on, kept._followers, kept._lost, kept._of, kept._members, kept._turns)
     assert not any(left), "what has ended is filed nowhere"
 
@@ -177,15 +179,15 @@ def test_inputs_are_there_until_a_board_may_have_lost_them() -> None:
     def job(number: int, *shas: str) -> PoolJob:
         return PoolJob(number, "ada", {"application": "a", "inputs": {"x": shas}}, 0.0)
 
-    there, both = InputsThere(most=3), job(1, "s", "t")
-    there.sent("x", both)
-    there.sent("x", both)
-    there.sent("y", job(2, "s"))
-    assert there.of([both]) == {"x": {("ada", "s"), ("ada", "t")}, "y": {("ada", "s")}}
-    assert there.of([replace(both, tenant="grace")]) == {}
+    there, both = InputLocations(most=3), job(1, "s", "t")
+    there.record_sent("x", both)
+    there.record_sent("x", both)
+    there.record_sent("y", job(2, "s"))
+    assert there.inputs_by_board([both]) == {"x": {("ada", "s"), ("ada", "t")}, "y": {("ada", "s")}}
+    assert there.inputs_by_board([replace(both, tenant="grace")]) == {}
     there.forget("x")
-    assert there.of([both]) == {"y": {("ada", "s")}}
-    there.sent("x", job(3, "t", "u"))
-    assert there.of([both]) == {"x": {("ada", "t")}, "y": {("ada", "s")}}
-    there.sent("x", job(4, "v"))
-    assert there.of([both]) == {"x": {("ada", "t")}}, "of more than so many, the first is forgotten"
+    assert there.inputs_by_board([both]) == {"y": {("ada", "s")}}
+    there.record_sent("x", job(3, "t", "u"))
+    assert there.inputs_by_board([both]) == {"x": {("ada", "t")}, "y": {("ada", "s")}}
+    there.record_sent("x", job(4, "v"))
+    assert there.inputs_by_board([both]) == {"x": {("ada", "t")}}, "of more than so many, the first is forgotten"

@@ -12,8 +12,8 @@ from eddy.pool.head.fetches import Transfers
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
 from eddy.pool.placement.forecast import _known
 from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
-from eddy.pool.records.records import Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.routes.shown import explained, job_shown
+from eddy.pool.records.records import JobFenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.routes.rendering import explain_placement, render_job
 
 
 def job(batch: int = 4) -> PoolJob:
@@ -26,72 +26,72 @@ def part(it: PoolJob, items: int, token: int | None = None) -> JobPart:
 
 
 def test_a_job_goes_from_queue_to_success() -> None:
-    placed = job().placed("b1", 1e6, {"policy": "sjf"})
-    running = placed.taken_up(placed.token, 101.0)
-    half = running.committed(part(running, 3))
+    placed = job().place_on("b1", 1e6, {"policy": "sjf"})
+    running = placed.start(placed.token, 101.0)
+    half = running.commit_part(part(running, 3))
     assert (half.state, half.done, half.started_unix_s) == ("running", 3, 101.0)
-    whole = half.committed(part(half, 1))
+    whole = half.commit_part(part(half, 1))
     assert (whole.state, whole.done, whole.ended_unix_s) == ("succeeded", 4, 2.0)
     assert job_from_json(to_json(whole)) == whole
 
 
 def test_modules_that_nobody_checked_stay_in_the_record() -> None:
-    placed = job().placed("b1", 0.0, {})
-    half = placed.committed(replace(part(placed, 2), unchecked=("mix",)))
-    whole = half.committed(replace(part(half, 2), unchecked=("mix", "flip")))
+    placed = job().place_on("b1", 0.0, {})
+    half = placed.commit_part(replace(part(placed, 2), unchecked=("mix",)))
+    whole = half.commit_part(replace(part(half, 2), unchecked=("mix", "flip")))
     assert job_from_json(to_json(whole)) == whole
-    assert job_shown(whole, lambda number: number).unchecked == ["flip", "mix"]
+    assert render_job(whole, lambda number: number).unchecked == ["flip", "mix"]
     older = json.loads(to_json(half))
     for each in older["parts"]:
         del each["unchecked"]
-    assert job_shown(job_from_json(json.dumps(older).encode()), lambda number: number).unchecked == []
+    assert render_job(job_from_json(json.dumps(older).encode()), lambda number: number).unchecked == []
 
 
 def test_what_a_board_commits_late_does_not_count() -> None:
-    placed = job().placed("b1", 0.0, {})
+    placed = job().place_on("b1", 0.0, {})
     late = part(placed, 4)
-    moved = placed.taken_back("its lease ended", 5.0).placed("b2", 0.0, {})
-    with pytest.raises(Fenced):
-        moved.committed(late)
-    with pytest.raises(Fenced):
-        moved.taken_up(placed.token, 6.0)
-    with pytest.raises(Fenced):
+    moved = placed.recall("its lease ended", 5.0).place_on("b2", 0.0, {})
+    with pytest.raises(JobFenced):
+        moved.commit_part(late)
+    with pytest.raises(JobFenced):
+        moved.start(placed.token, 6.0)
+    with pytest.raises(JobFenced):
         moved.failed(placed.token, {"code": "x"}, 6.0)
-    assert moved.committed(part(moved, 4)).state == "succeeded"
+    assert moved.commit_part(part(moved, 4)).state == "succeeded"
 
 
 def test_an_answer_that_was_lost_is_given_again() -> None:
-    placed = job().placed("b1", 0.0, {})
+    placed = job().place_on("b1", 0.0, {})
     first = part(placed, 2)
-    once = placed.committed(first)
-    assert once.committed(first) == once
-    whole = once.committed(part(once, 2))
-    assert whole.committed(first) == whole
+    once = placed.commit_part(first)
+    assert once.commit_part(first) == once
+    whole = once.commit_part(part(once, 2))
+    assert whole.commit_part(first) == whole
 
 
 def test_what_is_committed_stays_when_a_job_moves() -> None:
-    placed = job().placed("b1", 0.0, {})
-    moved = placed.committed(part(placed, 3)).taken_back("gone", 9.0)
+    placed = job().place_on("b1", 0.0, {})
+    moved = placed.commit_part(part(placed, 3)).recall("gone", 9.0)
     assert (moved.state, moved.board, moved.done) == ("queued", "", 3)
     assert moved.moves == ({"from": "b1", "because": "gone", "at_unix_s": 9.0, "done": 3},)
 
 
 @pytest.mark.parametrize(("first", "items"), [(1, 1), (0, 5), (0, 0)])
 def test_parts_leave_no_gap_and_do_not_overlap(first: int, items: int) -> None:
-    placed = job().placed("b1", 0.0, {})
-    with pytest.raises(Fenced):
-        placed.committed(replace(part(placed, 1), first=first, items=items))
+    placed = job().place_on("b1", 0.0, {})
+    with pytest.raises(JobFenced):
+        placed.commit_part(replace(part(placed, 1), first=first, items=items))
 
 
 def test_what_has_ended_changes_no_more() -> None:
-    cancelled = job().placed("b1", 0.0, {}).cancelled(3.0)
+    cancelled = job().place_on("b1", 0.0, {}).cancelled(3.0)
     assert cancelled.state == "cancelled"
     with pytest.raises(Conflict):
         cancelled.cancelled(4.0)
-    with pytest.raises(Fenced):
-        cancelled.taken_back("gone", 4.0)
-    with pytest.raises(Fenced):
-        cancelled.placed("b2", 0.0, {})
+    with pytest.raises(JobFenced):
+        cancelled.recall("gone", 4.0)
+    with pytest.raises(JobFenced):
+        cancelled.place_on("b2", 0.0, {})
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -100,19 +100,19 @@ def test_whatever_happens_every_item_is_committed_once(seed: int) -> None:
     chance = random.Random(seed)
     now = job(batch=12)
     stale: list[PoolJob] = []
-    while not now.ended:
+    while not now.is_ended:
         what = chance.random()
         if now.state == "queued":
-            now = now.placed(f"b{chance.randrange(3)}", 0.0, {})
+            now = now.place_on(f"b{chance.randrange(3)}", 0.0, {})
         elif what < 0.3:
             stale.append(now)
-            now = now.taken_back("gone", 1.0)
+            now = now.recall("gone", 1.0)
         elif what < 0.6 and stale:
             old = chance.choice(stale)
-            with pytest.raises(Fenced):
-                now.committed(part(old, chance.randint(1, 12 - old.done)))
+            with pytest.raises(JobFenced):
+                now.commit_part(part(old, chance.randint(1, 12 - old.done)))
         else:
-            now = now.committed(part(now, chance.randint(1, 12 - now.done)))
+            now = now.commit_part(part(now, chance.randint(1, 12 - now.done)))
     covered = [item for each in now.parts for item in range(each.first, each.first + each.items)]
     assert covered == list(range(12))
     tokens = [each.token for each in now.parts]
@@ -130,9 +130,9 @@ def test_the_blobs_of_a_job_are_named_once() -> None:
 def test_what_a_kernel_takes_is_known_to_its_tenant_alone() -> None:
     """A dry run told whether anybody had run a kernel of a name, and how long it took."""
     kernel = {"kernel": {"kernel": "secret", "arguments": []}}
-    ran = replace(job().placed("b1", 0.0, {}), request=kernel, tenant="eve")
+    ran = replace(job().place_on("b1", 0.0, {}), request=kernel, tenant="eve")
     estimates = Estimates()
-    estimates.learn(ran.committed(JobPart(0, 1, {}, "b1", ran.token, 1.0, 8.25)), {"b1": "k"})
+    estimates.learn(ran.commit_part(JobPart(0, 1, {}, "b1", ran.token, 1.0, 8.25)), {"b1": "k"})
     asked = replace(job(), request=kernel)
     assert estimates.item_s(asked.timed, "k") == (UNKNOWN_S, 2 * UNKNOWN_S)
     assert not _known(asked, estimates)
@@ -143,17 +143,17 @@ def test_what_a_kernel_takes_is_known_to_its_tenant_alone() -> None:
 
 
 def test_what_others_had_waiting_is_told_to_operators_alone() -> None:
-    placed = job().placed("b1", 0.0, {"policy": "prompt", "makespan_s": 9.0, "bound_s": 8.0, "starts_in_s": 1.0})
-    assert explained(placed, 7, everyone=False)["why"] == {"policy": "prompt", "starts_in_s": 1.0}
-    assert explained(placed, 7, everyone=True)["why"] == placed.why
+    placed = job().place_on("b1", 0.0, {"policy": "prompt", "makespan_s": 9.0, "bound_s": 8.0, "starts_in_s": 1.0})
+    assert explain_placement(placed, 7, everyone=False)["why"] == {"policy": "prompt", "starts_in_s": 1.0}
+    assert explain_placement(placed, 7, everyone=True)["why"] == placed.why
 
 
 def test_a_head_tells_of_as_many_transfers_as_a_job_has_inputs() -> None:
-    transfers, placed = Transfers(), job().placed("b1", 0.0, {})
-    assert [transfers.told(placed) for _ in range(6)] == [True] * 4 + [False] * 2
-    again = placed.taken_back("gone", 0.0).placed("b2", 0.0, {})
-    assert transfers.told(again)
-    assert not transfers.told(replace(placed, id=8, request={"application": "a"}))
+    transfers, placed = Transfers(), job().place_on("b1", 0.0, {})
+    assert [transfers.count_transfer(placed) for _ in range(6)] == [True] * 4 + [False] * 2
+    again = placed.recall("gone", 0.0).place_on("b2", 0.0, {})
+    assert transfers.count_transfer(again)
+    assert not transfers.count_transfer(replace(placed, id=8, request={"application": "a"}))
 
 
 def test_a_board_is_kept_as_it_is() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from eddy.pool.connection.refusals import NO_STREAM, code_of, is_without_stream, refusal
+from eddy.pool.connection.refusals import NO_STREAM, code_of, is_stream_missing, translate_refusal
 from nats.js import errors
 
 ERRORS = [
@@ -19,11 +19,11 @@ def test_every_error_of_the_client_can_be_asked_for_its_code(kind: type[errors.E
     """Those of keys have none, and not even the attribute."""
     said = kind()
     assert code_of(said) is None
-    assert not is_without_stream(said)
-    assert refusal(said).code == "pool-refused"
+    assert not is_stream_missing(said)
+    assert translate_refusal(said).code == "pool-refused"
 
 
 def test_a_stream_that_is_not_there_is_told_from_a_key_that_is_not() -> None:
-    assert is_without_stream(errors.NotFoundError(code=404, err_code=NO_STREAM))
-    assert not is_without_stream(errors.NotFoundError(code=404, err_code=10037))
-    assert not is_without_stream(errors.ServerError(err_code=NO_STREAM))
+    assert is_stream_missing(errors.NotFoundError(code=404, err_code=NO_STREAM))
+    assert not is_stream_missing(errors.NotFoundError(code=404, err_code=10037))
+    assert not is_stream_missing(errors.ServerError(err_code=NO_STREAM))

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from eddy.market.across import bids_across, filled
+from eddy.market.board_weights import fill_cores, split_bids
 from eddy.model.highs import HighsVarType, make_solver
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import METHODS
 from eddy.pool.mirror.estimates import Estimates
-from eddy.pool.mirror.turns import by_weight
-from eddy.pool.placement.placing import PoolView, decide
-from eddy.pool.placement.shares import BoardUse, TenantUse, market_over, weights_by_board
+from eddy.pool.mirror.planning_order import order_by_weight
+from eddy.pool.placement.placement import PoolView, decide
+from eddy.pool.placement.shares import BoardUse, TenantUse, pool_market, weights_by_board
 from eddy.pool.records.records import PoolBoard, PoolJob
 
 INF = math.inf
@@ -155,12 +155,12 @@ def test_bids_add_up_and_cores_are_those_of_a_board_that_shares_by_them() -> Non
     rng = np.random.default_rng(7)
     weights, capacity, others = rng.uniform(0.1, 9, 8), rng.uniform(1, 16, 6), rng.uniform(0, 2, 6)
     wants = np.where(rng.random((8, 6)) < 0.5, np.where(rng.random((8, 6)) < 0.5, INF, 0.7), 0.0)
-    bids = bids_across(weights, wants, capacity, others)
+    bids = split_bids(weights, wants, capacity, others)
     present = (wants > 0).any(axis=1)
     assert bids.sum(axis=1)[present] == pytest.approx(weights[present])
     assert (bids[wants == 0] == 0).all()
     assert (bids[wants > 0] > 0).all()
-    has = filled(bids, wants, capacity, others)
+    has = fill_cores(bids, wants, capacity, others)
     for board in range(6):
         here = {str(i): float(wants[i, board]) for i in range(8) if wants[i, board] > 0}
         bid = {name: float(bids[int(name), board]) for name in here}
@@ -189,21 +189,23 @@ def test_places_go_by_weight_whatever_waits() -> None:
 
 def test_of_a_tenant_the_first_goes_first_and_a_higher_priority_before_all() -> None:
     jobs = [job(1, "ada"), job(2, "ada"), job(3, "grace"), job(4, "grace", 9)]
-    assert [each.id for each in by_weight(jobs, [], {})] == [4, 1, 2, 3]
-    assert [each.id for each in by_weight(jobs, [job(9, "ada", board="x")] * 3, {"ada": 10.0})] == [4, 1, 2, 3]
-    assert [each.id for each in by_weight(jobs[:3], [job(9, "ada", board="x")] * 3, {})] == [3, 1, 2]
+    assert [each.id for each in order_by_weight(jobs, [], {})] == [4, 1, 2, 3]
+    assert [each.id for each in order_by_weight(jobs, [job(9, "ada", board="x")] * 3, {"ada": 10.0})] == [4, 1, 2, 3]
+    assert [each.id for each in order_by_weight(jobs[:3], [job(9, "ada", board="x")] * 3, {})] == [3, 1, 2]
 
 
 def test_the_front_of_the_order_is_the_whole_orders_front() -> None:
     """And a job that fits nowhere takes no turn of its tenant."""
     jobs = [job(i, ("ada", "grace", "lin")[i % 3], (1, 3, 9)[i % 7 % 3]) for i in range(1, 200)]
     weights = {"ada": 1.0, "grace": 3.0}
-    whole = by_weight(jobs, [], weights)
+    whole = order_by_weight(jobs, [], weights)
     assert sorted(each.id for each in whole) == list(range(1, 200))
     for most in (0, 1, 5, 199, 500):
-        assert by_weight(jobs, [], weights, most) == whole[:most]
+        assert order_by_weight(jobs, [], weights, most) == whole[:most]
     odd = [each for each in jobs if each.id % 2]
-    assert by_weight(jobs, [], weights, 20, lambda each: each.id % 2 == 1) == by_weight(odd, [], weights)[:20]
+    assert (
+        order_by_weight(jobs, [], weights, 20, lambda each: each.id % 2 == 1) == order_by_weight(odd, [], weights)[:20]
+    )
 
 
 def test_what_is_planned_grows_with_boards_that_have_room() -> None:
@@ -238,12 +240,12 @@ def test_the_market_over_boards_is_the_sum_of_theirs() -> None:
         "b3": told(),
         "b4": {},
     }
-    found = market_over(boards, "ada", 1.0, 7, 3.5)
+    found = pool_market(boards, "ada", 1.0, 7, 3.5)
     assert [(each["board"], each["cores"]) for each in found["clusters"]] == [("b1", 4), ("b2", 4), ("b3", 4)]
     mine = found["me"]
     assert [(each["board"], each["pes"]) for each in mine["shares"]] == [("b1", 1.0), ("b2", 3.0)]
     assert (mine["promised_speedup"], mine["measured_speedup"], mine["modelled_speedup"]) == (4.0, 1.5, None)
     assert mine["parallel_fraction"] == pytest.approx((0.5 + 3 * 0.9) / 4)
     assert sum(each["weight"] for each in mine["boards"]) == 1.0
-    nothing = market_over(boards, "lin", 2.0, 7, 3.5)["me"]
+    nothing = pool_market(boards, "lin", 2.0, 7, 3.5)["me"]
     assert (nothing["weight"], nothing["shares"], nothing["parallel_fraction_from"]) == (2.0, [], "nothing ran")

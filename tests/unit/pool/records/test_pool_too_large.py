@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from eddy.api.http.problems import BodyTooLarge
 from eddy.core.errors import EddyError
-from eddy.pool.head.gate import Gate
+from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.jetstream.jobs import MOST_RECORD_BYTES, PoolJobs
-from eddy.pool.mirror.floods import Floods
+from eddy.pool.mirror.flood_guard import FloodGuard
 from nats.errors import MaxPayloadError
 
 
@@ -53,7 +53,7 @@ def test_an_answer_that_is_too_large_is_answered_with_an_error() -> None:
         return []
 
     link: Any = SimpleNamespace()
-    gate = Gate(link, nothing, nothing, Floods())
+    gate = BoardRequestHandler(link, nothing, nothing, FloodGuard())
     asyncio.run(gate._respond(Message(), {"ok": "x" * 2000}))  # type: ignore[arg-type]
     asyncio.run(gate._respond(Message(), {"ok": "x"}))  # type: ignore[arg-type]
     refused, answered = (json.loads(each) for each in answers)

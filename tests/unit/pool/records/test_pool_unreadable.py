@@ -10,18 +10,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.core.asked import ArrayPlace, Condition
+from eddy.core.submission_options import ArrayPlace, Condition
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
 from eddy.pool.jetstream.naming import _read
+from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 from eddy.pool.jetstream.tenant_keys import _decoded, _encoded
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.jetstream.troubles import Troubles
-from eddy.pool.mirror.drops import unless_in_vain
+from eddy.pool.mirror.board_drops import after_recall
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.records.record_json import UnreadableRecord, board_from_json, job_from_json, to_json
 from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
-from eddy.pool.routes.shown import explained, explanation, job_shown
+from eddy.pool.routes.rendering import explain_placement, render_explanation, render_job
 from nats.js.kv import KeyValue
 
 INSTEAD: tuple[Any, ...] = (
@@ -55,9 +55,9 @@ KERNEL = {"kernel": {"kernel": "k", "arguments": [{"buffer": "s3"}, {"value": 3}
 def jobs() -> list[PoolJob]:
     """One of each kind and state."""
     queued = PoolJob(7, "ada", REQUEST, 100.0, array=ArrayPlace(6, 1, 3))
-    placed = queued.placed("b1", 1e6, {"policy": "prompt", "starts_in_s": 1.0})
-    running = placed.taken_up(placed.token, 101.0).taken_back("its lease ended", 102.0).placed("b2", 0.0, {})
-    half = running.committed(JobPart(0, 2, {"y": "s9"}, "b2", running.token, 103.0, 104.0))
+    placed = queued.place_on("b1", 1e6, {"policy": "prompt", "starts_in_s": 1.0})
+    running = placed.start(placed.token, 101.0).recall("its lease ended", 102.0).place_on("b2", 0.0, {})
+    half = running.commit_part(JobPart(0, 2, {"y": "s9"}, "b2", running.token, 103.0, 104.0))
     failed = half.failed(half.token, {"code": "job-failed", "cause": "x", "message": "m"}, 105.0)
     kernel = PoolJob(7, "eve", KERNEL, 100.0).cancelled(101.0)
     return [queued, placed, half, failed, kernel]
@@ -78,19 +78,19 @@ def damaged(value: Any) -> Iterator[Any]:
 
 
 def mirror() -> Mirror:
-    link: Any = SimpleNamespace(reconnects=0, troubles=Troubles())
+    link: Any = SimpleNamespace(reconnects=0, troubles=StoreAnomalies())
     return Mirror(link, "head")
 
 
 def deals_with(mirror: Mirror, job: PoolJob) -> None:
     """Whatever heads do with a record."""
     mirror._heard_of_job(JobEntry(job.id, job, 1, 1, gone=False))
-    job_shown(job, lambda number: number)
-    explained(job, job.id, everyone=True)
-    explanation(job, job.id, 200.0, None)
-    unless_in_vain(job, 200.0)
+    render_job(job, lambda number: number)
+    explain_placement(job, job.id, everyone=True)
+    render_explanation(job, job.id, 200.0, None)
+    after_recall(job, 200.0)
     mirror.jobs.in_turn([], {}, None)
-    mirror.jobs.ending(1e9)
+    mirror.jobs.jobs_to_end(1e9)
     assert json.loads(to_json(job))
 
 
@@ -168,15 +168,15 @@ def entry(key: str, value: bytes | None, operation: str | None = None) -> KeyVal
 
 
 def test_what_cannot_be_read_is_counted_until_it_can_be_or_is_gone() -> None:
-    link: Any = SimpleNamespace(troubles=Troubles())
+    link: Any = SimpleNamespace(troubles=StoreAnomalies())
     table, whole = PoolJobs(link), to_json(jobs()[0])
     for key, data in (("7", b"{"), ("x", whole), ("8", whole), ("9", None)):
         told = table._entry(entry(key, data))
         assert (told.job, told.gone) == (None, False)
-    assert [each["key"] for each in link.troubles.shown()] == ["7", "8", "9", "x"]
+    assert [each["key"] for each in link.troubles.list_unreadable()] == ["7", "8", "9", "x"]
     assert table._entry(entry("7", whole)).job == jobs()[0]
     assert table._entry(entry("8", None, "PURGE")).gone
-    assert [each["key"] for each in link.troubles.shown()] == ["9", "x"]
+    assert [each["key"] for each in link.troubles.list_unreadable()] == ["9", "x"]
 
 
 def test_what_waits_for_a_job_whose_record_is_lost_has_waited_in_vain() -> None:
@@ -187,12 +187,12 @@ def test_what_waits_for_a_job_whose_record_is_lost_has_waited_in_vain() -> None:
         known = mirror()
         for job in (first, after, others):
             known._heard_of_job(JobEntry(job.id, job, job.id, 1, gone=False))
-        assert [job.id for job in known.jobs.ready] == [1, 3]
+        assert [job.id for job in known.jobs.placeable_jobs] == [1, 3]
         known._heard_of_job(JobEntry(1, None, 4, 0, gone=gone))
-        assert [job.id for job in known.jobs.ready] == [3]
-        assert [each.job.id for each in known.jobs.ending(0.0)] == [2]
+        assert [job.id for job in known.jobs.placeable_jobs] == [3]
+        assert [each.job.id for each in known.jobs.jobs_to_end(0.0)] == [2]
         assert not known.index.has(1)
     new = mirror()  # a head that has just started cannot tell how it ended
     new._heard_of_job(JobEntry(1, None, 1, 0, gone=False))
     new._heard_of_job(JobEntry(2, after, 2, 1, gone=False))
-    assert [each.job.id for each in new.jobs.ending(0.0)] == [2]
+    assert [each.job.id for each in new.jobs.jobs_to_end(0.0)] == [2]

@@ -8,11 +8,11 @@ from itertools import takewhile
 from eddy.policy.dispatch.choosing.eviction import Eviction
 from eddy.policy.dispatch.choosing.forecast import Forecast
 from eddy.policy.dispatch.choosing.free_slots import FreeSlots
-from eddy.policy.dispatch.choosing.joining import Joining
+from eddy.policy.dispatch.choosing.join_candidates import JoinCandidates
 from eddy.policy.dispatch.choosing.kept_slots import KeptSlots
 from eddy.policy.dispatch.choosing.memory import PolicyMemory
+from eddy.policy.dispatch.choosing.preemption import PreemptionPlan
 from eddy.policy.dispatch.choosing.rank import Constants, Ranks
-from eddy.policy.dispatch.choosing.taking import Takings
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.outlook import Outlook, items_ready
 from eddy.policy.dispatch.views.requests import KindQueue, LaterRequests, RequestQueue, SlotRequest
@@ -43,15 +43,15 @@ class SlotAllocation:
         self.kinds = [*paused, *untouched]
         """Jobs without a slot, and what lies before them."""
         work_s = sum([outlook.work_s for outlook in self.outlooks.values()])
-        work_s += sum([kind.jobs * known.of(kind.head()).work_s for kind, known in paused])
+        work_s += sum([kind.jobs * known.outlook_of(kind.head()).work_s for kind, known in paused])
         work_s += sum([kind.items * known.item_s + kind.jobs * known.loads_s for kind, known in untouched])
         self.ranks = Ranks(constants, view.now_s, self.unshared, work_s / max(len(view.slots), 1))
         self.rank = self.ranks.rank
         self.eviction = Eviction(view, self.forecast, self.rank)
         self.kept = KeptSlots(view, self.free, self.decisions, self.eviction, memory.fetched)
-        self.takings = Takings(constants, view, self.outlooks, self.rank, memory.leaving)
+        self.takings = PreemptionPlan(constants, view, self.outlooks, self.rank, memory.leaving)
         most_s = constants.joining * self.forecast.load_s
-        self.joining = Joining(view, self.outlooks, self.takings.leaving, self.forecast.load_s, most_s)
+        self.joining = JoinCandidates(view, self.outlooks, self.takings.leaving, self.forecast.load_s, most_s)
 
     def memory(self) -> PolicyMemory:
         """What to remember."""
@@ -76,7 +76,7 @@ class SlotAllocation:
 
     # Slots ----------------------------------------------------------------------------------------------------------
 
-    def play(self) -> None:
+    def allocate(self) -> None:
         """Offer slots to tasks in order of rank until no slot is left to give; then lend those that are kept."""
         if not self.free.slots and self.port_busy:
             return
@@ -96,15 +96,15 @@ class SlotAllocation:
             if not self._serve(job, outlook, offer[0], request.rank):
                 if self.takings.settled and not self.free.slots:
                     return
-                queue.passed_over(request)
+                queue.mark_passed_over(request)
                 continue
             self.outlooks[job.id] = outlook
-            held = self.takings.served(job, outlook)
+            held = self.takings.record_grant(job, outlook)
             following = self._offers(outlook, request.given + 1)
             rank = None if following is None else self.rank(job, outlook, held) * following[1]
             if self.joining.count > joined:
                 self._join_alike(queue, request, offer[0], rank, following)
-            queue.served(request, rank)
+            queue.mark_served(request, rank)
 
     def _join_alike(
         self,
@@ -119,7 +119,7 @@ class SlotAllocation:
         outlook = request.outlook
 
         def must_load(job: JobView) -> bool:
-            fitting, ready = self.free.fitting(job, task)
+            fitting, ready = self.free.find_fitting(job, task)
             return bool(fitting) and ready is None
 
         others = takewhile(must_load, queue.run(request, rank))
@@ -127,13 +127,13 @@ class SlotAllocation:
         if not joined:
             return
         self.outlooks.update(dict.fromkeys([job.id for job in joined], outlook))
-        self.takings.served_first(joined, outlook)
+        self.takings.record_first_grant(joined, outlook)
         later = None
         if following is not None:
             held, factor = outlook.held + 1, following[1]
             later = LaterRequests(joined, lambda job: self.rank(job, outlook, held) * factor, 1, outlook)
         last = joined[-1]
-        queue.served_too((self.rank(last, outlook, outlook.held), last.id), later)
+        queue.mark_run_served((self.rank(last, outlook, outlook.held), last.id), later)
 
     def _requests(self) -> Iterator[SlotRequest]:
         """Of the jobs that are unlike others."""
@@ -147,7 +147,7 @@ class SlotAllocation:
     def _kind_queues(self) -> Iterator[KindQueue]:
         """Of the jobs without a slot: each has a task that is ready."""
         for kind, known in self.kinds:
-            yield KindQueue(kind, known, self.rank, self.ranks.outlasts)
+            yield KindQueue(kind, known, self.rank, self.ranks.ends_last)
 
     def _serve(self, job: JobView, outlook: Outlook, task: TaskView, rank: float) -> bool:
         """Give a task a slot, or keep one for it; answers whether it will have one.
@@ -157,10 +157,10 @@ class SlotAllocation:
         """
         if outlook.latency_s[task.id] > self.constants.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False
-        fitting, ready = self.free.fitting(job, task)
+        fitting, ready = self.free.find_fitting(job, task)
         if ready is not None:
             self._give(job, task, ready)
-            self.joining.given(ready, job, task, outlook.latency_s[task.id])
+            self.joining.mark_given(ready, job, task, outlook.latency_s[task.id])
         elif fitting:
             if self.reuses and self.joining.join(job, task, outlook.latency_s[task.id]):
                 return True
@@ -202,11 +202,11 @@ class SlotAllocation:
 
     def _give(self, job: JobView, task: TaskView, slot: SlotView) -> None:
         self.decisions.append(Configure(job.id, task.id, slot.index))
-        self.free.take(slot)
+        self.free.remove_slot(slot)
 
     def _take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
         """Ask for a slot to be taken for a task, if one counts enough more for it."""
-        slot = self.takings.take(job, outlook, task, rank, at_once=at_once)
+        slot = self.takings.choose_victim(job, outlook, task, rank, at_once=at_once)
         if slot is not None:
             self.decisions.append(Preempt(slot))
         return slot is not None

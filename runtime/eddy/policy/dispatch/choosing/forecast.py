@@ -6,14 +6,14 @@ from eddy.model.latency.learned import Item
 from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.kinds import JobClass
-from eddy.policy.dispatch.views.outlook import Outlook, Outlooks, look, modules_and_estimates, outlooks
+from eddy.policy.dispatch.views.outlook import Outlook, Outlooks, look_ahead, modules_and_estimates, outlooks
 from eddy.policy.dispatch.views.view import DispatchView
 
 SAME = 0.1
 """A mean load time that moved less than this share is not worth looking at every job again."""
 
 
-def items_of(view: DispatchView) -> list[Item]:
+def finished_items(view: DispatchView) -> list[Item]:
     """Items that ended since the last call, as they are learned."""
     return [Item(o.application, o.task, o.module, o.estimate_s, o.duration_s) for o in view.observations]
 
@@ -30,7 +30,7 @@ class Forecast:
     def __init__(self, view: DispatchView, memory: PolicyMemory, pipelined: bool) -> None:
         self.learned, self._before, self._pipelined = memory.learned, memory.predicted, pipelined
         if view.observations:
-            self.learned = self.learned.observe(items_of(view))
+            self.learned = self.learned.observe(finished_items(view))
         self.predicted = dict(self._before) if self.learned.version == memory.learned.version else {}
         self.load_s = memory.load_s
         mean_s = sum([slot.load_s for slot in view.slots]) / max(len(view.slots), 1)
@@ -39,7 +39,7 @@ class Forecast:
 
     def look(self, job: JobView) -> Outlook:
         """What lies before a job; recomputed only where it or its figures changed."""
-        return look(job, self._latency_s(job), self.load_s, self._pipelined)
+        return look_ahead(job, self._latency_s(job), self.load_s, self._pipelined)
 
     def look_at(self, kind: JobClass) -> Outlooks:
         """The same for all jobs of a kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddy.policy.dispatch.views.choice import fits, free_slots, resident
+from eddy.policy.dispatch.views.choice import find_resident_slot, free_slots, has_image
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.view import DispatchView, SlotView
 
@@ -17,19 +17,19 @@ class FreeSlots:
     def __init__(self, view: DispatchView) -> None:
         self.slots = free_slots(view)
         self._fitting: dict[tuple[str, tuple[int, ...] | None, str], tuple[list[SlotView], SlotView | None]] = {}
-        """By module, the slots it fits, and tenant, until a slot is given: what `fitting` answers. Hundreds of jobs may
-        ask in turn."""
+        """By module, the slots it fits, and tenant, until a slot is given: what `find_fitting` answers. Hundreds of
+        jobs may ask in turn."""
 
-    def fitting(self, job: JobView, task: TaskView) -> tuple[list[SlotView], SlotView | None]:
+    def find_fitting(self, job: JobView, task: TaskView) -> tuple[list[SlotView], SlotView | None]:
         """The slots that a task fits, and that of them which needs no load for it."""
         key = task.module, task.slots, job.tenant
         found = self._fitting.get(key)
         if found is None:
-            slots = [slot for slot in self.slots if fits(slot, task)]
-            found = self._fitting[key] = slots, resident(slots, job, task)
+            slots = [slot for slot in self.slots if has_image(slot, task)]
+            found = self._fitting[key] = slots, find_resident_slot(slots, job, task)
         return found
 
-    def take(self, slot: SlotView) -> None:
+    def remove_slot(self, slot: SlotView) -> None:
         """A slot is free no longer."""
         self.slots.remove(slot)
         self._fitting.clear()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from eddy.policy.dispatch.choosing.eviction import Eviction
 from eddy.policy.dispatch.choosing.forecast import Forecast
 from eddy.policy.dispatch.choosing.free_slots import FreeSlots
-from eddy.policy.dispatch.choosing.lending import borrower
+from eddy.policy.dispatch.choosing.slot_lending import choose_borrower
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.outlook import Outlook
 from eddy.policy.dispatch.views.view import Configure, Decision, DispatchView, Prefetch, SlotView
@@ -76,13 +76,13 @@ class KeptSlots:
         """Give kept slots to those who need no load there and are done before a load would be."""
         served = {(made.job, made.task) for made in self._decisions if isinstance(made, Configure)}
         for slot in self._lent:
-            found = borrower(self._view, outlooks, forecast.look, rank, slot, forecast.load_s, served)
+            found = choose_borrower(self._view, outlooks, forecast.look, rank, slot, forecast.load_s, served)
             if found is not None:
                 job, task = found
                 self._decisions.append(Configure(job.id, task.id, slot.index))
                 served.add((job.id, task.id))
 
     def _set_aside(self, slot: SlotView) -> None:
-        self._free.take(slot)
+        self._free.remove_slot(slot)
         if slot.module:
             self._lent.append(slot)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.model.latency.learned import Latencies
-from eddy.policy.dispatch.choosing.unshared import Unshared
+from eddy.policy.dispatch.choosing.unshared_schedule import UnsharedSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +28,5 @@ class PolicyMemory:
     load_s: float = 0.0
     leaving: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     fetched: tuple[str, int] | None = None
-    unshared: Unshared = field(default_factory=Unshared)
+    unshared: UnsharedSchedule = field(default_factory=UnsharedSchedule)
     reuses: bool = False

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choosing.unshared import Unshared
+from eddy.policy.dispatch.choosing.unshared_schedule import UnsharedSchedule
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.outlook import Outlook
 
@@ -64,7 +64,7 @@ class Ranks:
         backlog_s: What all work that waits would take on all slots.
     """
 
-    def __init__(self, constants: Constants, now_s: float, unshared: Unshared, backlog_s: float) -> None:
+    def __init__(self, constants: Constants, now_s: float, unshared: UnsharedSchedule, backlog_s: float) -> None:
         self._constants, self._now_s = constants, now_s
         self._unshared, self._claims = unshared, unshared.facts
         self._long_s = constants.outlasting * backlog_s
@@ -84,7 +84,7 @@ class Ranks:
             return min(rank, constants.early * outlook.path_s / weight)
         return rank
 
-    def outlasts(self, outlook: Outlook) -> bool:
+    def ends_last(self, outlook: Outlook) -> bool:
         """Whether a job with this before it will end last whatever is done."""
         return outlook.path_s > self._long_s
 

@@ -28,7 +28,7 @@ class FairQueue:
     level_s: float = 0.0
     served_s: Mapping[str, float] = field(default_factory=dict)
 
-    def charged(self, used_s: Mapping[str, float], weights: Mapping[str, float]) -> FairQueue:
+    def charge(self, used_s: Mapping[str, float], weights: Mapping[str, float]) -> FairQueue:
         """After slots were held.
 
         Args:
@@ -41,7 +41,7 @@ class FairQueue:
                 found[tenant] = found.get(tenant, self.level_s) + held_s / weights.get(tenant, 1.0)
         return FairQueue(self.level_s, found)
 
-    def entered(self, present: Collection[str]) -> FairQueue:
+    def enter(self, present: Collection[str]) -> FairQueue:
         """With those who are there now; who comes begins at the level, or where it left if that is ahead."""
         if not present:
             return FairQueue()
@@ -49,7 +49,7 @@ class FairQueue:
         there = {tenant: max(self.served_s.get(tenant, self.level_s), self.level_s) for tenant in present}
         return FairQueue(self.level_s, {**{t: at_s for t, at_s in away.items() if at_s > self.level_s}, **there})
 
-    def levelled(self, present: Collection[str], wanting: Collection[str]) -> FairQueue:
+    def raise_level(self, present: Collection[str], wanting: Collection[str]) -> FairQueue:
         """With the level at who is least served of those who want more, and nobody who wants no more behind it.
 
         Args:

@@ -28,7 +28,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
 from eddy.policy.dispatch.sharing.fair_queue import FairQueue
-from eddy.policy.dispatch.views.choice import fits, needs_no_load
+from eddy.policy.dispatch.views.choice import has_image, needs_no_load
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.select import slots_held
@@ -76,7 +76,7 @@ class Lane:
     content: bool = False
     awaits_s: float | None = None
 
-    def told(self, view: DispatchView, jobs: Jobs) -> Lane:
+    def after_events(self, view: DispatchView, jobs: Jobs) -> Lane:
         """After what happened since the last decision."""
         known, fresh = self.changed, view.changed
         changed = None if known is None or fresh is None else known | fresh
@@ -85,7 +85,7 @@ class Lane:
         seen = (self.seen + view.observations)[-MOST_MISSED:]
         return Lane(self.memory, seen, changed, wake_s, self.content and same, self.awaits_s)
 
-    def looking_at(self, jobs: Jobs, given: Iterable[int]) -> Lane:
+    def with_rechecked(self, jobs: Jobs, given: Iterable[int]) -> Lane:
         """With those of the jobs that were given slots to be looked at again: they may be refused them, for want of
         memory say, and are as they were then, which is another than they were shown as."""
         mine = [number for number in given if jobs.get(number) is not None]
@@ -187,7 +187,7 @@ class _Turn:
         self.lanes = self._lanes()
         passed_s = max(view.now_s - memory.at_s, 0.0)
         used_s = {tenant: count * passed_s for tenant, count in memory.held.items()}
-        self.queue = memory.queue.charged(used_s, view.weights).entered(self._present())
+        self.queue = memory.queue.charge(used_s, view.weights).enter(self._present())
 
     def _present(self) -> set[str]:
         """Tenants that have jobs, or slots."""
@@ -198,12 +198,12 @@ class _Turn:
         view, found = self.view, dict[str, Lane]()
         for tenant, lane in self.memory.lanes.items():
             if tenant not in self.jobs:
-                changed = lane.told(view, Jobs()).changed
+                changed = lane.after_events(view, Jobs()).changed
                 none = replace(view, jobs=Jobs(), observations=lane.seen, memory=lane.memory, changed=changed)
                 self.rest, self.missed = self.policy.decide(none).memory, ()
         for tenant, jobs in self.jobs.items():
             lane = self.memory.lanes.get(tenant) or Lane(self.rest, self.missed)
-            found[tenant] = lane.told(view, jobs)
+            found[tenant] = lane.after_events(view, jobs)
         if view.observations:
             self.missed = (*self.missed, *view.observations)[-MOST_MISSED:]
         return found
@@ -296,7 +296,7 @@ class _Turn:
             return False
         slot, _, task = meant
         for other in self.slots.values():
-            if other.module != task.module or not other.scrubs or other.tenant == tenant or not fits(other, task):
+            if other.module != task.module or not other.scrubs or other.tenant == tenant or not has_image(other, task):
                 continue
             holder = self.view.jobs.get(other.job) if other.job is not None else None
             if holder is None or other.task is None:
@@ -474,7 +474,7 @@ class _Turn:
             return False
         slot, job, task = meant
         resident = needs_no_load(slot, job, task)
-        if task.slot is not None or task.items_done >= job.batch or not fits(slot, task):
+        if task.slot is not None or task.items_done >= job.batch or not has_image(slot, task):
             return False
         if self.port_busy and not resident:
             return False
@@ -527,13 +527,13 @@ class _Turn:
         wanting = [tenant for tenant, lane in self.lanes.items() if not lane.content]
         held: dict[str, int] = {}
         given = {each.slot: each.job for each in self.decisions if isinstance(each, Configure)}
-        lanes = {tenant: lane.looking_at(self.jobs[tenant], given.values()) for tenant, lane in self.lanes.items()}
+        lanes = {tenant: lane.with_rechecked(self.jobs[tenant], given.values()) for tenant, lane in self.lanes.items()}
         for slot in self.view.slots:
             job = self.view.jobs.get(given[slot.index]) if slot.index in given else None
             tenant = job.tenant if job is not None else slot.tenant if slot.job is not None else None
             if tenant is not None:
                 held[tenant] = held.get(tenant, 0) + 1
-        queue = self.queue.levelled(present, wanting)
+        queue = self.queue.raise_level(present, wanting)
         return FairMemory(self.rest, queue, self.view.now_s, held, lanes, self.missed, self.taken)
 
     def _wake_s(self) -> float | None:

@@ -14,13 +14,13 @@ from heapq import merge
 from itertools import islice, takewhile
 
 from eddy.core.jobs import PRIORITIES
-from eddy.policy.dispatch.views.facts import fact
 from eddy.policy.dispatch.views.job_view import Age, JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.kinds import JobClass
+from eddy.policy.dispatch.views.view_cache import cached_fact
 
 
-@fact
+@cached_fact
 def serial_estimate_s(job: JobView) -> float:
     """The estimated time of the job's tasks laid end to end, for the whole batch, in board seconds ([004] 2.3.1)."""
     return max(job.batch * sum(task.estimate_s for task in job.tasks), 1e-9)

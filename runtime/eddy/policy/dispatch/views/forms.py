@@ -9,7 +9,7 @@ from eddy.core.applications import Application
 from eddy.policy.dispatch.views.view import DispatchView, JobView, SlotView
 
 
-def best_form(
+def choose_form(
     forms: Sequence[Application], job: JobView, view: DispatchView, fits: Mapping[str, Collection[int]]
 ) -> Application:
     """The form in which a job nothing was done for would end first; of those that end at once, the one listed first.

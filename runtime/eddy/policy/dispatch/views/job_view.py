@@ -55,7 +55,7 @@ class Tasks(tuple[TaskView, ...]):
         return found
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether anything was done, or is being done, for one of them."""
         found: bool | None = self.facts.get("begun")
         if found is None:

@@ -3,7 +3,8 @@
 What changes between two decisions are a few jobs; what waits may be ten thousand. So the collection is a value that
 shares with the one before it all that stayed (see `ordered`), and it is sorted by what decides about jobs:
 
-- `begun`: jobs with a finished item or a slot. Those that have a slot are few, each is unlike the others (`holding`);
+- `has_begun`: jobs with a finished item or a slot. Those that have a slot are few, each is unlike the others
+(`holding`);
   of those that have none, many may be alike (`paused`).
 - `kinds`: jobs nothing was done for. Jobs of one application, priority and batch differ in their age alone: they
   stand in a line, oldest first, and whoever ranks lines looks at their heads. What a decision costs grows with the
@@ -17,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eddy.policy.dispatch.views.job_view import Age, JobView
-from eddy.policy.dispatch.views.kinds import Kinds, Line, gathered, key_of, with_job, without_job
-from eddy.policy.dispatch.views.ordered import Sorted
+from eddy.policy.dispatch.views.kinds import Kinds, Line, group_by_kind, kind_key, with_job, without_job
+from eddy.policy.dispatch.views.sorted_mapping import SortedMapping
 
 
 class Jobs:
@@ -32,19 +33,23 @@ class Jobs:
 
     def __init__(self, jobs: Iterable[JobView] = ()) -> None:
         every = sorted(jobs, key=lambda job: job.age)
-        self._by_age: Sorted[Age, int] = Sorted((job.age, job.id) for job in every)
-        self._by_id: Sorted[int, JobView] = Sorted(sorted([(job.id, job) for job in every], key=lambda pair: pair[0]))
-        self.begun: Sorted[int, JobView] = Sorted(pair for pair in self._by_id.items() if _alone(pair[1]))
+        self._by_age: SortedMapping[Age, int] = SortedMapping((job.age, job.id) for job in every)
+        self._by_id: SortedMapping[int, JobView] = SortedMapping(
+            sorted([(job.id, job) for job in every], key=lambda pair: pair[0])
+        )
+        self.begun: SortedMapping[int, JobView] = SortedMapping(pair for pair in self._by_id.items() if _alone(pair[1]))
         """Jobs for which something was done or is special, by id: with a finished item or a slot, hidden for a while,
         or overdue."""
-        self.holding: Sorted[int, JobView] = Sorted(pair for pair in self.begun.items() if not _paused(pair[1]))
-        """Those of `begun` that are unlike all others: with a slot, or overdue."""
-        self.paused: Kinds = gathered([job for job in every if _alone(job) and _paused(job)])
-        """The others of `begun`, by what they have in common: for who does not ask how long they were hidden."""
-        self.kinds: Kinds = gathered([job for job in every if not _alone(job)])
-        """All but those of `begun`, by what they have in common."""
+        self.holding: SortedMapping[int, JobView] = SortedMapping(
+            pair for pair in self.begun.items() if not _paused(pair[1])
+        )
+        """Those of `has_begun` that are unlike all others: with a slot, or overdue."""
+        self.paused: Kinds = group_by_kind([job for job in every if _alone(job) and _paused(job)])
+        """The others of `has_begun`, by what they have in common: for who does not ask how long they were hidden."""
+        self.kinds: Kinds = group_by_kind([job for job in every if not _alone(job)])
+        """All but those of `has_begun`, by what they have in common."""
         names = sorted({job.tenant for job in every})
-        self._of: Sorted[str, Jobs] = Sorted(
+        self._of: SortedMapping[str, Jobs] = SortedMapping(
             (name, Jobs([job for job in every if job.tenant == name])) for name in (names if len(names) > 1 else ())
         )
         """By tenant, where there are several: the jobs of each. Of one tenant all jobs are its own."""
@@ -98,12 +103,12 @@ class Jobs:
 
     def line_of(self, job: JobView) -> Line:
         """The line one of those in `kinds` stands in."""
-        return self.kinds[key_of(job)].lines[job.batch]
+        return self.kinds[kind_key(job)].lines[job.batch]
 
     @property
-    def tenants(self) -> Sorted[str, Jobs]:
+    def tenants(self) -> SortedMapping[str, Jobs]:
         """The jobs of each tenant that has some, by its name; what it costs does not depend on how many jobs wait."""
-        return self._of if self._of or not len(self) else Sorted([(self.oldest().tenant, self)])
+        return self._of if self._of or not len(self) else SortedMapping([(self.oldest().tenant, self)])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Jobs) and self._by_age == other._by_age and self._by_id == other._by_id
@@ -156,7 +161,7 @@ class Jobs:
         new._of = of
         return new
 
-    def _with(self, job: JobView) -> Sorted[str, Jobs]:
+    def _with(self, job: JobView) -> SortedMapping[str, Jobs]:
         """The jobs of each tenant, with one that is new or in place of what it was."""
         of = self._of
         if not of:
@@ -186,9 +191,9 @@ class Jobs:
 
 
 def _alone(job: JobView) -> bool:
-    return job.shown_s is not None or job.overdue or job.shape.begun
+    return job.shown_s is not None or job.overdue or job.shape.has_begun
 
 
 def _paused(job: JobView) -> bool:
-    """Whether one of those in `begun` differs from others alike in its age and how long it was hidden alone."""
+    """Whether one of those in `has_begun` differs from others alike in its age and how long it was hidden alone."""
     return not job.overdue and not job.shape.holding

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eddy.policy.dispatch.views.job_view import Age, JobView, Tasks
-from eddy.policy.dispatch.views.ordered import Sorted
+from eddy.policy.dispatch.views.sorted_mapping import SortedMapping
 
-Line = Sorted[Age, JobView]
+Line = SortedMapping[Age, JobView]
 """Jobs of one kind and batch: by age."""
-_NOBODY: Line = Sorted()
+_NOBODY: Line = SortedMapping()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class JobClass:
     tasks: Tasks
     priority: int
     due: bool
-    lines: Sorted[int, Line] = field(default_factory=Sorted)
+    lines: SortedMapping[int, Line] = field(default_factory=SortedMapping)
     jobs: int = 0
     items: int = 0
     facts: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -52,7 +52,7 @@ class JobClass:
         line = (self.lines.get(job.batch) or _NOBODY).drop(job.age)
         return self._with(self.lines.put(job.batch, line) if line else self.lines.drop(job.batch), -1, -job.batch)
 
-    def _with(self, lines: Sorted[int, Line], jobs: int, items: int) -> JobClass:
+    def _with(self, lines: SortedMapping[int, Line], jobs: int, items: int) -> JobClass:
         return JobClass(
             self.application, self.tasks, self.priority, self.due, lines, self.jobs + jobs, self.items + items
         )
@@ -102,40 +102,40 @@ Key = tuple[str, Tasks, int, bool, int]
 Kinds = dict[Key, JobClass]
 
 
-def key_of(job: JobView) -> Key:
+def kind_key(job: JobView) -> Key:
     """What a job has in common with others of its kind; last its batch, where items were done or it was hidden, else
     0."""
-    batch = job.batch if job.shape.begun or job.shown_s is not None else 0
+    batch = job.batch if job.shape.has_begun or job.shown_s is not None else 0
     return job.application, job.shape, job.priority, job.deadline_s is not None, batch
 
 
 def with_job(kinds: Kinds, job: JobView) -> Kinds:
     """Kinds with one more job."""
-    key = key_of(job)
+    key = kind_key(job)
     kind = kinds.get(key) or JobClass(*key[:4])
     return {**kinds, key: kind.put(job)}
 
 
 def without_job(kinds: Kinds, job: JobView) -> Kinds:
     """Kinds without a job that is in one of them."""
-    key = key_of(job)
+    key = kind_key(job)
     kind = kinds[key].drop(job)
     if kind.jobs:
         return {**kinds, key: kind}
     return {other: each for other, each in kinds.items() if other != key}
 
 
-def gathered(jobs: Iterable[JobView]) -> Kinds:
+def group_by_kind(jobs: Iterable[JobView]) -> Kinds:
     """Jobs in order of age, by what they have in common."""
     found: dict[Key, dict[int, list[JobView]]] = {}
     for job in jobs:
-        found.setdefault(key_of(job), {}).setdefault(job.batch, []).append(job)
+        found.setdefault(kind_key(job), {}).setdefault(job.batch, []).append(job)
     return {key: _kind(key, batches) for key, batches in found.items()}
 
 
 def _kind(key: Key, batches: dict[int, list[JobView]]) -> JobClass:
-    lines: Sorted[int, Line] = Sorted(
-        (batch, Sorted((job.age, job) for job in batches[batch])) for batch in sorted(batches)
+    lines: SortedMapping[int, Line] = SortedMapping(
+        (batch, SortedMapping((job.age, job) for job in batches[batch])) for batch in sorted(batches)
     )
     items = sum([batch * len(line) for batch, line in lines.items()])
     return JobClass(*key[:4], lines, sum([len(line) for line in lines.values()]), items)

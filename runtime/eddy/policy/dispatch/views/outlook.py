@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.views.choice import can_start
-from eddy.policy.dispatch.views.facts import fact
 from eddy.policy.dispatch.views.job_view import Tasks
 from eddy.policy.dispatch.views.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.views.view import JobView, TaskView
+from eddy.policy.dispatch.views.view_cache import cached_fact
 
 KEPT = "eddy.policy.dispatch.views.outlook"
 """Where a job's view keeps the last outlook made of it, and tasks the `Outlooks` of jobs nothing was done for."""
@@ -54,7 +54,7 @@ def items_ready(job: JobView, task: TaskView) -> int:
     return min([job.tasks[p].items_done for p in task.predecessors]) - task.items_done
 
 
-def done_soon(job: JobView, latency_s: tuple[float, ...], within_s: float) -> list[int]:
+def items_done_after(job: JobView, latency_s: tuple[float, ...], within_s: float) -> list[int]:
     """Items each task will have done after so many seconds in the slots that the job has, as far as is known."""
     done = [task.items_done for task in job.tasks]
     for task in incomplete_tasks(job):
@@ -64,11 +64,11 @@ def done_soon(job: JobView, latency_s: tuple[float, ...], within_s: float) -> li
     return done
 
 
-def items_soon(job: JobView, task: TaskView, latency_s: tuple[float, ...], within_s: float) -> int:
+def items_ready_after(job: JobView, task: TaskView, latency_s: tuple[float, ...], within_s: float) -> int:
     """Items of a task that could be done one after another once so many seconds have passed."""
     if not task.predecessors:
         return job.batch - task.items_done
-    done = done_soon(job, latency_s, within_s)
+    done = items_done_after(job, latency_s, within_s)
     return min(done[p] for p in task.predecessors) - task.items_done
 
 
@@ -80,12 +80,12 @@ def stalled_tasks(job: JobView, pipelined: bool) -> frozenset[int]:
     return _stalled_pipelined(job) if pipelined else _stalled_in_bulk(job)
 
 
-@fact
+@cached_fact
 def _stalled_pipelined(job: JobView) -> frozenset[int]:
     return _stalled(job, True)
 
 
-@fact
+@cached_fact
 def _stalled_in_bulk(job: JobView) -> frozenset[int]:
     return _stalled(job, False)
 
@@ -103,7 +103,7 @@ def _stalled(job: JobView, pipelined: bool) -> frozenset[int]:
     return frozenset(stalled)
 
 
-@fact
+@cached_fact
 def modules_to_come(job: JobView) -> frozenset[str]:
     """Modules of the tasks that have items left and no slot."""
     return frozenset(task.module for task in incomplete_tasks(job) if task.slot is None)
@@ -117,13 +117,13 @@ def modules_of(tasks: Tasks) -> frozenset[str]:
     return found
 
 
-@fact
+@cached_fact
 def modules_and_estimates(job: JobView) -> tuple[tuple[str, float], ...]:
     """What predicting latencies needs of an application."""
     return tuple((task.module, task.estimate_s) for task in job.tasks)
 
 
-def look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlook:
+def look_ahead(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlook:
     """Look ahead for one job; the answer is kept with the view, as what follows from it and these figures.
 
     Args:
@@ -132,8 +132,8 @@ def look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: b
         load_s: What a load takes, about.
         pipelined: Whether tasks of a job may work on different items at once.
     """
-    if not job.shape.begun:
-        return outlooks(job.shape, latency_s, load_s, pipelined).of(job)
+    if not job.shape.has_begun:
+        return outlooks(job.shape, latency_s, load_s, pipelined).outlook_of(job)
     kept: Outlook | None = job.facts.get(KEPT)
     if kept is None or not kept.holds(latency_s, load_s, pipelined):
         kept = job.facts[KEPT] = _look(job, latency_s, load_s, pipelined)
@@ -157,7 +157,7 @@ class Outlooks:
         """Seconds the loads of all tasks take."""
         self._by_batch: dict[int, Outlook] = {}
 
-    def of(self, job: JobView) -> Outlook:
+    def outlook_of(self, job: JobView) -> Outlook:
         """What lies before one of the jobs."""
         found = self._by_batch.get(job.batch)
         if found is None:
@@ -182,7 +182,7 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     ready: list[TaskView] = []
     early: list[TaskView] = []
     for task in tasks_to_place(job, pipelined):
-        items = items_soon(job, task, latency_s, load_s) if pipelined else items_ready(job, task)
+        items = items_ready_after(job, task, latency_s, load_s) if pipelined else items_ready(job, task)
         enough = items + task.items_done >= job.batch or items * latency_s[task.id] >= 0.5 * load_s
         # Without items it would wait, however short a load is; what is taken for waiting must not ask as if it worked.
         (ready if enough and items > 0 else early).append(task)

@@ -56,7 +56,7 @@ class KindQueue:
     """
 
     def __init__(self, kind: JobClass, known: Outlooks, rank: Rank, outlasts: Callable[[Outlook], bool]) -> None:
-        self.kind, self._outlook, self._rank, self._outlasts = kind, known.of, rank, outlasts
+        self.kind, self._outlook, self._rank, self._outlasts = kind, known.outlook_of, rank, outlasts
         self._passed: dict[int, int] = {}
         """By batch: how many of the line are behind us."""
         self._ranks: dict[int, Ranked] = {}
@@ -83,7 +83,7 @@ class KindQueue:
                 best = ranked, job
         return best
 
-    def bound(self) -> float:
+    def rank_bound(self) -> float:
         """A rank that none of the kind's jobs is before; found without looking into its lines."""
         kind = self.kind
         if kind.due or self._outlasts(self._outlook(kind.largest)):
@@ -151,7 +151,7 @@ class KindQueue:
         self._passed[batch] = low
         return line.at(low) if low < len(line) else None
 
-    def behind(self, job: JobView, limit: Place) -> Iterator[JobView]:
+    def requests_behind(self, job: JobView, limit: Place) -> Iterator[JobView]:
         """Those behind one that was offered last, in order of rank, as far as they come before a limit. Few of them are
         ranked: they differ in their age alone, which gives their order. None where batches or deadlines count.
 
@@ -174,12 +174,12 @@ class KindQueue:
                         return
             yield each
 
-    def refused(self, task: int, after: Ranked) -> SlotRequest | None:
+    def requests_refused(self, task: int, after: Ranked) -> SlotRequest | None:
         """The first request after a rank of those who ask for another task than this, and those refused before."""
         self._refused.add(task)
         return self.request(after)
 
-    def again(self, after: Ranked) -> SlotRequest | None:
+    def requests_again(self, after: Ranked) -> SlotRequest | None:
         """The first request after a rank, of all: somebody was served, so there may be something for them now."""
         self._refused.clear()
         return self.request(after)
@@ -235,7 +235,7 @@ class RequestQueue:
         for request in requests:
             self._push(request)
         # Before all of the same rank: a kind is looked into only when it may be next.
-        self._heap += [(kind_queue.bound(), -1, place, kind_queue) for place, kind_queue in enumerate(kinds)]
+        self._heap += [(kind_queue.rank_bound(), -1, place, kind_queue) for place, kind_queue in enumerate(kinds)]
         heapify(self._heap)
 
     def _push(self, request: SlotRequest | None) -> None:
@@ -266,17 +266,17 @@ class RequestQueue:
         """Those that come next, one after another, of the kind and batch of a request that will have a slot.
 
         Args:
-            request: The last that `next` answered; `served` is not told of it yet.
+            request: The last that `next` answered; `mark_served` is not told of it yet.
             rank: At which it asks for its next slot; None where it does not.
         """
         if request.kind_queue is None or request.given or not self._resting <= {request.kind_queue}:
             return
         limits: list[Place] = [] if rank is None else [(rank, request.job.id, 1)]
         limits += [self._heap[0][:3]] if self._heap else []
-        yield from request.kind_queue.behind(request.job, min(limits, default=(inf, 0, 0)))
+        yield from request.kind_queue.requests_behind(request.job, min(limits, default=(inf, 0, 0)))
 
-    def served_too(self, ranked: Ranked, later: LaterRequests | None) -> None:
-        """The first of a `run` will have slots as well; `served` is told of the one before them afterwards.
+    def mark_run_served(self, ranked: Ranked, later: LaterRequests | None) -> None:
+        """The first of a `run` will have slots as well; `mark_served` is told of the one before them afterwards.
 
         Args:
             ranked: The rank of the last of them.
@@ -285,20 +285,20 @@ class RequestQueue:
         self._here = max(self._here, ranked)
         self._push_later(later)
 
-    def passed_over(self, request: SlotRequest) -> None:
+    def mark_passed_over(self, request: SlotRequest) -> None:
         """There was nothing for it."""
         kind_queue = request.kind_queue
         if kind_queue is not None:
             self._resting.add(kind_queue)
-            self._push(kind_queue.refused(request.outlook.ready[0].id, self._here))
+            self._push(kind_queue.requests_refused(request.outlook.ready[0].id, self._here))
 
-    def served(self, request: SlotRequest, rank: float | None) -> None:
+    def mark_served(self, request: SlotRequest, rank: float | None) -> None:
         """It will have a slot; it asks for its next one at `rank`, if it has a task for it."""
         if self._resting:
             for kind_queue in self._resting - {request.kind_queue}:
-                self._push(kind_queue.again(self._here))
+                self._push(kind_queue.requests_again(self._here))
             self._resting.clear()
         if request.kind_queue is not None:
-            self._push(request.kind_queue.again(self._here))
+            self._push(request.kind_queue.requests_again(self._here))
         if rank is not None:
             self._push(SlotRequest(rank, request.job, request.given + 1, request.outlook))

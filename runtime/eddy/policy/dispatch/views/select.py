@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eddy.policy.dispatch.views.facts import fact
 from eddy.policy.dispatch.views.view import JobView, TaskView
+from eddy.policy.dispatch.views.view_cache import cached_fact
 
 
 def is_complete(job: JobView, task: TaskView) -> bool:
@@ -11,13 +11,13 @@ def is_complete(job: JobView, task: TaskView) -> bool:
     return task.items_done >= job.batch
 
 
-@fact
+@cached_fact
 def incomplete_tasks(job: JobView) -> tuple[TaskView, ...]:
     """Tasks with items left, in topological order."""
     return tuple(task for task in job.tasks if task.items_done < job.batch)
 
 
-@fact
+@cached_fact
 def slots_held(job: JobView) -> int:
     """Slots that hold, or are being loaded with, a task of the job."""
     return sum(task.slot is not None for task in job.tasks)
@@ -36,12 +36,12 @@ def can_pipeline(job: JobView, task: TaskView) -> bool:
     return all(job.tasks[p].items_done > task.items_done or job.tasks[p].slot is not None for p in task.predecessors)
 
 
-@fact
+@cached_fact
 def _ready_tasks(job: JobView) -> tuple[TaskView, ...]:
     return tuple(task for task in incomplete_tasks(job) if task.slot is None and is_ready(job, task))
 
 
-@fact
+@cached_fact
 def _pipelined_tasks(job: JobView) -> tuple[TaskView, ...]:
     # A predecessor that has finished the batch has finished more items than a task with some left.
     return tuple(task for task in incomplete_tasks(job) if task.slot is None and can_pipeline(job, task))

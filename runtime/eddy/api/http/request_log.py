@@ -1,0 +1,136 @@
+"""Every request has a name, which its answer and every line of the log about it have too; an answer, whatever happens;
+and one line of the log when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eddy.api.http import in_flight, problems
+from eddy.api.http.current_request import caller_in_use, key_in_use
+from eddy.api.http.metrics import Metrics
+from eddy.logs import REQUEST_ID_HEADER, request_id
+
+HEADER = REQUEST_ID_HEADER.encode()
+_FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")
+"""What is taken over from a client: nothing that could break a line of the log, or pass for another field."""
+_QUIET = ("/healthz", "/readyz", "/metrics")
+"""What is asked for again and again, and is not logged where it went well."""
+_log = logging.getLogger("eddy.access")
+
+
+class RequestLogMiddleware:
+    """Names every request, counts how it was answered, says so in the log, and answers for whatever breaks off: with
+    500 what no route foresaw, with 503 what the server's end cancels.
+
+    Starlette's own handler of errors answers too, but raises again, and the server logs the same traceback twice.
+
+    Args:
+        app: The application behind it.
+        metrics: Counts answers by method, route and status.
+        ending: Set once the server ends.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, ending: asyncio.Event) -> None:
+        self._app, self._metrics, self._ending = app, metrics, ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, under the client's name for it where that is fit, else under a random one."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        name, start_s, begun = _named(scope) or secrets.token_hex(8).encode(), time.perf_counter(), False
+        token, line = request_id.set(name.decode()), _Line(start_s) if logged() else None
+        caller_in_use.set(None)  # whoever asked before on this connection
+        in_flight.begin(scope)
+
+        async def named(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message.get("headers", ()), (HEADER, name)]
+                self._metrics.count_answer(scope, message["status"], time.perf_counter() - start_s)
+                if line is not None:
+                    line.note_answer(message)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, named)
+        except ClientDisconnect:  # nobody is left to be answered
+            pass
+        except asyncio.CancelledError:
+            if not self._ending.is_set():
+                raise
+            if not begun:
+                await _stopped(scope, receive, named)
+        except Exception as failure:
+            answer = problems.of_unforeseen(Request(scope), failure)
+            if not begun:  # else nothing but closing the connection can tell the client now; the server does
+                await answer(scope, receive, named)
+        finally:
+            in_flight.end(scope)
+            if line is not None:
+                line.write_line(scope)
+            request_id.reset(token)
+
+
+async def _stopped(scope: Scope, receive: Receive, send: Send) -> None:
+    detail = "The server was stopped before this was done; ask again once it is back."
+    await problems.respond(Request(scope), "server-stopping", detail, {"Connection": "close"})(scope, receive, send)
+
+
+def _named(scope: Scope) -> bytes:
+    """The client's name for a request; b"" for none, or one that is unfit."""
+    given = [value for header, value in scope["headers"] if header == HEADER]
+    return given[0] if len(given) == 1 and _FIT.fullmatch(given[0]) else b""
+
+
+class _Line:
+    """What is said of one request: not its query, its headers or its body."""
+
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
+        self._status, self._location = 0, ""
+
+    def note_answer(self, message: Message) -> None:
+        """Note how it was answered."""
+        self._status = message["status"]
+        if self._status == 202:
+            self._location = next((v.decode() for n, v in message["headers"] if n == b"location"), "")
+
+    def write_line(self, scope: Scope) -> None:
+        """Write the line; status 0 is a connection that went before its answer."""
+        log_request(scope["method"], scope["path"], self._status, time.perf_counter() - self._start_s, self._location)
+
+
+def logged() -> bool:
+    """Whether the log has lines of requests."""
+    return _log.isEnabledFor(logging.INFO)
+
+
+def log_request(method: str, path: str, status: int, took_s: float, location: str) -> None:
+    """Write the line of a request into the log.
+
+    Args:
+        method: Its method.
+        path: Where it went.
+        status: How it was answered; 0 where its connection went before that.
+        took_s: Wall seconds to the end of its answer.
+        location: Where what it made is found, or "".
+    """
+    if path in _QUIET and status < 500:
+        return
+    facts: dict[str, object] = {"status": status, "ms": round(took_s * 1e3, 1)}
+    caller = caller_in_use.get()
+    if caller is not None:
+        facts["tenant"], facts["key"] = caller.id, key_in_use.get()
+    _, jobs, job = location.rpartition("/v1/jobs/")
+    if jobs:
+        facts["job"] = int(job) if job.isdecimal() else job
+    _log.info("%s %s", method, path, extra=facts)

@@ -1,0 +1,206 @@
+"""The pool as a board has it: requests to heads, its lease, its queue, and bytes it was told the names of."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from nats.aio.client import Client as Nats
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js import JetStreamContext
+
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageFull
+from eddy.pool.connection import connection
+from eddy.pool.connection.credentials import PoolReplaced, PoolUnreachable
+from eddy.pool.connection.refusals import PoolRefused
+from eddy.pool.connection.streams import GATE, WORK
+from eddy.pool.connection.transfer import DamagedBlob, FetchedBlob, WaitingBlob, received, sent
+from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
+from eddy.pool.records.records import JobFenced, PoolBoard, PoolJob
+
+ANSWER_S = 5.0
+"""Wall seconds a head has to answer."""
+CHECKED_BYTES_S = 1e6
+"""Bytes a second that a head checks at the least."""
+
+
+NOT_NOW = (PoolUnreachable.code, PoolRefused.code, StorageFull.code, Conflict.code)
+"""Codes of answers that are not this board's matter, nor its jobs': too many changed a record at once, say."""
+
+
+class HeadBusy(NatsTimeout):
+    """A head answers, and cannot do this now.
+
+    Args:
+        why: What it said.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class HeadClient:
+    """One board's view of the pool.
+
+    Args:
+        nats: Its connection.
+        board: Its name.
+    """
+
+    def __init__(self, nats: Nats, board: str) -> None:
+        self._nats, self.board = nats, board
+        self._js: JetStreamContext = nats.jetstream(timeout=connection.CALL_S)
+        self._pool = ""
+        self._connection = -1
+
+    async def _ask(self, what: str, **details: Any) -> Any:
+        return await self._asked(ANSWER_S, {"what": what, **details})
+
+    async def _asked(self, answer_s: float, ask: Mapping[str, Any]) -> Any:
+        """An answer, which a head has `answer_s` wall seconds for.
+
+        Raises:
+            Fenced: The job is not this board's, or not under this token.
+            EddyError: A head refused it otherwise.
+            NatsTimeout: No head, or no server, answers now.
+        """
+        body = json.dumps(ask).encode()
+        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=answer_s)).data)
+        if "error" not in answer:
+            return answer["ok"]
+        code, message = answer["error"]["code"], answer["error"]["message"]
+        if code in NOT_NOW:
+            raise HeadBusy(message)
+        if code == DamagedBlob.code:
+            raise DamagedBlob(message)
+        if code in (JobFenced.code, NotFound.code):
+            raise JobFenced(message)
+        raise EddyError(message, cause=code)
+
+    async def join(self, board: PoolBoard) -> PoolBoard:
+        """Say what this board is; answers that, with why it is drained."""
+        self._pool = await self._which()
+        return board_from_json(json.dumps(await self._ask("join", board=asdict(board))).encode())
+
+    async def renew(self, now: PoolBoard) -> None:
+        """Renew the lease, in the pool that was joined: a connection made again may lead to another.
+
+        Raises:
+            PoolReplaced: The servers keep another pool.
+            NatsTimeout: No server answers now; what is sent then would come all at once when one does.
+        """
+        if not self._nats.is_connected:
+            raise NatsTimeout
+        if self._connection != (connection := int(self._nats.stats["reconnects"])):
+            await self.check_pool()
+            self._connection = connection
+        await self._js.publish(f"$KV.eddy_leases.{self.board}", to_json(now))
+
+    async def rejoin(self, board: PoolBoard) -> None:
+        """Have the pool that was joined know this board and its queue, where something of that was lost.
+
+        Raises:
+            PoolReplaced: The servers keep another pool.
+        """
+        await self.check_pool()
+        await self._ask("join", board=asdict(board))
+
+    async def check_pool(self) -> None:
+        """See that the servers keep the pool that was joined.
+
+        Raises:
+            PoolReplaced: They keep another: what was joined is gone, this board's queue too.
+        """
+        now = await self._which()
+        if now and self._pool and now != self._pool:
+            raise PoolReplaced("The pool's servers came back without what they kept.")
+
+    async def _which(self) -> str:
+        """Which pool the servers keep; empty from a head of an earlier release, which does not know the question."""
+        try:
+            return str(await self._ask("pool"))
+        except EddyError as refused:
+            if refused.details.get("cause") == InvalidRequest.code:
+                return ""
+            raise
+
+    async def leave(self) -> None:
+        """End the lease: this board leaves."""
+        await self._js.publish(f"$KV.eddy_leases.{self.board}", headers={"KV-Operation": "DEL"})
+
+    async def queue(self) -> JetStreamContext.PullSubscription:
+        """Work for this board."""
+        return await self._js.pull_subscribe_bind(f"board-{self.board}", stream=WORK)
+
+    async def placed_jobs(self) -> list[int]:
+        """Numbers of jobs that are placed here and have not ended."""
+        return [int(number) for number in await self._ask("mine")]
+
+    async def weights(self) -> dict[str, float]:
+        """What tenants of the pool with kernels here weigh here."""
+        return {str(name): float(weight) for name, weight in (await self._ask("weights")).items()}
+
+    async def job(self, number: int, token: int | None = None) -> PoolJob:
+        """A job that is placed here.
+
+        Raises:
+            Fenced: It is not, or not under this token.
+        """
+        return _job(await self._ask("job", job=number, **({} if token is None else {"token": token})))
+
+    async def report_started(self, job: PoolJob) -> PoolJob:
+        """Say that it runs."""
+        return _job(await self._ask("taken-up", job=job.id, token=job.token))
+
+    async def report_part(
+        self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: Mapping[str, Any] | None
+    ) -> PoolJob:
+        """Commit a part: what `eddy.pool.records.reports.PartReport` has."""
+        return _job(
+            await self._ask("committed", job=job.id, token=job.token, part=dict(part), took_s=took_s, kernel=kernel)
+        )
+
+    async def failed(self, job: PoolJob, error: Mapping[str, Any]) -> PoolJob:
+        """Say that it failed."""
+        return _job(await self._ask("failed", job=job.id, token=job.token, error=dict(error)))
+
+    async def fetch(self, job: PoolJob, sha256: str) -> FetchedBlob:
+        """An input, at the rate the job was given.
+
+        Raises:
+            DamagedBlob: It is something else, or not all of it comes though the servers answer.
+        """
+        told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256)
+        try:
+            return await received(self._js, WaitingBlob(**told), sha256, job.bps)
+        except asyncio.TimeoutError as late:
+            if not self._nats.is_connected:
+                raise
+            raise DamagedBlob(f"The pool's store does not send all of input {sha256}.", asked=sha256) from late
+
+    async def put(self, job: PoolJob, data: bytes) -> str:
+        """Keep an output; answers its name."""
+        sha = hashlib.sha256(data).hexdigest()
+        about = {"job": job.id, "token": job.token, "sha256": sha}
+        if not await self._ask("has", **about):
+            pieces = await sent(self._js, self.board, data)
+            answer_s = ANSWER_S + len(data) / CHECKED_BYTES_S
+            await self._asked(answer_s, {"what": "written", **about, "pieces": pieces, "bytes": len(data)})
+        return sha
+
+    async def report_transfer(self, job: PoolJob, fetched: FetchedBlob) -> None:
+        """Tell the job's followers of a transfer; what it came by goes."""
+        told = {"bytes": len(fetched.data), "took_s": fetched.took_s, "consumer": fetched.consumer}
+        await self._ask("sent", job=job.id, given_bps=job.bps, **told)
+
+
+def _job(raw: Mapping[str, Any]) -> PoolJob:
+    return job_from_json(json.dumps(raw).encode())
