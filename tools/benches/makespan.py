@@ -4,8 +4,8 @@
     make bench ARGS="makespan --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png"
 
 Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
-of `eddy.pool.connection.token_bucket`, and all of them through one more, its port. A responder receives through such a port,
-and computes on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its
+of `eddy.pool.connection.token_bucket`, and all of them through one more, its port. A responder receives through such a
+port, and computes on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its
 accelerator is free. Nobody is told when a job should end: the live makespan is when the last one has.
 
 Three sorts of batches: the four jobs of [002] 5.1 (figure 2), at [002]'s rates and times; by seed, [002] 5.2's batches

@@ -1,8 +1,8 @@
 """Server-sent events: a job's event log as a stream that survives proxies and broken connections.
 
 A stream first sends what is in the log, at the pace its client reads. Once that is all, it goes live: the same bytes
-are written to the connections of all who follow the same (`eddy.hypervisor.engine.event_fanout`), without waking a task for
-each.
+are written to the connections of all who follow the same (`eddy.hypervisor.engine.event_fanout`), without waking a task
+for each.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ writes must be flushed before a module reads it, and cached lines must be droppe
 wrote. Buffers never share a cache line, because they are whole pages.
 
 A module gets at a buffer by a loan (`lend`), and only a loan says where the buffer's pages are. Pages on loan are
-handed to nobody else, freed or not, until the loan has ended, and it ends by proof alone (`eddy.board.pynq.memory_gate`).
+handed to nobody else, freed or not, until the loan has ended, and it ends by proof alone
+(`eddy.board.pynq.memory_gate`).
 """
 
 from __future__ import annotations

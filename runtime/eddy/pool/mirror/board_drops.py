@@ -2,8 +2,9 @@
 
 A board that takes a job and ends its lease, does not work on it, or cannot run anything, is free again at once, so a
 policy would choose it before all others. A second drop in a row, with nothing committed in between, holds it back, and
-each further one for twice as long. One that says that it works and commits nothing (`eddy.pool.placement.stall_timeout`) is
-held back at once, whatever else it commits. All of it follows from the records of jobs, which every head reads.
+each further one for twice as long. One that says that it works and commits nothing
+(`eddy.pool.placement.stall_timeout`) is held back at once, whatever else it commits. All of it follows from the records
+of jobs, which every head reads.
 
 What fails a job is named (`JOBS_OWN`). Whatever else a board says of a job gives it back, and a job that was given to
 boards in vain too often is ended (`after_recall`), so that one which breaks every board it runs on does not go on.

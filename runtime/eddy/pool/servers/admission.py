@@ -1,8 +1,8 @@
 """Which boards a pool's own NATS servers let in, and what each may say there: a folder, and the servers' configuration.
 
-A board may ask heads under its own name (`eddy.pool.head.board_requests`), renew its own lease, fetch from its own queue, fetch
-bytes by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read a bucket,
-nor list anything. Tenants never speak to NATS.
+A board may ask heads under its own name (`eddy.pool.head.board_requests`), renew its own lease, fetch from its own
+queue, fetch bytes by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read
+a bucket, nor list anything. Tenants never speak to NATS.
 
 Heads and the store are in one account of the servers, and each board in an account of its own, which has these five
 services of the first. Rights on subjects alone would not do: whoever asks names the subject that the answer goes to,
