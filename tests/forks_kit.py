@@ -18,10 +18,14 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+
+COMMAND_S = 180.0
+"""Most wall seconds a command may take."""
 
 
 class Fork:
@@ -71,10 +75,17 @@ class Forks:
         self._lock = threading.Lock()
         atexit.register(self._process.communicate)
 
-    def start(self, command: Sequence[str], log: Path) -> Fork:
-        """Run a script with arguments, as `python SCRIPT ...` does; both its streams are added to `log`."""
-        told = {"command": list(command), "log": str(log), "folder": os.getcwd(), "environment": dict(os.environ)}
-        return Fork(self, self.ask(told))
+    def start(self, command: Sequence[str], log: Path, errors: Path | None = None) -> Fork:
+        """Run a script or a module with arguments; its streams are added to `log`, or the second to `errors`."""
+        told = {"command": list(command), "logs": [str(log), str(errors or log)]}
+        return Fork(self, self.ask({**told, "folder": os.getcwd(), "environment": dict(os.environ)}))
+
+    def eddy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What a command line of `eddy` leaves."""
+        with tempfile.TemporaryDirectory() as folder:
+            out, errors = Path(folder) / "out", Path(folder) / "errors"
+            code = self.start(["eddy", *arguments], out, errors).wait(COMMAND_S)
+            return subprocess.CompletedProcess(["eddy", *arguments], code, out.read_text(), errors.read_text())
 
     def ask(self, what: dict[str, Any]) -> int:
         """Ask the process that forks."""
@@ -86,22 +97,32 @@ class Forks:
 
 
 @functools.cache
-def boards() -> Forks:
-    """Forks of what boards of a pool import."""
-    return Forks("eddy.cli.demo.demo_pool_board", "eddy.api.service.server", "eddy.pool.agent.agent")
+def forks() -> Forks:
+    """Forks of what commands, servers and boards of a pool import."""
+    return Forks(
+        "eddy.cli.main",
+        "eddy.client",
+        "eddy.cli.demo.demo_pool_board",
+        "eddy.api.service.server",
+        "eddy.pool.agent.agent",
+    )
 
 
-def _become(command: Sequence[str], log: str, folder: str, environment: dict[str, str]) -> NoReturn:
-    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for old, new in ((os.open(os.devnull, os.O_RDONLY), 0), (written, 1), (written, 2)):
+def _become(command: Sequence[str], logs: Sequence[str], folder: str, environment: dict[str, str]) -> NoReturn:
+    written = [os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) for log in logs]
+    for new, old in enumerate((os.open(os.devnull, os.O_RDONLY), *written)):
         os.dup2(old, new)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the one before has read ahead
     sys.argv = list(command)
-    sys.path[0] = str(Path(command[0]).parent)
-    runpy.run_path(command[0], run_name="__main__")
+    if command[0].endswith(".py"):
+        sys.path[0] = str(Path(command[0]).parent)
+        runpy.run_path(command[0], run_name="__main__")
+    else:
+        sys.path[0] = folder
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
     sys.exit()
 
 

@@ -17,7 +17,7 @@ from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
-from forks_kit import Fork, boards
+from forks_kit import Fork, forks
 
 HELD = Path(__file__).parent / "held_board.py"
 WAIT_S = 180.0
@@ -141,7 +141,7 @@ class Pool:
         command = [*wrapped, "eddy.cli.demo.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
         command += ["--profile", profile]
-        self.boards[name] = boards().start(command, self.folder / f"{name}.log")
+        self.boards[name] = forks().start(command, self.folder / f"{name}.log")
 
     def hold(self, name: str, items: int = 0) -> None:
         """Let no time pass on a board once so many more items have ended there; before or after it is started."""

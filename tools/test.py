@@ -32,7 +32,8 @@ SILENT = ("collection",)
 """What these say, a line for each of hundreds of files, is of interest when they fail."""
 IN_TESTS = ("import cycles", "hardware", "words")
 """What is among the tests: whoever runs them all need not run these before."""
-TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"])]
+TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "3", "--dist", "loadgroup"])]
+"""One worker more than CI has cores: a seventh of the time a worker waits, for servers, leases and time-outs."""
 CHOICES = {
     "static": STATIC,
     "tests": TESTS,

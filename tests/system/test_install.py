@@ -6,20 +6,19 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from eddy.board.images.package import seal
 from eddy.cli.boards.install_files import GATEWAY, OTHER_LOADERS, UNITS
 from eddy.notify import Notifier
+from forks_kit import forks
 
 SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9, GATEWAY: 1.9}
 
 
 def install(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "eddy", "install", "--root", str(root), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180)
+    return forks().eddy("install", "--root", str(root), *options)
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import asyncio
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +21,10 @@ from eddy.pool.head.head_server import Head
 from eddy.pool.jetstream.boards import change_board
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.placement.replanning import ReplanSettings
+from eddy.pool.records import PoolBoard
 from eddy.pool.records.record_json import board_from_json
 from eddy.pool.records.records import PoolBoard
+from forks_kit import forks
 from kernel_kit import STEP, step_arrays
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, asking, until
@@ -231,8 +231,7 @@ def test_the_operators_commands(pool: Pool) -> None:
     until(lambda: pool.present(operator) == {"b1"})
 
     def said(*arguments: str) -> str:
-        command = [sys.executable, "-m", "eddy", "pool", *arguments, "--url", head.url, "--key", pool.key]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+        done = forks().eddy("pool", *arguments, "--url", head.url, "--key", pool.key)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
