@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
 
 from eddy.board.port.port import Buffer
 from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound
@@ -26,6 +27,8 @@ class PageBook:
     def __init__(self, base: int, size: int) -> None:
         self.base, self.size = base, size // PAGE * PAGE
         self._buffers: dict[int, Buffer] = {}
+        self._spans: list[tuple[int, int]] = []
+        """Pages of each buffer from the first byte of all, in order: with hundreds of jobs they are many."""
         self._next_id = 1
 
     def buffers(self) -> tuple[Buffer, ...]:
@@ -41,9 +44,10 @@ class PageBook:
         """
         if size <= 0:
             raise InvalidRequest(f"a buffer has at least one byte, not {size}", field="bytes", allowed=">= 1")
-        gaps = self._gaps(withheld)
-        start = next((begin for begin, end in gaps if end - begin >= whole_pages(size)), None)
+        wanted, withheld = whole_pages(size), tuple(withheld)
+        start = next((begin for begin, end in self._gaps(withheld) if end - begin >= wanted), None)
         if start is None:
+            gaps = [*self._gaps(withheld)]
             free, largest = sum(e - b for b, e in gaps), max((e - b for b, e in gaps), default=0)
             raise MemoryExhausted(
                 f"no room for {size} bytes: {free} of {self.size} are free, the largest gap has {largest};"
@@ -56,6 +60,7 @@ class PageBook:
         buffer = Buffer(self._next_id, self.base + start, size, owner)
         self._next_id += 1
         self._buffers[buffer.id] = buffer
+        insort(self._spans, self._span(buffer))
         return buffer
 
     def get(self, buffer: int) -> Buffer:
@@ -76,6 +81,7 @@ class PageBook:
         """
         found = self.get(buffer)
         del self._buffers[buffer]
+        del self._spans[bisect_left(self._spans, self._span(found))]
         return found
 
     def check_range(self, buffer: int, offset: int, size: int) -> Buffer:
@@ -94,13 +100,15 @@ class PageBook:
             )
         return found
 
-    def _gaps(self, withheld: Iterable[Buffer]) -> list[tuple[int, int]]:
-        gaps, at = [], 0
-        for buffer in sorted([*self._buffers.values(), *withheld], key=lambda buffer: buffer.address):
-            start = buffer.address - self.base
+    def _span(self, buffer: Buffer) -> tuple[int, int]:
+        start = buffer.address - self.base
+        return start, start + whole_pages(buffer.bytes)
+
+    def _gaps(self, withheld: Iterable[Buffer]) -> Iterator[tuple[int, int]]:
+        more, at = [self._span(buffer) for buffer in withheld], 0
+        for start, end in sorted([*self._spans, *more]) if more else self._spans:
             if start > at:
-                gaps.append((at, start))
-            at = start + whole_pages(buffer.bytes)
+                yield at, start
+            at = end
         if at < self.size:
-            gaps.append((at, self.size))
-        return gaps
+            yield at, self.size
