@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
-/// Takes the CPU's register accesses and brings each to the one bank it is for.
+/// Routes the CPU's register accesses, each to one bank.
 ///
 /// One access at a time; of a read and a write waiting together, they take turns. A bank sees `sel_o` for one cycle with
 /// the payload beside it, and answers with `ack_i` in a later cycle; every bank answers within a bound of its own, so
@@ -25,7 +25,7 @@ module ctrl_xbar
 
   /// Answer bad accesses SLVERR.
   input  logic                slverr_i,
-  /// Pulse: an access met nothing; where.
+  /// Pulse: no bank at the address of an access; that address.
   output logic                miss_o,
   output logic [23:0]         miss_addr_o,
 
@@ -185,7 +185,7 @@ module ctrl_xbar
     end
   end
 
-  // What the CPU asked; ready falls with the handshake, so a request is held until it is answered.
+  // The CPU's request; ready falls with the handshake, so a request is held until it is answered.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       aw_ready_q <= 1'b0;

@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Admits the bursts of one direction: checks each request, passes it to memory or holds it for a local refusal.
 ///
-/// A request waits until the windows' answer to it is known; one that AXI forbids, or that comes while all is revoked, does not.
+/// A request waits for the result of the window lookup, except one that AXI forbids or that arrives during revocation.
 /// A request is taken while fewer than `MaxOutstanding` are under way and none is being refused: a refused burst is
 /// answered when all before it are done, so answers with one id stay in order.
 module firewall_admit
@@ -33,7 +33,7 @@ module firewall_admit
   /// A request is taken in this cycle, and whether it goes to memory.
   output logic                     admit_o,
   output logic                     legal_o,
-  /// Why not, in that cycle.
+  /// Why it is refused, in that cycle.
   output cause_e                   cause_o,
   /// A burst is being refused and nothing else is under way, so it may be answered; its id and length.
   output logic                     answer_refused_o,
@@ -68,7 +68,7 @@ module firewall_admit
     if (valid_i) allowed = burst_is_legal(ax_i.addr[PageBits-1:0], ax_i.len, ax_i.size, ax_i.burst);
   end
 
-  // Looked for while it is found whether AXI allows it; the two meet in the end.
+  // The lookup runs in parallel with the check of AXI's rules.
   assign lookup_o = '{
     look: valid_i,
     taken: admit_o,
@@ -119,7 +119,7 @@ module firewall_admit
   assign refused_id_o = refused_id_q;
   assign refused_len_o = refused_len_q;
   assign idle_o = count_q == '0;
-  // Refusing stops admission, so that what is being refused is the newest burst under way, and the only such.
+  // A refusal stops admission, so the refused burst is the newest outstanding one, and the only refused one.
   assign drained_o = count_q == count_t'(refusing_q);
 
 `ifndef SYNTHESIS
@@ -128,7 +128,7 @@ module firewall_admit
       OutstandingIsBounded_A :
       assert (count_q <= count_t'(MaxOutstanding))
       else $error("firewall: more bursts under way than allowed");
-      // True of any memory that answers only what it was asked.
+      // Holds for any memory that responds only to requests.
       NothingFinishesUnasked_A :
       assert (!finish_i || count_q != '0)
       else $error("firewall: memory answered a burst nobody asked for");

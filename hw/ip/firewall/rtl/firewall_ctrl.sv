@@ -1,10 +1,10 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// The CPU's way to a slot's registers: every request is answered within a bound, whatever the slot does.
+/// The CPU's path to a slot's registers: every request is answered within a bound, whatever the slot does.
 ///
 /// An answer that fails - too late, path closed, or an error the module answered itself - reads 0xDEAD and the offset,
 /// with OKAY, or with SLVERR where `slverr_i` is set, and raises a fault for one cycle, the next. A request is forwarded two
 /// cycles after it is complete, and answered at most `timeout_i` + 4 cycles after. Reads and writes do not wait for each
-/// other. What the slot says unasked is dropped.
+/// other. Unrequested responses of the slot are dropped.
 module firewall_ctrl
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -26,12 +26,12 @@ module firewall_ctrl
   input  lite_rsp_t                    slot_rsp_i
 );
 
-  // What the CPU asked, kept until it is answered.
+  // The CPU's request, held until it is answered.
   logic aw_held_q, w_held_q, ar_held_q;
   lite_ax_t aw_q, ar_q;
   lite_w_t w_q;
 
-  // What the slot has still to take. Kept apart from the above: the slot may sit on an old request for ever.
+  // The part of a request that the slot has not accepted. Separate from the above, as the slot may never accept an old request.
   logic slot_aw_valid_q, slot_w_valid_q, slot_ar_valid_q;
   lite_ax_t slot_aw_q, slot_ar_q;
   lite_w_t slot_w_q;
@@ -153,7 +153,7 @@ module firewall_ctrl
     if (read_forward) slot_ar_q <= ar_q;
   end
 
-  // Answers are always taken: the one that is waited for is kept, any other is dropped.
+  // Responses are always accepted: the expected one is kept, any other is dropped.
   always_comb begin
     slot_req_o = '0;
     slot_req_o.aw = slot_aw_q;
@@ -166,7 +166,7 @@ module firewall_ctrl
     slot_req_o.r_ready = 1'b1;
   end
 
-  // Told with the next cycle, as those of the memory path are.
+  // Reported one cycle later, as for the memory path.
   always_ff @(posedge clk_i) begin
     fault_o <= '{cause: CauseNone, addr: '0, context_id: '0};
     if (!rst_ni) begin

@@ -1,9 +1,9 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Decides how one register access of the CPU ends: by the slot's answer, or without it.
 ///
-/// Of each direction one access is under way at a time. When the slot is too late the CPU is answered without it and the
-/// access stays `late`: its answer is swallowed when it comes, and until then further accesses are failed at once, so a
-/// module that hangs costs the CPU one timeout, not one per access.
+/// One access of each direction is outstanding at a time. After a timeout the CPU is answered without the slot and the access
+/// stays `late`: its response is dropped when it arrives, and until then further accesses fail at once, so a hanging module
+/// costs the CPU one timeout, not one per access.
 module firewall_ctrl_access #(
   parameter int unsigned TimeoutWidth = 16
 ) (
@@ -23,7 +23,7 @@ module firewall_ctrl_access #(
   input  logic                    answer_valid_i,
   /// The answer above is the one to this request: keep it for the CPU.
   output logic                    answer_o,
-  /// Answer the CPU without the slot: the time is over.
+  /// Answer the CPU without the slot: timeout.
   output logic                    timeout_o,
   /// Answer the CPU without the slot: the path is closed.
   output logic                    refuse_o,

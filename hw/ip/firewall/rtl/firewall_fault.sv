@@ -6,8 +6,7 @@ module firewall_fault
   input  logic   clk_i,
   /// Synchronous reset, active low.
   input  logic   rst_ni,
-  /// Forget the fault. One that happens in the same cycle is kept, though it is told with the next: it is after, not
-  /// before.
+  /// Clear the fault. One that happens in the same cycle, and is reported in the next, is kept: it counts as later.
   input  logic   clear_i,
   /// A fault, one cycle after it happens; else with `cause` `CauseNone`.
   input  fault_t first_i,

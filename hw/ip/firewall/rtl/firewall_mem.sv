@@ -1,16 +1,16 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// The slot's way to memory: only legal bursts within windows, each finished within a bound, whatever the slot does.
+/// The slot's memory path: passes only legal bursts within windows, and finishes each within a bound whatever the slot does.
 ///
-/// - A burst AXI forbids, or outside the windows of its context, is refused here: its write data is sunk, the answer is
-///   SLVERR, memory sees nothing. The slot goes on.
-/// - Write data or a response the slot holds up for more than `timeout_i` cycles in a burst, or a `last` in the wrong
+/// - A burst that AXI forbids, or outside the windows of its context, is refused: its write data is discarded, the response
+///   is SLVERR, and memory sees nothing. The slot continues.
+/// - Write data or a response that the slot stalls for more than `timeout_i` cycles in a burst, or a `last` in the wrong
 ///   beat, isolates the slot: from then on it is cut off until `clear_i`.
-/// - Cut off - isolated, closed, or its path in reset - the slot is not listened to: owed write beats go to memory with
-///   strobes low, responses are dropped, new requests wait. A cut lasts until nothing is under way, so nothing from
-///   before reaches the module that comes next.
-/// - Taking memory away: with `revoke_i` set, or every window closed, each new request is refused. Once `drained_o` is
-///   then seen, nothing of the slot is on its way to memory, and nothing will be until a window is open again: so the
-///   memory may be somebody else's. Windows may change, and `revoke_i` too, at any time; what was admitted goes on.
+/// - Cut off - isolated, closed, or its path in reset - the slot is ignored: outstanding write beats go to memory with strobes
+///   low, responses are dropped, new requests wait. A cut lasts until no transaction is outstanding, so the next module sees
+///   nothing of the previous one.
+/// - Revocation: with `revoke_i` set, or every window closed, each new request is refused. Once `drained_o` is seen then, the
+///   slot has no transaction toward memory, and gets none until a window is open again: the memory may be given to another
+///   owner. Windows and `revoke_i` may change at any time; admitted bursts complete.
 ///
 /// Requests and write data are registered once; responses pass through in the same cycle. Write data may reach memory
 /// before its request is accepted, never before it is offered.
@@ -38,7 +38,7 @@ module firewall_mem
   output logic                         idle_o,
   output logic                         drained_o,
   output logic                         isolated_o,
-  /// The fault of the cycle before; else with `cause` `CauseNone`.
+  /// The fault of the previous cycle; `cause` is `CauseNone` without one.
   output fault_t                       fault_o,
   input  axi_req_t                     slot_req_i,
   output axi_rsp_t                     slot_rsp_o,

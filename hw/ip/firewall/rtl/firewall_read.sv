@@ -1,8 +1,8 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// The read half of the memory path: a burst given to memory has its data taken.
 ///
-/// The slot may hold up a burst's data for `timeout_i` cycles in all. With `cut_i` the slot is out of the game: data that
-/// comes is dropped, a refusal is forgotten. A refused burst reads zeroes with SLVERR.
+/// The slot may stall a burst's data for `timeout_i` cycles in total. While `cut_i` is set the slot is ignored: read data is
+/// accepted and dropped, and a pending refusal is discarded. A refused burst reads zeroes with SLVERR.
 module firewall_read
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -21,7 +21,7 @@ module firewall_read
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
-  /// The fault of the cycle before; and whether one of this cycle leaves the slot's streams out of step.
+  /// The fault of the previous cycle; whether a fault of this cycle leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
   /// From the slot.
@@ -95,7 +95,7 @@ module firewall_read
 
   assign isolate_o = r_late;
 
-  // Told with the next cycle, as in `firewall_write`.
+  // Reported one cycle later, as in `firewall_write`.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) fault_o <= '0;
     else begin

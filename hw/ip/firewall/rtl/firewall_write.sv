@@ -3,7 +3,7 @@
 ///
 /// Write data goes on only for the oldest admitted burst; `last` is the firewall's own count. The slot's `last` must
 /// agree, or it is a fault. The slot may hold up a burst's data for `timeout_i` cycles in all, and an answer for as many.
-/// With `cut_i` the slot is out of the game: owed beats go with strobes low, answers are dropped.
+/// While `cut_i` is set the slot is ignored: outstanding beats are sent with strobes low, responses are dropped.
 module firewall_write
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -22,7 +22,7 @@ module firewall_write
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
-  /// The fault of the cycle before; and whether one of this cycle leaves the slot's streams out of step.
+  /// The fault of the previous cycle; whether a fault of this cycle leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
   /// From the slot.
@@ -58,7 +58,7 @@ module firewall_write
     logic [ContextWidth-1:0] context_id;
   } owed_t;
 
-  // Bursts whose data has not all come, oldest first.
+  // Bursts whose data is incomplete, oldest first.
   owed_t owed_q [MaxOutstanding];
   owed_t head;
   index_t first_q, next_q;
@@ -169,8 +169,8 @@ module firewall_write
 
   assign isolate_o = w_wrong_last || w_late || b_late;
 
-  // Told with the next cycle. Where nothing else went wrong the address is that of the request that is offered: known
-  // before it is found whether it is refused.
+  // Reported one cycle later. Without a data or response fault the address is that of the offered request, which is known
+  // before the decision to refuse it.
   always_comb begin
     cause_d = refusal;
     blamed = '{addr: aw_i.addr, context_id: aw_i.user};

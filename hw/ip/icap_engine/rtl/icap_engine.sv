@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// The configuration engine: takes an image from memory to the fabric's configuration port, and watches both.
+/// The configuration engine: loads an image from memory into the fabric's configuration port, and monitors both.
 ///
 /// One load at a time. It reads within a window of pages that software sets, no faster than a regulator allows, expands the
 /// image where it is compressed, and writes exactly as many words as it was told. A load ends well when memory, the form of
@@ -15,7 +15,7 @@ module icap_engine
   import icap_engine_regs_pkg::*;
   import icap_pkg::*;
 #(
-  /// Cycles within which the port's side tells of itself; a power of two. Its clock is to be faster than a 64th of that allows.
+  /// Cycles within which the port's side reports; a power of two. Its period must be less than a 64th of that time.
   parameter int unsigned PortCycles = 4096
 ) (
   /// The shell's clock.
@@ -64,9 +64,9 @@ module icap_engine
     /// The load is ordered.
     Order,
     Run,
-    /// It has ended; the port's side is told that no beat follows.
+    /// It has ended; the port's side is informed that no beat follows.
     Stop,
-    /// The port's side throws away what it has of the load.
+    /// The port's side discards what it holds of the load.
     Leave
   } state_e;
 
@@ -85,7 +85,7 @@ module icap_engine
   logic [19:0] burst;
   logic memory_idle, stop_q;
 
-  // What crosses, on this side and on the port's.
+  // Signals that cross between the clocks, on this side and on the port's.
   order_t order, far_order;
   beat_t beat, read, far_beat;
   report_t report, far_report;
@@ -95,7 +95,7 @@ module icap_engine
   icape_in_t icape;
   icape_lines_t far_lines;
 
-  // What the regulator tells of a slot for its monitor; nobody counts here.
+  // Outputs of the regulator for a slot's monitor; not used here.
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
   logic [AddrWidth-1:0] admit_addr;
   logic [ContextWidth-1:0] admit_context;
@@ -330,7 +330,7 @@ module icap_engine
     end else begin
       // The reader ends while the port's side is told so.
       stop_q <= (state_q == Run && told && report.stage == StageEnded) || stands;
-      // A load that has ended meanwhile takes no notice.
+      // Ignored if the load has ended meanwhile.
       if (state_q == Idle || (state_q == Run && order_ready)) abort_q <= 1'b0;
       if (abort && state_q inside {Order, Run}) abort_q <= 1'b1;
       unique case (state_q)

@@ -67,7 +67,7 @@ module icap_reader
   assign may_ask = run_q && !outside_q && ask_q != '0 && room && !stop_i && (!ar_valid_q || ar_ready_i);
   assign ask = may_ask && in_window;
 
-  // What nobody asked for is no answer.
+  // A response without a request is ignored.
   assign arrives = r_valid_i && owed_q != '0;
   assign keep = arrives && run_q && !stop_i;
 
@@ -77,7 +77,7 @@ module icap_reader
     if (held_q == '0) beat_o.kind = BeatOutside;
   end
 
-  // Behind the last beat that was asked for: that the next was not.
+  // Behind the last requested beat: a beat that says that the next was not requested.
   assign beat_valid_o = run_q && (held_q != '0 || (outside_q && owed_q == '0));
   assign free = beat_ready_i && run_q && held_q != '0;
 

@@ -38,7 +38,7 @@ module icap_writer
     Run,
     /// The load has ended; the port closes.
     Close,
-    /// Beats that nobody needs are thrown away.
+    /// Remaining beats are discarded.
     Drain,
     /// Nothing is left.
     Tell
@@ -166,7 +166,7 @@ module icap_writer
     else ends = 1'b0;
   end
 
-  // Told to the port in the next cycle, by a flop.
+  // Passed to the port in the next cycle, by a flop.
   assign stop = stop_q;
 
   always_ff @(posedge clk_i) begin

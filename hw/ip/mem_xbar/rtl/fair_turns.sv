@@ -1,11 +1,12 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Whose request goes next: everyone may spend as much in a round, and goes on while it asks and has something left.
+/// Deficit round-robin arbiter: each slot may spend the same credit in a round, and keeps its turn while it requests and has
+/// credit.
 ///
-/// What a request costs is told in beats. A round gives every slot `Quantum`; it ends when nobody who asks has anything
-/// left. What was spent too much is owed to the next round; what was left over is lost.
+/// The cost of a request is given in beats. A round gives every slot `Quantum`; it ends when no requesting slot has credit.
+/// Overspending is deducted in the next round; unused credit is lost.
 ///
-/// Promise: while a slot asks, another is granted at most 4 `Quantum` more than it (`hw/formal/fair_turns_proof.sv`); one of
-/// those who ask is always chosen.
+/// Guarantee: while a slot requests, another is granted at most 4 `Quantum` more than it (`hw/formal/fair_turns_proof.sv`);
+/// one of the requesting slots is always chosen.
 module fair_turns #(
   parameter int unsigned NumSlots = 4,
   /// What a slot may spend in a round, and the most a request may cost; a power of two.
@@ -15,12 +16,12 @@ module fair_turns #(
   /// Synchronous reset, active low.
   input  logic                                      rst_ni,
   input  logic [NumSlots-1:0]                       ask_i,
-  /// Of those who ask: 1 to `Quantum`.
+  /// Cost of each request: 1 to `Quantum`.
   input  logic [NumSlots-1:0][$clog2(Quantum):0]    cost_i,
   /// The request chosen is taken in this cycle.
   input  logic                                      take_i,
   output logic [(NumSlots > 1 ? $clog2(NumSlots) : 1)-1:0] slot_o,
-  /// The same, a bit a slot; none where nobody asks.
+  /// The same, one bit a slot; zero without a request.
   output logic [NumSlots-1:0]                       chosen_o
 );
 
@@ -35,19 +36,19 @@ module fair_turns #(
   typedef logic signed [$clog2(Quantum)+1:0] credit_t;
 
   credit_t credit_q [NumSlots];
-  // Those with credit; the one that went last, and all after it.
+  // Slots with credit; the slot that was granted last, and all after it.
   mask_t able_q, from_q;
   mask_t rich, chosen;
   logic new_round;
 
-  // The one that went last goes on where it can; else the first after it, going round. A new round is told while both
-  // answers are found.
+  // The slot granted last keeps its turn if it can; else the next one in cyclic order. Whether a new round begins is decided
+  // in parallel.
   always_comb begin
     rich = ask_i & able_q;
     new_round = rich == '0;
     chosen = '0;
 `ifndef SYNTHESIS
-    // The first of nothing is nothing: simulation need not look for it in every cycle in which nobody asks.
+    // Skipped without requests, to save simulation time.
     if (ask_i != '0)
 `endif
     chosen = new_round ? first(ask_i, from_q) : first(rich, from_q);

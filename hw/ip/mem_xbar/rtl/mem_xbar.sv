@@ -1,10 +1,10 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Brings the slots' bursts to one memory port, in fair turns, and the answers back to whose they are.
+/// Arbitrates the slots' bursts to one memory port, and routes responses back to the requesting slot.
 ///
-/// Requests: `fair_turns` over the slots that ask, reads and writes apart, one a cycle. A request counts its beats, and
-/// at least `PageBeats` where it leaves the 4 KiB page of the slot's last one in that direction: what a bank of DRAM then
-/// does may take as long. No more is under way than keeps memory busy, whoever asked for it; so a slot that comes finds
-/// little before it. The slot goes into the upper id and user bits. Write data follows in the order of the requests.
+/// Requests: `fair_turns` over the requesting slots, reads and writes separately, one a cycle. A request costs its beats, and
+/// at least `PageBeats` if it leaves the 4 KiB page of the slot's last request in that direction: the DRAM bank may take as
+/// long. No more requests are outstanding than keep memory busy, so a new request of any slot waits behind few others. The slot
+/// goes into the upper id and user bits. Write data follows in the order of the requests.
 ///
 /// Slots stand behind `burst_split`s: a request has 16 beats at most, its write data is ready, and there is room for its
 /// answer, so no slot can hold up another here. Every output is a flop.
@@ -98,7 +98,7 @@ module mem_xbar
   page_t aw_page_q [NumSlots];
   page_t ar_page_q [NumSlots];
 
-  // What memory owes.
+  // Outstanding responses of memory.
   logic [IndexWidth:0] writes_q;
   reads_t reads_q;
   beats_t read_beats_q, write_beats_q;

@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Counts what one slot does to memory, per context and in all; 64-bit counters that a snapshot takes at one instant.
+/// Counts one slot's memory traffic, per context and in total; a snapshot takes all 64-bit counters at one instant.
 ///
 /// Requests, bytes and rows are counted when a request is admitted; stalls in every cycle a request waits, for the
 /// context of that request. A row hit is a request to the row its bank saw last from this slot: the slot's own
@@ -34,7 +34,7 @@ module monitor
   input  logic [   AddrWidth-1:0] admit_addr_i,
   input  logic [ContextWidth-1:0] admit_context_i,
   input  logic [            11:0] admit_bytes_i,
-  /// In this cycle a request waits; of which context; and whether one waits for tokens.
+  /// A request waits in this cycle; its context; whether one waits for tokens of the regulator.
   input  logic                    read_stall_i,
   input  logic [ContextWidth-1:0] read_context_i,
   input  logic                    write_stall_i,
@@ -68,8 +68,8 @@ module monitor
     Swap,
     /// Walk over all totals: recent counts are added.
     Drain,
-    /// Walk over what was kept of one context or all: it is summed into the snapshot. The totals are set to zero if that
-    /// was asked for.
+    /// Walk over the kept totals of one context or of all: they are summed into the snapshot. The totals are zeroed if
+    /// requested.
     Collect
   } state_e;
 
@@ -194,7 +194,7 @@ module monitor
   assign start = state_q == Idle && (full || (wanted_q && !keep_wanted_q));
   assign again = state_q == Idle && !start && wanted_q;
   assign walking = state_q inside {Drain, Collect};
-  // Out of reset, a walk that clears and of which nobody takes the snapshot.
+  // Out of reset: a walk that clears; its snapshot is not used.
   assign initial_walk = state_q == Collect && !taking_q;
   assign whole = state_q == Drain || clearing_q || context_q[4];
 
@@ -238,7 +238,7 @@ module monitor
     end
   end
 
-  // What was asked for, and what is being done.
+  // The requested operation, and the current one.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wanted_q <= 1'b0;

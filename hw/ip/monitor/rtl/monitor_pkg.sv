@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// What the parts of the monitor say to each other.
+/// Types that the parts of the monitor share.
 package monitor_pkg;
 
   import eddy_pkg::*;

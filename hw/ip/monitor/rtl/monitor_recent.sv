@@ -14,7 +14,7 @@ module monitor_recent
   /// The request hits the row that was open.
   input  logic             hit_i,
   input  logic             swap_i,
-  /// What the half that stands still holds of a context: its requests, and its waits.
+  /// Counts of a context in the half at rest: its requests, and its waits.
   input  context_t         context_i,
   output recent_requests_t requests_o,
   output recent_t [2:0]    stalls_o

@@ -26,7 +26,7 @@ module shell_bank #(
 
   /// Answer bad accesses SLVERR.
   output logic        slverr_o,
-  /// Pulse: an access met nothing; where.
+  /// Pulse: no bank at the address of an access; that address.
   input  logic        miss_i,
   input  logic [23:0] miss_addr_i,
 

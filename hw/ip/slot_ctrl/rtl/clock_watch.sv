@@ -1,8 +1,8 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Asks a clock that may have stopped whether it still runs, by a level that goes over and comes back.
+/// Detects whether a clock runs, by a level that crosses to it and back.
 ///
 /// A check starts on `start_i`, and again and again while `busy_i`; it ends `timeout_i` cycles later with `alive_o`
-/// telling whether the level came back, and `lost_o` pulsing if not. Nothing toggles without a reason. The bound should
+/// telling whether the level came back, and `lost_o` pulsing if not. Nothing toggles without a check. The bound should
 /// be at least eight periods of the slowest clock it may meet.
 module clock_watch (
   input  logic        clk_i,
@@ -12,7 +12,7 @@ module clock_watch (
   input  logic        far_clk_i,
   /// Pulse: check once.
   input  logic        start_i,
-  /// Something is outstanding there: keep checking.
+  /// A transaction is outstanding on that clock: keep checking.
   input  logic        busy_i,
   /// Cycles a check takes; 0 counts as 1.
   input  logic [15:0] timeout_i,
@@ -58,7 +58,7 @@ module clock_watch (
           lost_q <= answer != ask_q;
         end
       end else if (start_i || busy_i) begin
-        // After a lost check the level is still on its way: ask for the same again, or its late arrival would count.
+        // After a lost check the level may still arrive: repeat the same level, or its late arrival would count as an answer.
         if (answer == ask_q) ask_q <= !ask_q;
         checking_q <= 1'b1;
         left_q <= timeout_i;

@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// One slot's control bank: what software decides about the slot, and what the shell knows about it.
+/// One slot's control bank: settings by software, and status of the slot.
 ///
 /// Out of reset everything is closed and the path is held in reset. The cause register keeps the first fault of the
 /// firewall, and a lost clock beside it; which came first is in FIRST_FAULT. An access to the monitor's snapshot waits until
@@ -86,7 +86,7 @@ module slot_ctrl
   logic [8:1] causes;
   cause_e first_cause;
 
-  // The bus keeps what it asks for until it is answered.
+  // The bus holds a request until it is answered.
   always_comb begin
     sel = sel_i || held_q;
     if (monitor_busy_i && (addr_i == slot_ctrl_regs_pkg::MonitorSnapshotOffset
@@ -191,7 +191,7 @@ module slot_ctrl
     .lost_o(clock_lost)
   );
 
-  // A cycle later, as the firewall tells its faults: so that which came first is known.
+  // One cycle later, as the firewall's faults, so that the order of both is known.
   always_ff @(posedge clk_i) begin
     if (!rst_ni || fault_clear_o) clock_told_q <= 1'b0;
     else clock_told_q <= clock_lost;

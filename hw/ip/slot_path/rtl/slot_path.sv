@@ -68,7 +68,7 @@ module slot_path
   fault_t fault;
   logic path_rst_n, far_rst_n, slot_rst_q;
 
-  // Gates as the decoupler has them, brought to the shell's clock.
+  // States of the decoupler's gates, synchronised to the shell's clock.
   logic far_control_open, far_memory_open, control_open, memory_open, far_irq, irq;
 
   // Monitor.
@@ -239,7 +239,7 @@ module slot_path
     .dst_rsp_i(shell_rsp)
   );
 
-  // What a module says of protection and urgency goes no further.
+  // AxPROT, AxCACHE and AxQOS of a module do not pass.
   always_comb begin
     plain_req = slot_mem_req_i;
     plain_req.aw.prot = ProtData;

@@ -112,7 +112,7 @@ module cache_fetches
   assign joinable_o = fetching_o && keep_q[same_index];
   assign next_o = next_q;
 
-  // Lines that lose the right to be kept.
+  // Lines that may no longer be kept.
   always_comb begin
     spoiled = '0;
     if (writing_i || flush_i) begin

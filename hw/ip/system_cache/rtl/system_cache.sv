@@ -226,7 +226,7 @@ module system_cache
   );
 
   // How a visit gets its line. One that nobody may keep waits for a fetch of it that is under way, so that two reads of
-  // one line are never in the hands of memory, which could turn them round.
+  // one line are never outstanding at once, as memory could reorder them.
   assign wanted = ar_i.cache[3:2] != '0 || force_i[ar_slot_i];
   assign blocked = written || flushed || !wanted;
 

@@ -1,11 +1,12 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
-/// The static region: brings the CPU's register accesses to the slots, the slots' bursts to memory, and keeps them apart.
+/// The static region: routes the CPU's register accesses to the slots and the slots' bursts to memory, and isolates the slots
+/// from each other.
 ///
 /// The CPU's 16 MiB window holds the shell's registers, the interrupt controller, and for each slot its control bank and
-/// the registers of its module (`window_addr_pkg`, from hw/regs/top/window.rdl). Anything else is answered with poison,
-/// never left without an answer. Clocking wizards are beside the shell, not in it.
+/// the registers of its module (`window_addr_pkg`, from hw/regs/top/window.rdl). Any other access is answered with a
+/// poison value. Clocking wizards are beside the shell, not in it.
 ///
 /// With `Engine`, a configuration engine takes images from memory to ICAPE3, which is beside the shell: it asks for memory
 /// in turn with the slots, as one more of them, and answers in a bank of its own.
@@ -79,7 +80,7 @@ module shell
 
   // Banks of the CPU's window: shell, interrupts, control banks, modules, engine.
   localparam int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Engine);
-  // Who asks for memory: slots, engine.
+  // Managers of the memory path: slots, engine.
   localparam int unsigned NumPorts = NumSlots + 32'(Engine);
 
   logic [NumBanks-1:0] sel, ack, err, fail;
@@ -101,7 +102,7 @@ module shell
   logic [NumPorts-1:0] mem_ar_valid, mem_ar_ready, mem_r_valid;
   w_t w;
 
-  // Between the crossbar and memory, or the cache: requests, and answers with whose they are.
+  // Between the crossbar and memory, or the cache: requests, and responses with their slot.
   ax_t aw, ar;
   logic [3:0] aw_slot, ar_slot;
   logic aw_valid, aw_ready, ar_valid, ar_ready;
@@ -474,7 +475,7 @@ module shell
       .r_i({m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast}),
       .r_slot_i(m_axi_rid[7:4]),
       .r_valid_i(m_axi_rvalid),
-      // An image is read once: it would only drive out what slots read again.
+      // An image is read once: cached, it would only evict lines that slots read again.
       .force_i(cache_force & ~(16'(Engine) << NumSlots)),
       .flush_i(cache_flush),
       .flush_first_i(cache_flush_first),
