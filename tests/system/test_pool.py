@@ -21,7 +21,6 @@ from eddy.pool.head.head_server import Head
 from eddy.pool.jetstream.boards import change_board
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.placement.replanning import ReplanSettings
-from eddy.pool.records import PoolBoard
 from eddy.pool.records.record_json import board_from_json
 from eddy.pool.records.records import PoolBoard
 from forks_kit import forks
