@@ -77,6 +77,7 @@ def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> No
         tenants=SimpleNamespace(get=tenant),
         table=SimpleNamespace(known=is_known),
         catalogue=SimpleNamespace(application=lambda name: name),
+        lead=SimpleNamespace(mirror=SimpleNamespace(boards={})),
     )
 
     async def kept(key: str = "", **fields: Any) -> dict[str, Any]:

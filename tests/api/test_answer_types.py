@@ -67,7 +67,7 @@ def test_what_a_client_takes_an_answer_for_is_what_the_page_says_of_that_address
                     answered.setdefault((method.upper(), PLACE.sub("{}", path)), set()).add(name)
     asked = [
         (file.name, *found)
-        for file in (ROOT / "runtime/eddy/client").glob("*.py")
+        for file in (ROOT / "runtime/eddy/client").rglob("*.py")
         for found in ASKED.findall(file.read_text(encoding="utf-8"))
     ]
     assert len(asked) > 30

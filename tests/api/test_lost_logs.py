@@ -48,7 +48,7 @@ async def answers(server: Any, monkeypatch: pytest.MonkeyPatch, failure: Excepti
 
     found = []
     with monkeypatch.context() as patch:
-        for part in ("under_way", "wanted", "get", "owner"):
+        for part in ("under_way", "find_page", "get", "owner"):
             patch.setattr(server.store.jobs, part, failing)
         server.hypervisor.broken = failure
         for who in ("ada", "operator", None):

@@ -18,6 +18,7 @@ from eddy.board.remote.boardd import _alone_in
 from eddy.cli.support.output import STORAGE
 from eddy.core.errors import BoardNotReady, StorageInUse
 from eddy.files import FolderLock, read_lock_holder
+from forks_kit import forks
 
 WAIT_S = 180.0
 EDDY = [sys.executable, "-m", "eddy"]
@@ -40,14 +41,7 @@ def running(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 def refused(*command: str) -> dict[str, str]:
     """What a program says that does not start."""
-    done = subprocess.run(
-        [*EDDY, *command, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    done = forks().eddy(*command, "--json")
     assert done.stdout == "", "it must not serve"
     found: dict[str, str] = json.loads(done.stderr.strip().splitlines()[-1])
     assert done.returncode == STORAGE
@@ -78,8 +72,7 @@ def test_a_data_folder(tmp_path: Path) -> None:
             harm(data / "lock")
             assert refused(*command)["code"] == "storage-in-use"
             assert read_lock_holder(data / "lock") is not None, "for `eddy doctor`, and a backup"
-        done = subprocess.run([*EDDY, "backup", str(tmp_path / "b"), "--data", str(data)], check=False)
-        assert done.returncode == 0
+        assert forks().eddy("backup", str(tmp_path / "b"), "--data", str(data)).returncode == 0
         moved = data.rename(tmp_path / "renamed")
         assert refused(*command[:-1], str(moved))["code"] == "storage-in-use"
         moved.rename(data)

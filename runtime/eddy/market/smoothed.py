@@ -53,7 +53,7 @@ class ExcessSpending:
 
 @dataclass(frozen=True, slots=True)
 class DemandSample:
-    """Demand at some prices and some worths w of money; what it says of a step is in moves.py.
+    """Demand at some prices and some worths w of money; what it says of a step is in newton_steps.py.
 
     Attributes:
         price: The prices; (m,).

@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import gc
 import importlib
 import json
 import os
@@ -186,6 +187,7 @@ def main() -> None:
         importlib.import_module(name)
     # What cocotb asks of pytest: its own plugins are imported now.
     importlib.import_module("pytest").Config.fromdictargs({}, ["--capture=no"])
+    gc.freeze()  # what is there when a simulation is forked is not searched for garbage in it
     spent = 0.0
     for line in sys.stdin:
         told = _Run(**json.loads(line))

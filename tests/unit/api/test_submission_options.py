@@ -32,7 +32,7 @@ from eddy.api.request_bodies.admission import admit
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.cli.main import app
-from eddy.client.calls.submission_fields import asked
+from eddy.client.calls.submission_fields import submission_fields
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.pool.routes import submission as submitting
@@ -43,7 +43,7 @@ from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.store import Store
 from eddy.store.db.rows import dump_record, dump_request, load_record, load_request
 
-body = {"application": "invert", **asked({"colour": "red"})}
+body = {"application": "invert", **submission_fields({"colour": "red"})}
 job = JobSubmission.model_validate(body)
 request = admit(job, PoolTenant("ada"), VIEWS)
 kept = submitting._kept(job, request)
@@ -75,7 +75,7 @@ def test_a_new_field_is_declared_once_and_arrives_everywhere(tmp_path: Path) -> 
         shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "answer_types.py", tmp_path / "tools")
-    declared = tmp_path / "runtime" / "eddy" / "core" / "asked.py"
+    declared = tmp_path / "runtime" / "eddy" / "core" / "submission_options.py"
     text = declared.read_text(encoding="utf-8")
     assert text.count("    @property\n    def ends_late(") == 1
     declared.write_text(text.replace("    @property\n    def ends_late(", NEW), encoding="utf-8")

@@ -175,14 +175,14 @@ def test_a_proof_is_made_by_the_hardware_alone(harness: Harness) -> None:
 
 
 OPENS = {
-    "set_windows": {"handover.py", "swap.py", "control_bank.py"},
-    "admit": {"handover.py"},
-    "resume_memory": {"handover.py"},
+    "set_windows": {"memory_gate.py", "swap.py", "control_bank.py"},
+    "admit": {"memory_gate.py"},
+    "resume_memory": {"memory_gate.py"},
     "open_memory": {"swap.py"},
-    "lend": {"handover.py"},
-    "end": {"handover.py"},
+    "lend": {"memory_gate.py"},
+    "end": {"memory_gate.py"},
     "Loan": {"arena.py", "slot_steps.py"},
-    "QuiescenceProof": {"handover.py", "slot_steps.py"},
+    "QuiescenceProof": {"memory_gate.py", "slot_steps.py"},
 }
 """Calls that let a slot reach memory, or end a loan, and the files that may make them."""
 

@@ -164,5 +164,7 @@ def test_a_module_that_does_not_take_its_registers_leaves_the_slot_closed(
 
 def test_the_board_does_not_ask_which_kind_of_module_it_has() -> None:
     """One place chooses a runner, `slot.make_runner`."""
-    code = "".join((BOARD / name).read_text() for name in ("pynq.py", "slot_service.py", "loads.py", "slot_steps.py"))
+    code = "".join(
+        (BOARD / name).read_text() for name in ("pynq.py", "slot_service.py", "slot_loader.py", "slot_steps.py")
+    )
     assert re.findall(r"\b(kernel|kernels|cluster|HlsRunner|ClusterRunner)\b", code) == []
