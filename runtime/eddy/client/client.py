@@ -142,7 +142,7 @@ class Client(BlockingCaller, ClientCalls):
         """Events of all your jobs, oldest first, across broken connections.
 
         Args:
-            last: Begin with so many past ones.
+            last: Past events to begin with.
             follow: Go on as they happen; else end with the newest.
         """
         from eddy.client.transport.stream import follow as follow_stream

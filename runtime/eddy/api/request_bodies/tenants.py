@@ -116,7 +116,7 @@ class KeySubmission(Request):
         description="`tenant` does what a tenant may, `read` changes nothing, `operator` everything; null for that of"
         " the key it replaces, or `tenant`.",
     )
-    label: str = Field(default="", max_length=64, pattern=LINE, description="What you call it.")
+    label: str = Field(default="", max_length=64, pattern=LINE, description="Name you give it.")
     expires_in_s: float | None = Field(
         default=None, gt=0, le=1e9, description="Wall seconds until it ends; null: never."
     )

@@ -35,7 +35,7 @@ def board_test(
     images: Annotated[
         Path | None, typer.Option("--images", help="Folder of the board's bitstreams, where not boardd's.")
     ] = None,
-    swaps: Annotated[int, typer.Option("--swaps", min=0, help="Loads of the last step.")] = 1000,
+    swaps: Annotated[int, typer.Option("--swaps", min=0, help="Loads in the last step.")] = 1000,
     past_checks: Annotated[
         bool,
         typer.Option("--past-checks", help="Also a damaged image, and clocks above modules': only without tenants."),

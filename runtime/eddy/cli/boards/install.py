@@ -50,7 +50,7 @@ def install(
     ] = None,
     gateway: Annotated[
         bool | None,
-        typer.Option("--gateway/--no-gateway", help="A service for operators elsewhere, too; it stays over upgrades."),
+        typer.Option("--gateway/--no-gateway", help="Also the gateway for operators elsewhere; upgrades keep it."),
     ] = None,
     rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the environment in use before.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take everything away but jobs and keys.")] = False,

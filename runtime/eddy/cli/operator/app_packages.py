@@ -17,7 +17,11 @@ Package = Annotated[Path, typer.Argument(metavar="PACKAGE", help="Its file, YAML
 
 
 @app.command("keygen")
-def keygen(path: Annotated[Path, typer.Argument(metavar="FILE", help="Of the private key; .pub is appended.")]) -> None:
+def keygen(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Private key to write; the public one has .pub appended.")
+    ],
+) -> None:
     """Make a key pair to sign with."""
     from eddy.trust import generate
 

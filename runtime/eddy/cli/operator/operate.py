@@ -23,14 +23,14 @@ def drain(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """Give a slot to nobody any more: what runs there ends, its job goes on elsewhere. Survives restarts."""
+    """Take a slot out of use: what runs there ends, its job continues elsewhere. Survives restarts."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         answer = client.drain(slot, because)
     _say(answer, as_json)
 
 
 def undrain(slot: SlotIndex, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
-    """Give a slot to jobs again, drained or quarantined as it was."""
+    """Put a drained or quarantined slot back into use."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         answer = client.undrain(slot)
     _say(answer, as_json)
@@ -48,7 +48,7 @@ def _say(slot: Mapping[str, Any], as_json: bool) -> None:
 def purge(
     days: Annotated[float, typer.Option("--days", min=0, help="Only jobs that ended at least so many wall days ago.")],
     tenant: Annotated[str, typer.Option("--tenant", help="Only this tenant's.")] = "",
-    keep: Annotated[int, typer.Option("--keep", min=0, help="So many of each tenant's stay: the last ones.")] = 0,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Ended jobs of each tenant that stay: the latest.")] = 0,
     url: Url = URL,
     key: Key = KEY,
     as_json: AsJson = False,
@@ -68,7 +68,7 @@ def policy(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """Show the dispatch policy, or put another in force: what runs goes on. Survives restarts."""
+    """Show the dispatch policy, or change it while jobs run. Survives restarts."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         answer = client.set_policy(name) if name else client.policy_in_force()
     if as_json:

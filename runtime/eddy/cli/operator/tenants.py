@@ -35,10 +35,10 @@ def tenant_add(
     name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
     max_jobs: Annotated[
         int | None,
-        typer.Option("--max-jobs", min=1, help="Jobs that have not ended, at once; 64 else, at a pool's head any."),
+        typer.Option("--max-jobs", min=1, help="Unfinished jobs at once; 64 by default, at a pool's head any number."),
     ] = None,
     max_blob_bytes: Annotated[
-        int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept on a board; 1 GiB else.")
+        int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept on a board; 1 GiB by default.")
     ] = None,
     weight: Annotated[
         float | None,
@@ -46,7 +46,7 @@ def tenant_add(
     ] = None,
     called: Annotated[str, typer.Option("--display-name", help="What people call it, in any script.")] = "",
     max_priority: Annotated[
-        int | None, typer.Option("--max-priority", help="Highest priority of its jobs: 1, 3 or 9; 1 else.")
+        int | None, typer.Option("--max-priority", help="Highest priority of its jobs: 1, 3 or 9; 1 by default.")
     ] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
     url: Url = URL,
@@ -68,7 +68,9 @@ def tenant_add(
 @tenant.command("set")
 def tenant_set(
     name: Name,
-    weight: Annotated[float | None, typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to.")] = None,
+    weight: Annotated[
+        float | None, typer.Option("--weight", min=1e-6, max=1e6, help="Its share relative to other tenants.")
+    ] = None,
     min_progress: Annotated[
         float | None,
         typer.Option("--min-progress", min=0, max=1, help="Part of their speed alone that its kernels are promised."),
@@ -76,7 +78,7 @@ def tenant_set(
     called: Annotated[
         str | None, typer.Option("--display-name", help='What people call it, in any script; "" for nothing else.')
     ] = None,
-    max_jobs: Annotated[int | None, typer.Option("--max-jobs", min=1, help="Jobs not ended, at once.")] = None,
+    max_jobs: Annotated[int | None, typer.Option("--max-jobs", min=1, help="Unfinished jobs at once.")] = None,
     max_blob_bytes: Annotated[int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = None,
     max_priority: Annotated[int | None, typer.Option("--max-priority", help="Highest priority: 1, 3 or 9.")] = None,
     max_requests: Annotated[str, typer.Option("--max-requests", help=f"Requests a second; {_ANY}")] = "",
@@ -149,15 +151,15 @@ def _list(found: Sequence[Mapping[str, Any]]) -> None:
 # Keys -----------------------------------------------------------------------------------------------------------------
 
 Scope = Annotated[str, typer.Option("--scope", help="tenant, read (changes nothing) or operator.")]
-Days = Annotated[float | None, typer.Option("--days", min=1e-6, help="Wall days until it ends; for good else.")]
-Label = Annotated[str, typer.Option("--label", help="What you call it.")]
+Days = Annotated[float | None, typer.Option("--days", min=1e-6, help="Wall days until it expires; never by default.")]
+Label = Annotated[str, typer.Option("--label", help="Name you give it.")]
 KeyName = Annotated[str, typer.Argument(metavar="ID", help="The key's name, as `eddy key list` shows it.")]
 DAY_S = 86400.0
 
 
 @key.command("add")
 def key_add(
-    for_tenant: Annotated[str, typer.Option("--tenant", help="For whom (operators); yourself else.")] = "",
+    for_tenant: Annotated[str, typer.Option("--tenant", help="For this tenant (operators); yourself by default.")] = "",
     scope: Scope = "tenant",
     days: Days = None,
     label: Label = "",
@@ -175,7 +177,9 @@ def key_add(
 @key.command("rotate")
 def key_rotate(
     old: KeyName,
-    grace_s: Annotated[float, typer.Option("--grace-s", min=0, help="Wall seconds the old one stays good.")] = 0.0,
+    grace_s: Annotated[
+        float, typer.Option("--grace-s", min=0, help="Wall seconds for which the old key stays valid.")
+    ] = 0.0,
     days: Days = None,
     url: Url = URL,
     key: Key = KEY,

@@ -174,7 +174,7 @@ def admit(
 
 @app.command()
 def revoke(board: BoardName, data: Data = DATA, as_json: AsJson = False) -> None:
-    """Let a board in no longer: its connections are cut at once. Where `eddy pool up` runs. `head` for a stolen key of
+    """Revoke a board's key: its connections are cut at once. Where `eddy pool up` runs. `head` for a stolen key of
     the heads, which get another one."""
     with errors_in_one_line(as_json):
         admission = _admission(data)

@@ -38,10 +38,10 @@ MaxRunning = Annotated[
     int | None, typer.Option("--max-running", metavar="N", min=1, help="With --as-array: most jobs of it at once.")
 ]
 Retry = Annotated[
-    int, typer.Option("--retries", min=0, max=10, help="Try it again so often after faults it has no part in.")
+    int, typer.Option("--retries", min=0, max=10, help="Retries after faults that the job did not cause.")
 ]
 RetryOn = Annotated[
-    list[str] | None, typer.Option("--retry-on", metavar="CAUSE", help="After this cause instead; repeatable.")
+    list[str] | None, typer.Option("--retry-on", metavar="CAUSE", help="Retry after this cause instead; repeatable.")
 ]
 EndLate = Annotated[bool, typer.Option("--end-late", help="End it where its deadline has passed.")]
 WithLabel = Annotated[

@@ -41,7 +41,7 @@ def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
 
 @app.command("put")
 def put(
-    file: Annotated[Path, typer.Argument(help="What to keep.")],
+    file: Annotated[Path, typer.Argument(help="File to keep.")],
     url: Url = URL,
     key: Key = KEY,
     as_json: AsJson = False,
@@ -58,7 +58,7 @@ def put(
 @app.command("get")
 def get(
     sha256: Sha256,
-    out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output else.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output by default.")] = None,
     url: Url = URL,
     key: Key = KEY,
 ) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new events until interrupted.")] = False,
-    last: Annotated[int, typer.Option("--last", "-n", min=0, max=1000, help="Begin with so many past ones.")] = 20,
+    last: Annotated[int, typer.Option("--last", "-n", min=0, max=1000, help="Past events to begin with.")] = 20,
     form: Annotated[
         str, typer.Option("--format", callback=one_of(("text", "json")), help="text, or lines of JSON.")
     ] = "text",

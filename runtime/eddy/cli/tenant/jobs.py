@@ -88,7 +88,7 @@ def submit(
         typer.Option("--input", "-i", metavar="NAME=FILE", help="An input: .npy, a picture, or raw bytes; repeatable."),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
+        int | None, typer.Option("--batch", "-b", min=1, help="Items; by default as many as the files hold.")
     ] = None,
     asked: Mapping[str, Any] = MappingProxyType({}),
     labels: Labels = None,
@@ -170,7 +170,9 @@ def jobs(
     sort: Sort = "newest",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many.")] = 20,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Then a line for each change of a job.")] = False,
-    columns: Annotated[str, typer.Option("--columns", callback=known_columns, help="Which, with commas.")] = "",
+    columns: Annotated[
+        str, typer.Option("--columns", callback=known_columns, help="Columns to show, with commas.")
+    ] = "",
     form: Annotated[
         str, typer.Option("--format", callback=one_of(FORMATS), help="table, csv, or lines of JSON.")
     ] = "table",

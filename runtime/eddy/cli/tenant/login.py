@@ -14,8 +14,8 @@ from eddy.cli.support.options import URL, AsJson, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 
-Name = Annotated[str, typer.Option("--name", help="What to call it; the server's host and port else.")]
-Which = Annotated[str, typer.Argument(metavar="[NAME]", help="Its name; the current one else.")]
+Name = Annotated[str, typer.Option("--name", help="Its name; the server's host and port by default.")]
+Which = Annotated[str, typer.Argument(metavar="[NAME]", help="Its name; the current one by default.")]
 
 
 def login(name: Name = "", url: Url = URL, as_json: AsJson = False) -> None:
@@ -40,7 +40,7 @@ def login(name: Name = "", url: Url = URL, as_json: AsJson = False) -> None:
 
 
 def logout(name: Which = "", as_json: AsJson = False) -> None:
-    """Forget a context and its key; the key stays good: `eddy key revoke` ends it."""
+    """Forget a context and its key; the key stays valid: `eddy key revoke` ends it."""
     with errors_in_one_line(as_json):
         known = contexts.load()
         gone = name or known.current

@@ -109,7 +109,7 @@ def set_policy(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """Put another price policy in force, while kernels run (the operator's key is needed)."""
+    """Change the price policy while kernels run (the operator's key is needed)."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.set_price_policy(policy)
     if as_json:
