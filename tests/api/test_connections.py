@@ -217,7 +217,7 @@ class Watched:
     def __init__(self) -> None:
         self.looks: list[float] = []
 
-    def look(self, now_s: float) -> None:
+    def end_if_slow(self, now_s: float) -> None:
         self.looks.append(now_s)
 
 

@@ -8,7 +8,8 @@ SPI = 89
 """pl_ps_irq0 among the shared peripheral interrupts of the processor (UG1085, "System Interrupts": 121, less 32)."""
 PL0_CLOCK = 71
 """PL clock 0 among the processing system's (Linux, include/dt-bindings/clock/xlnx-zynqmp-clk.h)."""
-SOURCE = """// Written by tools/board.py from hw/regs/top/window.rdl; edit that.
+SOURCE = """// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+// Written by tools/board.py from hw/regs/top/window.rdl; edit that.
 /dts-v1/;
 /plugin/;
 

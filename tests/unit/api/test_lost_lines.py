@@ -138,7 +138,7 @@ import structlog, typer
 from rich.console import Console
 from eddy import logs
 from eddy.api.service import log_lines
-from eddy.cli.support.output import say
+from eddy.cli.support.output import print_status
 logs.open_streams()
 logs.guard_stdout()
 log_lines.configure("debug", "text")
@@ -158,7 +158,7 @@ async def failing_task():
     del task
 
 def all_ways():
-    say("said")
+    print_status("said")
     typer.echo("echoed", err=True)
     Console(stderr=True).print("drawn")
     logging.getLogger("uvicorn.error").warning("of a library")

@@ -66,7 +66,7 @@ def test_a_larger_market_is_solved_with_what_matters_of_it(
 
     monkeypatch.setattr(solve, "MOST_ENTRIES", 0)
     monkeypatch.setattr(reduced_market, "_BUYERS", 1)
-    monkeypatch.setattr(reduced_market, "exact", counted)
+    monkeypatch.setattr(reduced_market, "refine_exact", counted)
     eq = equilibrium(*numbers, utility)
     assert eq.residual < 1e-9
     case = _case(numbers, utility)

@@ -127,7 +127,7 @@ def test_no_build_outlives_the_builder(rig: Rig) -> None:
 def test_a_build_ends_with_its_compilers_when_its_parent_is_killed(tmp_path: Path) -> None:
     script = (
         "import subprocess, sys, threading\n"
-        "from eddy_sim import model_builder\n"
+        "from eddy_sim.design import model_builder\n"
         "def build(module):\n"
         "    compiler = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"    open({str(tmp_path / 'pid')!r}, 'w').write(str(compiler.pid) + '.')\n"
@@ -153,7 +153,7 @@ def test_a_build_ends_with_its_compilers_when_its_parent_is_killed(tmp_path: Pat
 def test_a_build_that_is_done_ends_well_while_its_parent_lives() -> None:
     script = (
         "import sys\n"
-        "from eddy_sim import model_builder\n"
+        "from eddy_sim.design import model_builder\n"
         "model_builder.build.build_module = lambda module: None\n"
         "sys.exit(model_builder.main('x'))\n"
     )
@@ -173,7 +173,7 @@ def test_compilers_in_sessions_of_their_own_end_too(tmp_path: Path, killed: bool
     note = tmp_path / "tool"
     tool = f"import os, time, pathlib; pathlib.Path({str(note)!r}).write_text(str(os.getpid())); time.sleep(600)"
     build = (
-        "import threading; from eddy_sim import model_builder, toolchain;"
+        "import threading; from eddy_sim.design import model_builder; from eddy_sim.tools import toolchain;"
         "threading.Thread(target=model_builder._end_with_parent, daemon=True).start();"
         f"toolchain.run([{sys.executable!r}, '-c', {tool!r}], 'x', {{}})"
     )

@@ -70,10 +70,10 @@ def test_a_failed_build_leaves_nothing_that_looks_built(tmp_path: Path, monkeypa
 
 def test_builders_in_several_processes_share_one_product(tmp_path: Path) -> None:
     script = (
-        "import time, sys; from eddy_sim.tools.products import product, silent\n"
+        "import time, sys; from eddy_sim.tools.products import product, ignore_progress\n"
         "def make(work):\n"
         "    print('made', flush=True); time.sleep(0.5); (work / 'out').write_text('x')\n"
-        "assert product('p-1.so', make, silent).read_text() == 'x'\n"
+        "assert product('p-1.so', make, ignore_progress).read_text() == 'x'\n"
     )
     environment = {"EDDY_BUILD_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     running = [

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from eddy.api.answers.schemas import Kernel
 from eddy.core.errors import StorageDamaged
+from eddy.core.submission_options import ECHOED
 from eddy.pool.records.records import FINAL, PLACED, QUEUED, RUNNING, PoolBoard, PoolJob
 
 T = TypeVar("T")
@@ -124,6 +125,7 @@ def _check(job: PoolJob, key: str) -> None:
         all(isinstance(each, dict) for each in (labels, inputs, constants)),
         all(isinstance(each, list) for each in (*inputs.values(), (kernel or {}).get("arguments", []))),
         all(isinstance(each, int | list) for each in waits),
+        all(not each.choices or request.get(name, each.default) in each.choices for name, each in ECHOED.items()),
         kernel is None or (isinstance(kernel, dict) and isinstance(kernel["kernel"], str)),
         job.kernel is None or bool(Kernel.model_validate(job.kernel)),
         error is None or all(isinstance(error.get(name), str) for name in ("code", "cause", "message")),

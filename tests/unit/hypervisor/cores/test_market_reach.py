@@ -83,12 +83,12 @@ def test_a_cluster_that_is_there_no_more_binds_nobody() -> None:
 
 def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: int) -> int:
     """The slot that a tenant's first kernel is bound to while somebody else has one on the cluster `busy`."""
-    queues = SimpleNamespace(idle=lambda _: True, is_claimed=lambda slot, _: slot == busy)
+    queues = SimpleNamespace(has_no_bound_kernel=lambda _: True, is_claimed=lambda slot, _: slot == busy)
     work = SimpleNamespace(
         left=lambda slot, _: 0,
         wants=lambda slot: {"other": 1} if slot == busy else {},
     )
-    loads = SimpleNamespace(target=lambda slot: slot.module, wanted=lambda slot: slot.module)
+    loads = SimpleNamespace(target_module=lambda slot: slot.module, next_module=lambda slot: slot.module)
     binding = ClusterBinding(
         cast(MachineState, SimpleNamespace(slots={slot.index: slot for slot in slots}, now_s=0.0)),
         loop,

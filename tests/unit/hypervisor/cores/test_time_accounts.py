@@ -22,10 +22,10 @@ from hypervisor_kit import model_board
 class Estimates:
     """Counts how often it is asked to keep itself."""
 
-    read_lags = 0
+    saved = 0
 
-    def write_lags(self) -> None:
-        self.read_lags += 1
+    def save_learned(self) -> None:
+        self.saved += 1
 
 
 def accounts_of(store: Store, estimates: Estimates, wall: list[float]) -> TimeAccounts:

@@ -97,7 +97,7 @@ def play(board: Board, pool: Pool, monkeypatch: pytest.MonkeyPatch, until: Calla
         yield None
 
     monkeypatch.setattr("eddy.pool.agent.agent.connected", connected)
-    monkeypatch.setattr("eddy.pool.agent.agent.AskingBoard", lambda *_: pool)
+    monkeypatch.setattr("eddy.pool.agent.agent.HeadClient", lambda *_: pool)
     monkeypatch.setattr("eddy.pool.agent.agent.RENEW_S", 0.001)
 
     async def go() -> asyncio.Task[None]:

@@ -253,7 +253,7 @@ def test_an_agent_that_is_ended_leaves_nothing_running_on_its_board() -> None:
 
 def test_errors_of_the_pool_are_told_and_not_kept() -> None:
     class Refuses(Pool):
-        async def committed(self, *_: Any) -> PoolJob:
+        async def report_part(self, *_: Any) -> PoolJob:
             raise EddyError("It cannot be read.")
 
     async def go() -> None:

@@ -35,7 +35,7 @@ class FakeLeader(RunningLead):
         super().__init__(said, "lead")
         self.mirror, self.pool_view, self.lease = MagicMock(), MagicMock(), self
 
-    async def give_up(self) -> None:
+    async def release(self) -> None:
         self._said.append("lease given up")
 
 

@@ -50,7 +50,7 @@ def read(
             raise NotFoundError(code=404)
         return SimpleNamespace(seq=last if there is None else there)
 
-    async def confirmed(stream: str) -> Any:
+    async def confirm_stream(stream: str) -> Any:
         assert stream == "KV_jobs"
         return SimpleNamespace(state=SimpleNamespace(last_seq=last, messages=last if messages is None else messages))
 
@@ -60,7 +60,7 @@ def read(
             return watch
 
         _stream, _pre = "KV_jobs", "$KV.jobs."
-        _js = SimpleNamespace(delete_consumer=forgotten, get_last_msg=last_there, confirmed=confirmed)
+        _js = SimpleNamespace(delete_consumer=forgotten, get_last_msg=last_there, confirm_stream=confirm_stream)
 
     async def whole() -> list[int | None]:
         found: list[int | None] = []

@@ -137,12 +137,12 @@ def test_a_head_that_is_told_to_end_while_it_starts_does(monkeypatch: pytest.Mon
     waits = threading.Event()
 
     @contextlib.asynccontextmanager
-    async def opened(*_: object, **__: object) -> AsyncIterator[None]:
+    async def open_session(*_: object, **__: object) -> AsyncIterator[None]:
         waits.set()
         await asyncio.Event().wait()
         yield
 
-    monkeypatch.setattr(head_server, "opened", opened)
+    monkeypatch.setattr(head_server, "open_session", open_session)
     head = Head(HeadSettings("nats://nowhere", tmp_path, tmp_path / "operator.key", "h", port=0))
     running = threading.Thread(target=head.run, daemon=True)
     running.start()

@@ -35,7 +35,7 @@ class Keys:
     def _js(self) -> Any:
         return self
 
-    async def confirmed(self, stream: str) -> None:
+    async def confirm_stream(self, stream: str) -> None:
         assert stream == self._stream
 
     async def get(self, name: str) -> Entry:
@@ -58,7 +58,7 @@ class Pool:
     now_s: float = 0.0
     troubles: StoreAnomalies = field(default_factory=StoreAnomalies)
 
-    async def caught_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         await asyncio.sleep(random.random() / 200)
 
     def bounds(self, ahead_s: float = 0.0) -> Bounds:

@@ -63,6 +63,6 @@ def test_a_report_that_makes_no_sense_says_nothing(wrong: dict[str, Any]) -> Non
     told = json.dumps(dataclasses.asdict(board), allow_nan=False, ensure_ascii=False).encode()
     assert told, "an operator can be told of it"
     mirror = SimpleNamespace(
-        present=[board], jobs=SimpleNamespace(given=[PoolJob(1, "ada", {}, 0.0, board="b1")]), weights={}
+        live_boards=[board], jobs=SimpleNamespace(jobs_on_boards=[PoolJob(1, "ada", {}, 0.0, board="b1")]), weights={}
     )
     assert WeightRounds(cast(Mirror, mirror)).reports() == {}
