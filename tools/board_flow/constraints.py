@@ -25,7 +25,10 @@ ENGINE_SYNCHRONISERS = {
 """Levels that cross in the configuration engine: the synchroniser, and where its level comes from."""
 ENGINE_FIFOS = {"u_orders": False, "u_beats": False, "u_reports": True}
 """Words that cross there: the FIFO, and whether it is written at the port's clock."""
-HEAD = "# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0\n# Written by tools/board.py from hw/vivado/boards.yaml; edit that.\n"
+HEAD = (
+    "# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0\n"
+    "# Written by tools/board.py from hw/vivado/boards.yaml; edit that.\n"
+)
 SYNCHRONISERS = {
     "u_control_open": ("u_decoupler/ctrl_open_q_reg", True),
     "u_memory_open": ("u_decoupler/mem_open_q_reg", True),

@@ -85,7 +85,7 @@ def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: in
     """The slot that a tenant's first kernel is bound to while somebody else has one on the cluster `busy`."""
     queues = SimpleNamespace(has_no_bound_kernel=lambda _: True, is_claimed=lambda slot, _: slot == busy)
     work = SimpleNamespace(
-        left=lambda slot, _: 0,
+        slices_left=lambda slot, _: 0,
         wants=lambda slot: {"other": 1} if slot == busy else {},
     )
     loads = SimpleNamespace(target_module=lambda slot: slot.module, next_module=lambda slot: slot.module)
