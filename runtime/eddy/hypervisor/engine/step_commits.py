@@ -43,6 +43,8 @@ class StepCommits:
     def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, keeping: Keeping) -> None:
         self._store, self._intake, self._buffers, self._keeping = store, intake, buffers, keeping
         self.told: set[int] = set()
+        self._put_off: StepResult | None = None
+        """What steps changed that the next commit makes durable."""
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._uncounted: dict[int, set[str]] = {}
@@ -50,6 +52,7 @@ class StepCommits:
 
     def clear(self) -> None:
         """Forget what is not committed: store and board are recovered."""
+        self._put_off = None
         self._rows.clear()
         self._uncounted.clear()
 
@@ -78,6 +81,14 @@ class StepCommits:
         self._store.commit(Commit(events=(event,)))
         self.told.add(event.job)
 
+    def put_off(self, outcome: StepResult) -> None:
+        """Have the next commit make durable what a step changed.
+
+        Args:
+            outcome: Of a step that was not the last one and ended no job.
+        """
+        self._put_off = outcome if self._put_off is None else self._put_off.then(outcome)
+
     def commit(self, outcome: StepResult, machine: Machine, events: BoardEvents) -> None:
         """Make durable what a step changed, and name the outputs that had come to the disk before it.
 
@@ -86,6 +97,8 @@ class StepCommits:
             machine: That made it.
             events: Which of them were dealt with, and the time.
         """
+        if self._put_off is not None:
+            outcome, self._put_off = self._put_off.then(outcome), None
         # What the machine takes no note of is named by no row, the item is done again; nor is one named twice.
         counted = {row[:3]: row for row in self._rows if (row[0], row[2]) in outcome.stored}
         kept = (*counted.values(), *self._logs(outcome.ended, machine))
