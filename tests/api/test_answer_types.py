@@ -16,7 +16,7 @@ from eddy.client.calls.async_kernel import AsyncKernel
 from eddy.client.calls.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
-ASKED = re.compile(r'answering\(\s*answers\.(\w+),\s*"([A-Z]+)",\s*f?"(/[^"?]*)')
+ASKED = re.compile(r'read_answer\(\s*answers\.(\w+),\s*"([A-Z]+)",\s*f?"(/[^"?]*)')
 PLACE = re.compile(r"{[^{}]*(?:\([^()]*\))?[^{}]*}")
 ANSWERED = {
     "/v1/jobs": "JobPage",

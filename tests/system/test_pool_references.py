@@ -59,8 +59,10 @@ def pausing(chance: random.Random) -> Iterator[None]:
         return late
 
     account = byte_accounts.TenantBytes
-    steps: list[tuple[Any, str]] = [(blob_removal, each) for each in ("found", "removed", "staying", "take_away")]
-    steps += [(account, each) for each in ("exactly", "announce", "withdraw")]
+    steps: list[tuple[Any, str]] = [
+        (blob_removal, each) for each in ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
+    ]
+    steps += [(account, each) for each in ("read_entries", "announce", "withdraw")]
     with contextlib.ExitStack() as patches:
         for of, step in steps:
             patches.enter_context(patch.object(of, step, paused(getattr(of, step))))
@@ -158,7 +160,7 @@ def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> N
             return await find_object(link, stored)
 
         seen: list[str] = []
-        with patch("eddy.pool.jetstream.blob_removal.found", meanwhile):
+        with patch("eddy.pool.jetstream.blob_removal.find_object", meanwhile):
             assert await heads[0].release("ada", name, OWNER)
         assert seen
         assert (await heads[0].fetch("ada", name)).data == data
@@ -270,14 +272,14 @@ def collector(link: Link, records: Callable[[int], Any] | None = None) -> Output
     return collecting
 
 
-@pytest.mark.parametrize("step", ["announce_going", "exactly", "removed"])
+@pytest.mark.parametrize("step", ["announce_going", "read_entries", "remove_object"])
 def test_who_refers_to_a_blob_that_goes_stops_that_or_knows(tmp_path: Path, step: str) -> None:
     """Before it is said to go, before the last look, and after it."""
 
     async def check(one: Link, two: Link) -> None:
         heads, said = [PoolBlobs(link) for link in (one, two)], list[bool]()
         await heads[0].put("ada", DATA)
-        of = blob_removal if step == "removed" else byte_accounts.TenantBytes
+        of = blob_removal if step == "remove_object" else byte_accounts.TenantBytes
         real = getattr(of, step)
 
         async def late(*given: Any) -> Any:

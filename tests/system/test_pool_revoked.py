@@ -214,7 +214,7 @@ def dies_at(step: str) -> Any:
         "servers are told": (PoolAdmission, "_apply"),
         "a configuration is written": (PoolAdmission, "_write"),
         "a server reads it": (os, "kill"),
-        "it is seen to have": (module, "admits"),
+        "it is seen to have": (module, "is_admitted"),
         "the key is tried": (PoolAdmission, "_stale_servers"),
         "its file goes": (Path, "unlink"),
     }[step]

@@ -101,7 +101,7 @@ def test_history_and_the_policy_in_force_outlive_the_server(tmp_path: Path) -> N
 
 
 def test_an_unknown_price_policy_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="no price policy") as refused:
+    with pytest.raises(InvalidRequest, match="no policy") as refused:
         Server(settings(tmp_path, "nobody"), board=kernel_board())
     assert {"whole", "market", "entitlement", "mtf"} <= set(refused.value.details["allowed"])
 

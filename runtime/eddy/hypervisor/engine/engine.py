@@ -5,7 +5,8 @@ The order within a step makes crashes harmless:
 1. The events are read, but not acknowledged, and the machine processes them.
 2. All changes are committed in one transaction: records, event log, results, the contents of each slot, and the number
    of the last event.
-3. The commands are carried out on the board. Reading the outputs of a finished item is such a command; another thread
+3. The commands are carried out on the board; where all of them ask for buffers, which a crash takes back, the next
+   step is committed with this one. Reading the outputs of a finished item is such a command; another thread
    brings them to the disk (see `keeping`), and the step that counts the item commits the rows that name them.
 4. The next wait acknowledges the events.
 
@@ -292,7 +293,10 @@ class Engine:
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
         outcome = self.machine.step(self.now_s, inputs)
-        self.commits.commit(outcome, self.machine, self.events)
+        if outcome.only_allocates and not outcome.ended:
+            self.commits.defer(outcome)
+        else:
+            self.commits.commit(outcome, self.machine, self.events)
         for number in outcome.ended:
             self._holding.release_dependents(number, self.machine.job(number).state, self.now_s)
             self.intake.work.pop(number, None)

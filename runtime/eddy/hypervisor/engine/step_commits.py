@@ -43,6 +43,8 @@ class StepCommits:
     def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, keeping: OutputWriter) -> None:
         self._store, self._intake, self._buffers, self._keeping = store, intake, buffers, keeping
         self.jobs_to_publish: set[int] = set()
+        self._deferred: StepResult | None = None
+        """What steps changed that the next commit makes durable."""
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._uncounted: dict[int, set[str]] = {}
@@ -50,6 +52,7 @@ class StepCommits:
 
     def clear(self) -> None:
         """Forget what is not committed: store and board are recovered."""
+        self._deferred = None
         self._rows.clear()
         self._uncounted.clear()
 
@@ -78,6 +81,14 @@ class StepCommits:
         self._store.commit(Commit(events=(event,)))
         self.jobs_to_publish.add(event.job)
 
+    def defer(self, outcome: StepResult) -> None:
+        """Have the next commit make durable what a step changed.
+
+        Args:
+            outcome: Of a step that was not the last one and ended no job.
+        """
+        self._deferred = outcome if self._deferred is None else self._deferred.then(outcome)
+
     def commit(self, outcome: StepResult, machine: Machine, events: BoardEvents) -> None:
         """Make durable what a step changed, and name the outputs that had come to the disk before it.
 
@@ -86,6 +97,8 @@ class StepCommits:
             machine: That made it.
             events: Which of them were dealt with, and the time.
         """
+        if self._deferred is not None:
+            outcome, self._deferred = self._deferred.then(outcome), None
         # What the machine takes no note of is named by no row, the item is done again; nor is one named twice.
         counted = {row[:3]: row for row in self._rows if (row[0], row[2]) in outcome.stored}
         kept = (*counted.values(), *self._logs(outcome.ended, machine))

@@ -320,3 +320,20 @@ class StepResult:
     slots: set[int] = field(default_factory=set)
     ended: list[int] = field(default_factory=list)
     drained: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def only_allocates(self) -> bool:
+        """Whether buffers are all that is asked of the board: another step follows at once."""
+        return bool(self.commands) and all(isinstance(command, Allocate) for command in self.commands)
+
+    def then(self, later: StepResult) -> StepResult:
+        """What this step and the one after it did."""
+        return StepResult(
+            self.stored | later.stored,
+            [*self.commands, *later.commands],
+            [*self.log, *later.log],
+            self.jobs | later.jobs,
+            self.slots | later.slots,
+            [*self.ended, *later.ended],
+            {**self.drained, **later.drained},
+        )

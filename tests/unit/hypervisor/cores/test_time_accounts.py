@@ -49,7 +49,7 @@ def test_time_is_charged_once_up_to_the_time_given(tmp_path: Path) -> None:
     assert store.meta(ACCOUNTED) == "5000000000"
     accounts.write(5.0, [slot])
     assert [each.spent_ns for each in store.usage.rows(None)] == [5_000_000_000], "no time has passed"
-    assert estimates.kept == 3
+    assert estimates.saved == 3
     store.close()
 
 

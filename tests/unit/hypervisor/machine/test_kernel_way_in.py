@@ -18,7 +18,7 @@ SOURCE = 'kernel void add(local int *part, int k) { part[get_local_id(0)] = k; p
 MAKERS = {
     "eddy.gpu.launches.request": "from_json",
     "eddy.gpu.compilation.build": "build",
-    "eddy.gpu.programs.ndrange": "arrange",
+    "eddy.gpu.programs.ndrange": "arrange_ndrange",
     "eddy.gpu.launches.packing": "__init__",
 }
 """The function of each module that makes the next value of the line."""

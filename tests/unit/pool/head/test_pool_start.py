@@ -142,7 +142,7 @@ def test_a_head_that_is_told_to_end_while_it_starts_does(monkeypatch: pytest.Mon
         await asyncio.Event().wait()
         yield
 
-    monkeypatch.setattr(head_server, "open_session", open_session)
+    monkeypatch.setattr(head_server, "open_pool", open_session)
     head = Head(HeadSettings("nats://nowhere", tmp_path, tmp_path / "operator.key", "h", port=0))
     running = threading.Thread(target=head.run, daemon=True)
     running.start()
