@@ -19,7 +19,7 @@ PACKAGES = {
     "runtime/eddy/gpu": set(),
     "runtime/eddy/hypervisor": set(),
     "runtime/eddy/pool": set(),
-    "runtime/eddy/policy/dispatch": {"eddy", "exclusive", "fcfs", "nimblock", "prema", "round_robin", "undecided"},
+    "runtime/eddy/policy/dispatch": {"eddy", "exclusive", "fcfs", "nimblock", "prema", "round_robin", "no_decision"},
     "runtime/eddy/store": set(),
     "sim/eddy_sim": {"device"},
 }
