@@ -45,3 +45,8 @@ def hearing_sighup() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

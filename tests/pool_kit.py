@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from unittest.mock import patch
@@ -15,6 +16,7 @@ from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.head.head_server import Head, HeadSettings
+from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
 from forks_kit import Fork, forks
@@ -207,3 +209,22 @@ def until(done: Callable[[], object], timeout_s: float = WAIT_S, saw: Callable[[
             seen = found if saw is None else saw()
             raise AssertionError(f"it did not happen in {timeout_s:g} s; last seen: {seen!r}")
         time.sleep(0.05)
+
+
+def parts_of(head: Head) -> HeadParts:
+    """The parts of a head that runs in this process."""
+    assert head._uvicorn is not None
+    app: Any = head._uvicorn.config.app
+    parts = app.state.parts
+    assert isinstance(parts, HeadParts)
+    return parts
+
+
+def in_its_loop(head: Head, what: Callable[[HeadParts], Awaitable[Any]]) -> Any:
+    """Do something in the loop of a head that runs in a thread."""
+    parts = parts_of(head)
+
+    async def do() -> Any:
+        return await what(parts)
+
+    return asyncio.run_coroutine_threadsafe(do(), parts.link.nats._reading_task.get_loop()).result(WAIT_S)  # type: ignore[union-attr]

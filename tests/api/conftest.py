@@ -307,11 +307,6 @@ def make_server(folder: Path, **limits: Any) -> Server:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def server(tmp_path: Path) -> Server:
     return make_server(tmp_path)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from api.test_market import live_loop
-from eddy.cli.tenant.market_picture import history
+from eddy.cli.tenant.market import history
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.cores.market_explain import explain_market, marginal
 from eddy.hypervisor.cores.market_history import Epoch

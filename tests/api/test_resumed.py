@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.client.transport.part_upload import put_in_parts
+from eddy.client.calls.blob_calls import put_in_parts
 from eddy.client.transport.transport import Transport
 from eddy.store import Store
 from eddy.store.bytes.partial import KEPT_S, MOST

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from eddy_studies.judge.sequences import ARRIVALS, workload
 from eddy_studies.nimblock import figures
-from eddy_studies.nimblock.departures import DEPARTURES
-from eddy_studies.nimblock.reproduce import _circumstances
+from eddy_studies.nimblock.reproduce import DEPARTURES, _circumstances
 from eddy_studies.nimblock.run import BoardSetting
 from eddy_studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 from eddy_studies.nimblock.validation import agreement, document, recorded

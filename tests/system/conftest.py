@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from eddy.board.port.port import BoardPort
 from eddy.board.remote.factory import open_board
+from pool_kit import Pool
 
 
 @pytest.fixture
@@ -15,3 +17,15 @@ def board() -> Iterator[BoardPort]:
     opened = open_board("rtl", "tiny")
     yield opened
     opened.release()
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    with Pool(tmp_path).running() as running:
+        yield running
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    with Pool.patient():
+        yield

@@ -25,7 +25,7 @@ from eddy.gpu.compilation import abandon, sandbox, toolchain
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.compilation.sandbox import Limits
 from eddy.gpu.programs.program import Program
-from eddy.hypervisor.intake.cancellable_work import run_abandonable
+from eddy.hypervisor.intake.compilations import run_abandonable
 from kernel_kit import STEP, kernel_board, step_arrays
 from unit.gpu_kit import CACHE
 

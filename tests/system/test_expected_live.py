@@ -27,11 +27,6 @@ SLOTS = 3
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "eddy.sqlite")
 

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,18 +32,6 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).parents[2]
 SLOW = 360.0
 """Wall seconds a board second: an item of image compression takes a third of a second then, a load two."""
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
-
-
-@pytest.fixture
-def patient() -> Iterator[None]:
-    with Pool.patient():
-        yield
 
 
 def check(job: Job, order: Order) -> None:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from eddy.pool.records.records import JobPart, PoolJob
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer
 from pool_boards import SHA, Boards, on_two_links, pieces_in, unhurried, with_boards
-from pool_kit import WAIT_S, Pool, asking, until
+from pool_kit import WAIT_S, Pool, asking, in_its_loop, parts_of, until
 from typer.testing import CliRunner
 
 APP = "image_compression"
@@ -49,25 +49,6 @@ STORE_BYTES = 60 << 20
 def pool(tmp_path: Path) -> Iterator[Pool]:
     with Pool(tmp_path, NatsServer(tmp_path / "nats", store_bytes=STORE_BYTES)).running() as running:
         yield running
-
-
-def parts_of(head: Head) -> HeadParts:
-    """The parts of a head that runs in this process."""
-    assert head._uvicorn is not None
-    app: Any = head._uvicorn.config.app
-    parts = app.state.parts
-    assert isinstance(parts, HeadParts)
-    return parts
-
-
-def in_its_loop(head: Head, what: Callable[[HeadParts], Awaitable[Any]]) -> Any:
-    """Do something in the loop of a head that runs in a thread."""
-    parts = parts_of(head)
-
-    async def do() -> Any:
-        return await what(parts)
-
-    return asyncio.run_coroutine_threadsafe(do(), parts.link.nats._reading_task.get_loop()).result(WAIT_S)  # type: ignore[union-attr]
 
 
 def put(api: httpx.Client, data: bytes) -> httpx.Response:

@@ -5,22 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.connection.credentials import PoolReplaced
 from eddy.pool.jetstream.link import open_pool
 from pool_boards import unhurried
 from pool_kit import WAIT_S, Pool, until
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
 
 
 async def write_leases(pool: Pool, times: int) -> None:

@@ -6,9 +6,8 @@ import itertools
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -25,18 +24,6 @@ from pool_kit import WAIT_S, Pool, asking, until
 from typer.testing import CliRunner
 
 APP = "image_compression"
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
-
-
-@pytest.fixture
-def patient() -> Iterator[None]:
-    with Pool.patient():
-        yield
 
 
 def posted(client: Client, body: Any, key: str = "", path: str = "/v1/arrays") -> dict[str, Any]:

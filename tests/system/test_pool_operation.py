@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +12,6 @@ from pool_kit import WAIT_S, Pool, until
 
 SLOW = 60.0
 """Wall seconds a board second."""
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
-
-
-@pytest.fixture
-def patient() -> Iterator[None]:
-    with Pool.patient():
-        yield
 
 
 def explained(client: Client, job: Job) -> dict[str, Any]:

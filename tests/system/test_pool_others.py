@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.head.app import routers
 from eddy.pool.jetstream.blobs import PoolBlobs
@@ -28,12 +25,6 @@ OWN = {"POST /v1/session", "GET /v1/session", "DELETE /v1/session", "GET /health
 """These name nothing that could be somebody else's; the last never ends (`test_feeds_and_explanations`)."""
 ODD = ("0", "-1", "1e9", "1" * 400, "%2e%2e%2f", "*", "a b", "\u00e9", "%00", "$KV.x", "head")
 """What no number, name or hash is."""
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
 
 
 def operations() -> list[tuple[str, str]]:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from eddy.pool.connection.streams import EVENTS, STORE
 from eddy.pool.routes.context import HeadParts
-from pool_kit import Pool, asking, until
-from system.test_pool_bytes import APP, in_its_loop, put
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
+from pool_kit import Pool, asking, in_its_loop, until
+from system.test_pool_bytes import APP, put
 
 
 async def bytes_there(parts: HeadParts) -> int:

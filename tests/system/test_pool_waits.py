@@ -7,9 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -17,35 +15,10 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.head.head_server import Head
 from eddy.pool.routes.context import HeadParts
-from pool_kit import WAIT_S, Pool, until
+from pool_kit import WAIT_S, Pool, in_its_loop, parts_of, until
 
 APP = "image_compression"
 MANY = 20
-
-
-@pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Pool]:
-    with Pool(tmp_path).running() as running:
-        yield running
-
-
-def parts_of(head: Head) -> HeadParts:
-    """The parts of a head that runs in this process."""
-    assert head._uvicorn is not None
-    app: Any = head._uvicorn.config.app
-    parts = app.state.parts
-    assert isinstance(parts, HeadParts)
-    return parts
-
-
-def in_its_loop(head: Head, what: Callable[[HeadParts], Awaitable[Any]]) -> Any:
-    """Do something in the loop of a head that runs in a thread."""
-    parts = parts_of(head)
-
-    async def do() -> Any:
-        return await what(parts)
-
-    return asyncio.run_coroutine_threadsafe(do(), parts.link.nats._reading_task.get_loop()).result(WAIT_S)  # type: ignore[union-attr]
 
 
 @contextlib.asynccontextmanager

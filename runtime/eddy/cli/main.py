@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -84,9 +83,12 @@ class _Tree(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of all."""
         for each in metadata.entry_points(group="eddy.commands"):
-            with suppress(ModuleNotFoundError):  # of a distribution that is there in part
+            try:
                 if each.name not in self.commands:
                     self.commands[each.name] = _registered(each.name, each.load())
+            except ModuleNotFoundError as missing:  # of a distribution that is there in part
+                if str(missing.name).partition(".")[0] != each.module.partition(".")[0]:
+                    raise
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

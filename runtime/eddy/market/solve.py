@@ -1,4 +1,12 @@
-"""`equilibrium`: check what is asked, set aside what nobody wants, choose a way to the prices, certify the answer."""
+"""`equilibrium`: check what is asked, set aside what nobody wants, choose a way to the prices, certify the answer.
+
+Prices of a market of unequal clusters, by way of markets whose clusters are more alike.
+
+Newton steps from equal prices may lead nowhere where capacities are orders of magnitude apart: a price that is a little
+off sends to the largest cluster all that everybody has, or nothing. With capacities raised to a power from 0 to 1 there
+is a path of markets from one of equal clusters to the one that is asked for. Prices are unique on all of it where every
+F is below 1, and change with the power without a jump, so each market's are near the last one's.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +20,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.market import compiled
 from eddy.market.compiled import CURVED, Scan, WarmStart
 from eddy.market.exact import MOST_ENTRIES, refine_exact
-from eddy.market.fallback_shares import safe_equilibrium
-from eddy.market.homotopy import approach_prices
+from eddy.market.fairness import sharing_incentive
 from eddy.market.interior import finish, follow
 from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, make_pieces
@@ -21,6 +28,71 @@ from eddy.market.problem import Array, Market, array_of, examine_market, name_of
 from eddy.market.reduced_market import narrow_prices
 from eddy.market.response import MOST_ROUNDS, run_proportional_response
 from eddy.market.result import Equilibrium, complete_result
+
+EXACT = 1e-9
+"""How exactly clusters must be given away, and entitlements kept."""
+
+
+def safe_equilibrium(found: Equilibrium) -> Equilibrium:
+    """The answer if it keeps what an equilibrium promises; else its shares made to sum to capacity, if nobody then is
+    below its entitlement; else everybody's entitlement at the same prices, which cost exactly the budgets."""
+    if _kept(found):
+        return found
+    market, prices = found.market, found.prices
+    if not (np.isfinite(prices).all() and (prices > 0).all()):
+        prices = 1 / (market.capacity * len(market.capacity))
+    given = np.nan_to_num(found.shares, nan=0.0, posinf=0.0, neginf=0.0).clip(0.0)
+    total = given.sum(axis=0)
+    scaled = given * np.divide(market.capacity, total, out=np.zeros_like(total), where=total > 0)
+    prices = prices / float(prices @ market.capacity)
+    nearest = complete_result(market, prices, scaled, found.iterations)
+    if _kept(nearest):
+        return nearest
+    return complete_result(market, prices, market.budgets[:, None] * market.capacity, found.iterations)
+
+
+def _kept(found: Equilibrium) -> bool:
+    """Whether shares sum to capacity and nobody is below its entitlement."""
+    off = np.abs(found.shares.sum(axis=0) / found.market.capacity - 1)
+    good = np.isfinite(found.residual) and (found.shares >= 0).all() and (off < EXACT).all()
+    return bool(good and (sharing_incentive(found) >= 1 - EXACT).all())
+
+
+Near = Callable[[Market, Array], "Array | None"]
+"""Prices of a market, nearly, from prices to begin with; None where the steps lead nowhere."""
+_FIRST, _GROWS, _SHRINKS = 0.5, 1.5, 0.5
+"""Length of the first step of the power, and what a step that led somewhere, or nowhere, makes of the next."""
+_MOST_MARKETS = 40
+
+
+def approach_prices(market: Market, near: Near) -> Array | None:
+    """Prices near those of the market, (m,); None where the path was lost.
+
+    Args:
+        market: Every F below 1, `utility` "amdahl", every cluster wanted.
+        near: Solves each market on the way, from the last one's prices.
+    """
+    even = _between(market, 0.0)
+    prices = near(even, np.full(len(even.capacity), 1 / even.capacity.sum()))
+    power, length = 0.0, _FIRST
+    for _ in range(_MOST_MARKETS):
+        if prices is None or power == 1:
+            return prices
+        after = min(1.0, power + length)
+        there = _between(market, after)
+        found = near(there, prices / float(prices @ there.capacity))
+        if found is None:
+            length *= _SHRINKS
+            continue
+        power, prices, length = after, found, length * _GROWS
+    return None
+
+
+def _between(market: Market, power: float) -> Market:
+    """The market with capacities, over their geometric mean, raised to a power."""
+    middle = np.exp(np.log(market.capacity).mean())
+    return replace(market, capacity=middle * (market.capacity / middle) ** power)
+
 
 METHODS = ("newton", "proportional_response")
 _EXACT = 1e-11

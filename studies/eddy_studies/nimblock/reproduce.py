@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from eddy.policy.dispatch.views.view import DispatchPolicy
 
 from eddy_studies.judge.sequences import ARRIVALS, workload
 from eddy_studies.nimblock import figures, published
-from eddy_studies.nimblock.departures import DEPARTURES
+from eddy_studies.nimblock.artefact import ARTEFACTS
+from eddy_studies.nimblock.artefact.nimblock import AS_TEXT, ArtefactNimblock
+from eddy_studies.nimblock.artefact.round_robin import ArtefactRoundRobin
 from eddy_studies.nimblock.policies import make_player
 from eddy_studies.nimblock.run import BoardSetting, Player
 from eddy_studies.nimblock.sequences import run_sequences
 from eddy_studies.nimblock.validation import POLICIES, agreement, document, recorded
 from eddy_studies.report import Row, write_csv
+
+
+def _taken_back(what: str) -> Player:
+    return Player(ArtefactNimblock(rules=AS_TEXT[what]), published_goals=True, polled=True)
+
+
+def _published(policy: DispatchPolicy) -> Player:
+    return Player(policy, published_goals=True, polled=True)
+
+
+def _everywhere(policy: str) -> dict[str, Player]:
+    return {
+        "its scheduler, events instead of a polling loop": Player(ARTEFACTS[policy]()),
+        **(
+            {"pipelined": Player(ARTEFACTS[policy](pipelined=True), published_goals=True, polled=True)}
+            if policy != "nimblock"
+            else {}
+        ),
+    }
+
+
+DEPARTURES: Mapping[str, Mapping[str, Player]] = {
+    **{policy: _everywhere(policy) for policy in ("exclusive", "fcfs", "prema")},
+    "round_robin": {
+        **_everywhere("round_robin"),
+        "highest priority first": _published(ArtefactRoundRobin(inverted=False)),
+    },
+    "nimblock": {
+        **_everywhere("nimblock"),
+        "candidates only above the threshold": _taken_back("candidates"),
+        "waiting counted once": _taken_back("age"),
+        "no demotion of candidates": _taken_back("demotion"),
+        "no more slots allocated than there are": _taken_back("allocation"),
+    },
+}
+"""Policy to what is different, in words, to the player."""
+
 
 SEQUENCES = 20
 Say = Callable[[str], None]

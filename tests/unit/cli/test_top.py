@@ -145,11 +145,6 @@ class FakeClient:
         return {}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def seen_on(screen: Screen, part: str) -> str:
     return str(screen.query_one(part).render())
 

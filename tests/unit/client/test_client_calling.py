@@ -9,11 +9,11 @@ import anyio
 import httpx
 import pytest
 from eddy.client import AsyncClient, Client, Job, ServerUnreachable
+from eddy.client.calls.blob_calls import PART_BYTES
 from eddy.client.calls.job_calls import JobCalls
 from eddy.client.transport.call_modes import ClientMethod
 from eddy.client.transport.exchange import Exchange
 from eddy.client.transport.operations import PauseOperation, SendOperation
-from eddy.client.transport.part_upload import PART_BYTES
 from eddy.client.transport.stream import StreamFollower
 
 

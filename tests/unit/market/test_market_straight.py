@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from eddy.market import equilibrium, newton_steps, reduced_market, sharing_incentive, solve
 from eddy.market.exact import refine_exact
-from eddy.market.fallback_shares import safe_equilibrium
 from eddy.market.problem import Array, Market, check_market
 from eddy.market.result import complete_result
 from eddy.market.smoothed import ONE, ZERO, DemandSample, SmoothedDemand
+from eddy.market.solve import safe_equilibrium
 from unit.market_cases import Case, worst_violation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))

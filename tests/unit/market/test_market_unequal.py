@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.market import compiled, equilibrium, solve
-from eddy.market.homotopy import approach_prices
 from eddy.market.problem import Array, Market, check_market
+from eddy.market.solve import approach_prices
 from unit.market_cases import Case, demanded, worst_violation
 
 

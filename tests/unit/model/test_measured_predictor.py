@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice, note_corunners
-from eddy.hypervisor.cores.epoch_work import EpochWork
+from eddy.hypervisor.cores.epoch_totals import EpochWork
 from eddy.hypervisor.cores.learned_kernels import ALONE_KEPT_S, ALONE_SLICES, SoloRuns
 from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.measured_predictor import MeasuredPredictor, measure_progress

@@ -22,7 +22,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.view import Configure, Dispatch, DispatchView
 from eddy.store.db.rows import dump_record, load_record
 from eddy_studies.judge.sequences import recorded
-from eddy_studies.levers.fused import fused_workload
+from eddy_studies.levers.run import fused_workload
 from eddy_studies.nimblock.policies import make_player
 from eddy_studies.nimblock.run import BoardSetting, report, responses_s, run
 from machine_kit import TWO

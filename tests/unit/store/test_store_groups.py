@@ -16,9 +16,8 @@ from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store
 from eddy.store.db import rows
-from eddy.store.db.database import Database, insert
+from eddy.store.db.database import Database, WriterLock, insert
 from eddy.store.db.rows import Commit
-from eddy.store.db.writer_lock import WriterLock
 from eddy.store.tables.submission import Submission
 
 

@@ -13,14 +13,73 @@ import anyio.to_thread
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.faults import Fault
 from eddy.hypervisor.engine.board_events import BoardRestarted
-from eddy.hypervisor.engine.board_watch import PROBE_S, BoardWatch
 from eddy.hypervisor.engine.cpu_throttle import CpuThrottle
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
-from eddy.hypervisor.engine.quantum import Quantum
 from eddy.hypervisor.intake.preparation_hold import LOOK_S
 from eddy.hypervisor.machine.stalls import stall
 from eddy.store import Store
+
+PROBE_S = 2.0
+"""Wall seconds between two looks at a board that has nothing to do."""
+
+
+class BoardWatch:
+    """What is known of a board's answers."""
+
+    def __init__(self) -> None:
+        self.away = ""
+        """Why the board does not answer; "" where it does."""
+
+    def mark_unreachable(self, why: str) -> None:
+        """Note that the board cannot be reached."""
+        if not self.away:
+            _log.error("the board is unreachable: %s; jobs that have not ended continue once it is back", why)
+        self.away = f"The board is away: {why}"
+
+    def mark_answering(self) -> None:
+        """Note that the board answers, and what it holds was recovered."""
+        if self.away:
+            _log.warning("the board is back; jobs continue")
+        self.away = ""
+
+
+FIRST_S = 1e-3
+"""Board seconds of the first wait."""
+LEAST_S, MOST_S = 1e-6, 1e6
+WANTED_S, LONG_S = 0.03, 0.05
+"""Wall seconds a wait without events should take, and how many are too many: long enough to cost nothing, short enough
+that a request does not wait for it."""
+
+
+class Quantum:
+    """The longest wait, fitted to how fast the board's time passes.
+
+    Only the wait itself counts. What a step takes beside it, for decisions or because other threads are at work, is no
+    reason to wait for less: on a board whose time passes only where it is waited for, nothing would be done.
+
+    Attributes:
+        at_s: Board seconds of the next wait, at most.
+    """
+
+    def __init__(self) -> None:
+        self.at_s = FIRST_S
+
+    def adapt(self, passed_s: float, took_s: float) -> None:
+        """Take note of a wait, be it for all of the quantum or up to an event.
+
+        Args:
+            passed_s: Board seconds that passed; 0 where nobody waited.
+            took_s: Wall seconds it took.
+        """
+        if passed_s <= 0:
+            return
+        if took_s > LONG_S:
+            self.at_s = max(self.at_s / 2, LEAST_S)
+        else:
+            wanted_s = passed_s * WANTED_S / took_s if took_s > 0 else MOST_S
+            self.at_s = max(self.at_s, min(self.at_s * 2, wanted_s, MOST_S))
+
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

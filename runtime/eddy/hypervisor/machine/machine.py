@@ -18,6 +18,7 @@ Guarantees, whatever the policy decides:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.clusters.clusters import SharedClusters
@@ -26,32 +27,100 @@ from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_views import Fits
 from eddy.hypervisor.jobs.messages import (
+    AdmitModules,
     Allocate,
+    Allocated,
+    Arrive,
+    Cancel,
     Collect,
     Collected,
+    Configured,
+    Drain,
     Fetch,
     Free,
     Input,
     ItemEnded,
+    JobFault,
     JobSpec,
     LaunchItem,
     LaunchSlice,
     Load,
+    LoadFailed,
+    NoMemory,
+    Overdue,
     ReadAhead,
+    Resume,
     ScrubSlot,
     SliceEnded,
     StepResult,
     StopItem,
+    Switch,
+    SwitchPrice,
+    Undrain,
+    Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
-from eddy.hypervisor.machine.input_handler import InputHandler
+from eddy.hypervisor.machine.item_reports import ItemReportHandler
+from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
+from eddy.hypervisor.machine.request_handler import RequestHandler
+from eddy.hypervisor.machine.slot_drainer import SlotDrainer
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolSlots, PoolState
 from eddy.hypervisor.slots.residency import LIVE, Residency
 from eddy.hypervisor.slots.resident_images import ResidentImages
 from eddy.policy.dispatch.sharing.fair_share import FairShare
 from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
+
+
+class InputHandler:
+    """Processes what happened, one input after the other.
+
+    Args:
+        state: Where.
+    """
+
+    def __init__(self, state: MachineState) -> None:
+        self.state, draining = state, SlotDrainer(state)
+        self._items, loads = ItemReportHandler(state, draining), LoadReportHandler(state, draining)
+        requests = RequestHandler(state, draining)
+        self._takes: Mapping[type[Any], Callable[[Any], None]] = {
+            ItemEnded: self._items.finish_item,
+            SliceEnded: self._items.finish_slice,
+            Collected: self._items.store_outputs,
+            Configured: loads.finish_load,
+            LoadFailed: loads.fail_load,
+            Arrive: requests.add_job,
+            Cancel: requests.cancel,
+            Allocated: requests.grant_memory,
+            NoMemory: requests.deny_memory,
+            JobFault: requests.fail_job,
+            Overdue: requests.mark_overdue,
+            Drain: requests.drain,
+            Undrain: requests.undrain,
+            AdmitModules: requests.admit_modules,
+            Switch: requests.switch,
+            SwitchPrice: requests.switch_price,
+            Resume: self._resume,
+            Wake: self._wake,
+        }
+
+    def take(self, message: Input) -> None:
+        """Book one input."""
+        self._takes[type(message)](message)
+
+    def _resume(self, _: Resume) -> None:
+        """What was ending goes on ending; outputs that were finished and not stored are collected."""
+        for job in list(self.state.jobs.values()):
+            if job.ending is not None:
+                self.state.end(job, job.ending, self.state.now_s, job.cause, job.detail)
+                continue
+            for item in range(job.items.committed, job.items.finished):
+                self._items.complete_item(job, item, self.state.now_s)
+
+    def _wake(self, _: Wake) -> None:
+        for pool in self.state.pools.values():
+            pool.wake_s = None
 
 
 class Machine:

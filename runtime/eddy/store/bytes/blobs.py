@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import stat
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import Quota
 from eddy.files import sync_folder
 from eddy.store.bytes.blob_file import BlobFile
-from eddy.store.bytes.blob_sizes import Sizes
 from eddy.store.bytes.uploads import Upload
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
@@ -31,6 +31,33 @@ from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, tenant_folder
 from eddy.store.disk.verification_cache import VerificationCache, seen
+
+MOST_KNOWN = 4096
+"""Sizes of blobs that are remembered."""
+
+
+class Sizes:
+    """Sizes of the blobs that were asked for last: a submission asks for each of its inputs."""
+
+    def __init__(self) -> None:
+        self._sizes: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tenant: str, sha256: str) -> int | None:
+        """What is remembered."""
+        return self._sizes.get((tenant, sha256))
+
+    def put(self, tenant: str, sha256: str, bytes: int) -> None:
+        """Remember a size; the one that came longest ago is forgotten for it."""
+        with self._lock:
+            self._sizes[tenant, sha256] = bytes
+            if len(self._sizes) > MOST_KNOWN:
+                self._sizes.popitem(last=False)
+
+    def drop(self, tenant: str, sha256: str) -> None:
+        """Forget one."""
+        with self._lock:
+            self._sizes.pop((tenant, sha256), None)
 
 
 class SettledFile(Protocol):

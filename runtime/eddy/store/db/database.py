@@ -1,11 +1,17 @@
-"""One SQLite file: one connection that writes, one thread after the other, and some that read."""
+"""One SQLite file: one connection that writes, one thread after the other, and some that read.
+
+A lock that is given in the order it was asked for, so that nobody who commits starves behind somebody who commits
+more often.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +22,93 @@ from eddy.store.db.check import check_file, check_or_mend, check_owner
 from eddy.store.db.damage import Damage
 from eddy.store.db.faults import storage_errors
 from eddy.store.db.health import Health
-from eddy.store.db.readers import Readers
 from eddy.store.db.schema import migrate
-from eddy.store.db.writer_lock import WriterLock
 from eddy.store.disk.disk import Disk
+
+
+class WriterLock:
+    """Who may write. A thread that has its turn must not ask for another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = False
+        self._waiting: deque[threading.Lock] = deque()
+        self._owner: int | None = None
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether it is this thread's turn."""
+        return self._owner == threading.get_ident()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            gate = self._join() if self._taken else None
+            self._taken = True
+        if gate is not None:
+            gate.acquire()
+        self._owner = threading.get_ident()
+
+    def _join(self) -> threading.Lock:
+        """Stand in the queue: a gate that is opened when it is one's turn."""
+        gate = threading.Lock()
+        gate.acquire()
+        self._waiting.append(gate)
+        return gate
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = None
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+
+MOST = 4
+"""Connections that are open at the same time; each keeps up to 2 MB of pages."""
+
+
+class Readers:
+    """A few read-only connections to one SQLite file in WAL mode, opened when they are first needed.
+
+    Args:
+        path: The file, which exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._free = threading.Semaphore(MOST)
+        self._closed = False
+
+    @contextmanager
+    def borrow(self) -> Iterator[sqlite3.Connection]:
+        """A connection nobody else uses meanwhile; it sees what was committed before each query."""
+        with self._free:
+            if self._closed:
+                raise sqlite3.ProgrammingError("the store is closed")
+            connection = self._idle.pop() if self._idle else self._open()
+            try:
+                yield connection
+            finally:
+                self._idle.append(connection)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(str(self._path), check_same_thread=False, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        for pragma in ("query_only = ON", "busy_timeout = 5000"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def close(self) -> None:
+        """Close them all, once nobody reads any more; nothing may be asked afterwards."""
+        for _ in range(MOST):
+            self._free.acquire()
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+        self._free.release(MOST)
+
 
 MOST_VALUES = 999
 """Values one statement may be given, whatever SQLite was built with."""

@@ -2,24 +2,108 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, JobRequest
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store.db.damage import RecordKind
-from eddy.store.db.database import Database
+from eddy.store.db.database import Database, insert
 from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import Numbers
-from eddy.store.db.rows import RECORD, StoredJob, load_request, parse_object, record_of
-from eddy.store.tables.dependency_index import DependencyIndex
+from eddy.store.db.rows import (
+    INSERT_EVENTS,
+    RECORD,
+    StoredJob,
+    dump_record,
+    dump_request,
+    event_values,
+    load_request,
+    parse_object,
+    record_of,
+)
 from eddy.store.tables.job_counts import JobCounts
 from eddy.store.tables.listing import JobFilter, Place, listing, microseconds
-from eddy.store.tables.unreadable_jobs import give_up_job
+
+_log = logging.getLogger(__name__)
+
+
+def give_up_job(database: Database, number: int, told: int, why: str) -> None:
+    """End a job whose row cannot be read, with a record that can; why is the operator's matter, and in the log, where
+    the job is called as it is `told`."""
+    now_s, words = 0.0, "what the server kept of this job is damaged; its log has the cause: submit the job again"
+    with database.transaction() as db:
+        when = "iif(typeof(submitted_us) = 'integer', submitted_us, 0)"
+        read = f"SELECT CAST(tenant AS BLOB), CAST(state AS BLOB), {when} FROM job WHERE id = ?"
+        tenant, state, submitted_us = db.execute(read, (number,)).fetchone()
+        known = JobRecord(
+            id=number,
+            tenant=(tenant or b"").decode(errors="replace"),
+            application="unknown",
+            batch=1,
+            priority=1,
+            state=state_before(state),
+            submitted_unix_s=submitted_us / 1e6,
+            arrival_s=now_s,
+        )
+        record = known.failed(now_s, "storage-damaged", words)
+        request = dump_request(JobRequest(record.tenant, record.application))
+        closed_us = round(time.time() * 1e6)
+        values = (
+            record.tenant,
+            record.state.value,
+            closed_us,
+            request,
+            dump_record(record),
+            record.application,
+            number,
+        )
+        db.execute(
+            "UPDATE job SET tenant = ?, state = ?, final = 1, cancel = 0, ended_us = 0, closed_us = ?, request = ?,"
+            " record = ?, snapshot = '{}', application = ?, array = iif(typeof(array) = 'integer', array, NULL),"
+            f" submitted_us = {when} WHERE id = ?",
+            values,
+        )
+        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, record.state, detail=words)
+        insert(db, INSERT_EVENTS, [event_values(event)])
+    _log.error("job %d cannot continue: %s", told, why, extra={"job": told})
+
+
+def state_before(written: bytes | None) -> JobState:
+    """The state a job was in that had not ended; of one whose row does not say so, the first."""
+    found = next((state for state in JobState if state.value.encode() == written), JobState.QUEUED)
+    return JobState.QUEUED if found.is_final else found
+
+
+class DependencyIndex:
+    """What is waited for, kept as jobs come and go; changed within the turn of who writes, as what it is of is."""
+
+    def __init__(self) -> None:
+        self._by_job: dict[int, tuple[int, ...]] = {}
+        self._counts: Counter[int] = Counter()
+
+    def note(self, record: JobRecord) -> None:
+        """A job was accepted."""
+        if record.asked.after and record.id not in self._by_job:
+            self._by_job[record.id] = named = tuple(each.id for each in record.asked.after)
+            self._counts.update(named)
+
+    def drop(self, job: int) -> None:
+        """A job has ended; nothing where it waited for none."""
+        for each in self._by_job.pop(job, ()):
+            self._counts[each] -= 1
+            if not self._counts[each]:
+                del self._counts[each]
+
+    def __contains__(self, number: int) -> bool:
+        """Whether somebody waits for the job or array of this id."""
+        return number in self._counts
 
 
 def unknown_page_error() -> UnknownCursor:

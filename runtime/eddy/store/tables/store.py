@@ -14,13 +14,14 @@ import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from eddy.core.errors import StorageFailed, StorageFull
-from eddy.core.faults import Fault
-from eddy.core.records import JobRecord
+from eddy.core.faults import Fault, fault_from_cause
+from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import Quota
 from eddy.files import free_bytes
 from eddy.store.bytes.blobs import Blobs
@@ -28,7 +29,6 @@ from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database, insert
-from eddy.store.db.event_counts import EventCounts
 from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import load_numbers
 from eddy.store.db.rows import (
@@ -55,6 +55,47 @@ from eddy.store.tables.retention import Retention
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
+
+
+class EventCounts:
+    """Counts that only grow.
+
+    Attributes:
+        events: Entries of the event log, by kind.
+        ended: Jobs that ended, by state.
+        faults: Faults, by their codes; those that never happened are not there.
+        spent_s: Board seconds of the jobs that ended: `running`, `reconfiguring`, and waiting by cause.
+    """
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.spent_s: dict[str, float] = {}
+
+    def note(self, events: Iterable[JobEvent], ended: Iterable[JobRecord]) -> None:
+        """Count what was committed."""
+        for event in events:
+            self.events[event.what.value] += 1
+            self._note_fault(event)
+        for record in ended:
+            self.ended[record.state.value] += 1
+            spent = {"running": record.running_s, "reconfiguring": record.reconfiguring_s, **record.waiting_s}
+            for what, seconds in spent.items():
+                self.spent_s[what] = self.spent_s.get(what, 0.0) + seconds
+
+    def fault(self, fault: Fault) -> None:
+        """Count a fault that no event of a job tells of."""
+        self.faults[fault.value] += 1
+
+    def _note_fault(self, event: JobEvent) -> None:
+        if event.what is JobEventKind.CONFIGURATION_FAILED:
+            self.fault(Fault.FAILED_LOAD)
+        elif event.what is JobEventKind.ITEM_FAILED:
+            found = fault_from_cause(event.detail.partition(" ")[0])
+            if found is not None:
+                self.fault(found)
+
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eddy.board.model.model import Agenda
 from eddy.board.model.model_slot import BURST_BYTES, ModelSlot, charge
-from eddy.board.port.agenda import Agenda
 from eddy.board.port.port import SlotPhase
 from eddy.core.counters import ContextCounters
 

@@ -13,7 +13,7 @@ from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.intake.overdue_jobs import OVERDUE_S, OverdueJobs
+from eddy.hypervisor.engine.engine import OVERDUE_S, OverdueJobs
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.jobs.slot import Phase

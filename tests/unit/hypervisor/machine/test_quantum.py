@@ -6,9 +6,8 @@ import time
 
 import pytest
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.engine_worker import EngineWorker
+from eddy.hypervisor.engine.engine_worker import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, EngineWorker, Quantum
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
-from eddy.hypervisor.engine.quantum import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, Quantum
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store

@@ -11,7 +11,7 @@ from eddy.model.highs import make_solver
 from eddy.model.placement.instance import Floats, Instance, Ints, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.related_machines import relax_related
+from eddy.policy.place.network import relax_related
 from eddy.policy.place.relaxation import relax
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
