@@ -59,7 +59,8 @@ def pausing(chance: random.Random) -> Iterator[None]:
         return late
 
     account = byte_accounts.TenantBytes
-    steps: list[tuple[Any, str]] = [
+    named = ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
+    steps: list[tuple[Any, str]] = [(blob_removal, each) for each in named]
         (blob_removal, each) for each in ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
     ]
     steps += [(account, each) for each in ("read_entries", "announce", "withdraw")]
