@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `pyproject.toml` cannot say of the wheel: the files of `bitstreams/`, as a board has no source tree to read them
 from, and the compiled loops of one platform.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hypervisor kit's application and modules as files, for tests that start a whole server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where screenshots of the dashboard go, and how Chromium is started for them."""
 
 from __future__ import annotations

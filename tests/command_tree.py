@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `eddy` command's tree, and processes of its commands whose libraries print where they must not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the tests of clusters shared core by core have in common: boards that compute, engines, kernels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stands for Vivado in a build of a board: runs the flow dry, and writes a `.bit` file wherever one was asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs as forks of a process that has imported what they import: their beginning, most of it imports, comes once.
 
 What counts in a test is what a program does and how it is killed, not its interpreter's start; where that counts, it is

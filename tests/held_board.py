@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A model board that can be told to stand still: `python held_board.py FILE MODULE ARGUMENTS`.
 
 While `FILE` is there, as many whole items may end as it says, and then no time passes on the board: what is under way

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the tests of the hypervisor share: an application whose results can be computed by hand, on the model board."""
 
 from __future__ import annotations

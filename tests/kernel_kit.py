@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the tests of kernel jobs share: a model board whose clusters compute, on the model of the instruction set."""
 
 from __future__ import annotations

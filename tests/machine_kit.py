@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the tests of the state machine share: a policy that does as it is told, and a clock."""
 
 from __future__ import annotations

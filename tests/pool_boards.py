@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The servers of a pool with two boards let in, a head's gate, and a job: what a board's key may do is tried there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A whole pool for tests: a real NATS server, heads in threads, boards in processes that can be killed."""
 
 from __future__ import annotations

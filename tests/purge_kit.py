@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A store with tenants that left something in every table and folder, and what is asked of it once they are gone."""
 
 from __future__ import annotations

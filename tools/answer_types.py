@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Generates `eddy.client.answers`, the types of what the API answers, from its OpenAPI page.
 
 `--check` fails where the committed file is stale.

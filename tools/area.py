@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Synthesize the hardware and write docs/reference/area.md; or say which of its figures are out of date.
 
 tools/area.py                 synthesize what changed, write the figures and the page

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Run benchmarks and print what they measured.
 
     make bench                                   all, each in a process of its own

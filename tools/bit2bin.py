@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Convert a `.bit` file to the `.bit.bin` that Linux' fpga_manager takes, as `boardd` does it when it loads one.
 
 tools/bit2bin.py FILE.bit [FILE.bit.bin]

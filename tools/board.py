@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Derive what follows from the floorplans: the profiles' slots, and what a board's build reads.
 
 tools/board.py           write what has changed, and say what

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make board-chroot`: what can be told of an installation on a board without one, in an emulated arm64 system.
 
 tools/board_chroot.py             all of it: needs root, some 20 minutes the first time

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make board-units`: the services of `eddy install` under systemd, in a container: killed, hung, rebooted, removed.
 
 The units are those that a board gets, but for one file beside each, which puts simulated RTL in place of the board. A

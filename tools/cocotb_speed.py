@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Idle cycles and register reads of a 4-slot shell in cocotb, for `tools/benches/sim.py`."""
 
 from __future__ import annotations

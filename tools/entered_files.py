@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many files of `eddy` a request enters: whoever debugs it has to know them.
 
 A server on the `model` board in this process, warm; then one request each, with every function call until its answer

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Seeds of the deterministic fault simulation: hypervisor, store, API and a board in virtual time, with faults drawn.
 
     make faults ARGS="--seeds 10000 [--first N]"

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make fuzz`: schemathesis against a server on the model board, as the operator and as a tenant, with all checks.
 
 Schemathesis gets a virtual environment of its own below `build/`: its dependencies do not fit those of PYNQ. It is no

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `make fuzz` tells schemathesis that a page cannot say: to end a job is not to forget it, and a header nobody
 knows is passed over, as RFC 9110 (5.1) asks.
 

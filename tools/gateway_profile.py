@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Print the profile of the board behind this machine's gateway, as its operator; `make board-units` tries it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Write `known_answers.npz` of `eddy board-test` from the trials of the modules' benches; `--check` only compares.
 
 Inputs and expected outputs come from numpy models, never from the RTL; kernels run on the model of the instruction set.

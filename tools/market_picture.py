@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Draw docs/images/market-utility.png: what shares of a cluster promise, and what slices of time can deliver."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Adversarial markets by the thousand: what residual their equilibria come to, and whether anybody is below its part.
 
     tools/market_trials.py [--count 1000] [--seed 0] [--kinds KIND ...] [--utility deliverable] [--only SEED]

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds what is shipped compiled, for every platform it is shipped for, from its C files: the market's loops, the
 fast cluster model of the study of [001], and the queueing model of `eddy_slowdown`.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pictures in README: the timeline of `make demo`; the dashboard and `eddy top`, by Chromium.
 
     make pictures

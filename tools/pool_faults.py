@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Break a pool at random, from a seed, and check that no job is lost, none counts twice, and every result is right.
 
     python tools/pool_faults.py --events 30 --seed 1 --out out/pool_faults.json

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Three NATS servers, and a network between them, boards and heads that can be cut and slowed; all in this process.
 
 Whoever connects has an address of its own for every server, so that one way can be broken and the others left.

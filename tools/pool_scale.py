@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head's decision over many boards in virtual time: what it costs, and how busy it keeps them.
 
     python tools/pool_scale.py plan  --boards 1500 --jobs 1000

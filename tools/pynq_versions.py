@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make pynq-versions`: the releases of PYNQ that Eddy supports, each tested on the faked kernel.
 
 tools/pynq_versions.py [RELEASE ...]    those of `eddy.board.pynq.real_board.SUPPORTED_PYNQ` without any

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Check every module that has no record of the build it is: `make records`; `--all` checks those that have one, too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Generates RTL, Python, C and documentation from hw/regs/*.rdl; `--check` fails where a committed file is stale."""
 
 from __future__ import annotations

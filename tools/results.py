@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stored results and what they come from: which commit, and whether that code has changed since.
 
     .venv/bin/python tools/results.py                     write the marks of the pages again

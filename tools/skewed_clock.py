@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Run a module under a date that is off by the seconds in a file: python tools/skewed_clock.py FILE MODULE ..."""
 
 from __future__ import annotations

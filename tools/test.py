@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Run every check of the project, cheapest first, and say what runs and how long it took."""
 
 from __future__ import annotations

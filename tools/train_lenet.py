@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Train the packaged LeNet on scikit-learn's handwritten digits, write its weights, and print how well it reads.
 
 tools/train_lenet.py              train (about a minute), write bitstreams/applications/lenet/*.bin, print JSON

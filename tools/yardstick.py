@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Fixed work that says how fast this machine is today, so that benchmarks can state goals as ratios to it.
 
 Machines differ threefold, and a shared one differs threefold from day to day. A goal in seconds then says more about

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the drivers of the shell's blocks share: a bank of registers that says which map it speaks."""
 
 from __future__ import annotations

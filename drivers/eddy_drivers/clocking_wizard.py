@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The clocking wizard that makes a slot's clock (AMD PG065, dynamic reconfiguration over AXI4-Lite).
 
 The MMCM makes a fixed VCO frequency of the reference clock; output 0 divides it by a number with an eighth's

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster's register bank (hw/regs/gpu_cluster.rdl): kernels started, watched, halted, and counted.
 
 Nothing here waits for a kernel. `launch` answers at once with a ticket: the kernel starts if its cores are free, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a GPU cluster is asked to run, how that ended, and what may be asked: of one kernel, and of two side by side."""
 
 from __future__ import annotations

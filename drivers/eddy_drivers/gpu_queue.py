@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels that wait for their cores, and those that have them; no register is read or written here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An accelerator with the register semantics of Vitis HLS (UG1399, "S_AXILITE Control Register Map").
 
 Of `ap_ctrl_hs`, `AP_CTRL.done` clears when it is read. Of `ap_ctrl_chain`, it stays until a one is written to

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The configuration engine: takes an image from memory to the fabric's configuration port."""
 
 from __future__ import annotations

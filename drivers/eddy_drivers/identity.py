@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The identity block that every module carries at 0xF000 of its window."""
 
 from __future__ import annotations

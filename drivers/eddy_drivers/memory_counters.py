@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Counters of a memory controller that shows what it does (hw/regs/memory_counters.rdl); a Zynq's own does not."""
 
 from __future__ import annotations

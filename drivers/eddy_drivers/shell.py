@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shell's own registers: what was built, the cycle counter, the configuration port, the shared cache."""
 
 from __future__ import annotations

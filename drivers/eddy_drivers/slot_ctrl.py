@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One slot's control bank: decoupler, reset, clock check, firewall, regulator, monitor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `eddy` command, from its first import on: a key press or a signal ends it without a traceback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The distribution Eddy is installed as: its name, its version, and the command that adds one of its extras."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Files that must not be lost, read by others, or held by two: written whole, private, under a lock.
 
 What the operating system refuses becomes an error that says which file, why, and what helps.

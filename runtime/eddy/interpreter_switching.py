@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long a thread of a server keeps the interpreter while another one waits for it.
 
 One thread runs Python at a time. Whoever waits for a disk or a connection gives the interpreter away, and asks for it

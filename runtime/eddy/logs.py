@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The log: one line a record on standard error, for people or as JSON, each with the request it belongs to.
 
 A line of JSON has `timestamp` (UTC), `level`, `logger`, `event`, and what else the record has: `request_id`, `job`,

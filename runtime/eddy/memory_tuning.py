@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a server does about memory: how often Python looks for cycles of objects nobody uses, how many heaps C keeps.
 
 A server keeps hundreds of thousands of objects that live as long as it does: modules, models, jobs. Looking through

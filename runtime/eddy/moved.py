@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Names of modules before they had rooms: `eddy.gpu.shape` is found as `eddy.gpu.programs.shape`, for one release.
 
 What is in a room is looked for last, when nothing else has found the module; so it costs an import that succeeds

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What systemd is told: that a service is ready, that it is alive, that it ends.
 
 Both halves beat from the loop that does their work, so that one that hangs is found out. Where systemd did not start

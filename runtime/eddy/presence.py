@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a command finds the server this user runs on this machine: a file in its data directory, locked while it serves.
 
 The lock ends with the process, however it ends, so a file that was left behind is known to be stale: the operator's key

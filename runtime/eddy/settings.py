@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every setting of Eddy, once: command-line flags, environment variables and the reference page come from this table.
 
 A value is looked up in this order: the flag, the environment variable (`EDDY_` and the name in capitals), the server's

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """SIGTERM, SIGINT and SIGHUP, for commands that hold a board, a store or a socket.
 
 Within `catch_signals`, a signal never cuts in where something must be done whole. What it does is said where it is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Keys that sign and keys that are trusted: Ed25519 (RFC 8032), in PEM files.
 
 What is signed with them says in its own first bytes what it is: an image's manifest, an application's package, a head

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The simulated board as a PYNQ device: import this, and stock `pynq` drives it.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the benches of the slot boundary share: the ports, traffic, and a model of what memory should hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The builds of the boundary's bench top, one for each block."""
 
 from __future__ import annotations

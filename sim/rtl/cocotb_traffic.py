@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Traffic goes through unharmed, at full rate and with every channel pausing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Pictures of all studies as PNG: lines and groups of bars in panels, and the few figures that are neither."""
 
 from __future__ import annotations

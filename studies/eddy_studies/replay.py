@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A recorded live trace under another policy: what would have become of the same jobs.
 
 Everything but the policy is as recorded: arrivals, batches, priorities, deadlines; every item that ran takes what it

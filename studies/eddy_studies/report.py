@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a study leaves behind: data as CSV, pictures as PNG, and one table of our values beside the published ones."""
 
 from __future__ import annotations

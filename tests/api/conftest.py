@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A server in process: the real application and store, over a hypervisor that ends jobs when a test says so."""
 
 from __future__ import annotations

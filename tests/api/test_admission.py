@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A rule about submissions has one place, and holds for every way in: jobs, dry runs, arrays, a head of a pool."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`after` over HTTP: only one's own jobs, and nothing to learn of another's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The types of the client's answers are those of the OpenAPI page, and both clients name them for all they ask."""
 
 from __future__ import annotations

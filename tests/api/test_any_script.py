@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Labels, and what tenants are called, in any script: as they come in, are kept, found again and shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """No id is both a job's and an array's: each route takes its own, and what names either says which it is."""
 
 from __future__ import annotations

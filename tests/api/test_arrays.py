@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Arrays of jobs over HTTP: all or none, one id, and nobody else's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The client for event loops against the application itself; and what both clients promise against its OpenAPI."""
 
 from __future__ import annotations

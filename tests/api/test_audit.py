@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The audit log: everything operators change is in it, with the key; no edit, gap, cut or rewriting goes unseen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values that are JSON to Python and to nobody else, in every place a request has: never a 500, nothing kept."""
 
 from __future__ import annotations

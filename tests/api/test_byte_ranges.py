@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Conditional requests and ranges on outputs and blobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clients that send or read slowly, and many of them, against a real socket: others are served, memory is bounded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Places to go on from: each list and stream takes its own, and refuses all others by one code, whatever they were."""
 
 from __future__ import annotations

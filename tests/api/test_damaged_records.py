@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a server answers of records that are damaged: the others are there, and each that is not is said to be."""
 
 from __future__ import annotations

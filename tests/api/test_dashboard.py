@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page, the sessions of browsers, and the one answer they show."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The end of a server, as those who are still connected see it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Retries, late jobs and cancellations, as they come in and are shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What jobs are told of their start and end over HTTP, and submissions that are only tried out."""
 
 from __future__ import annotations

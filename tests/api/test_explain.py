@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Why a job waits, where its time went, why slots were taken from it: over HTTP, and to whom what is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every kind of fault is counted where it happens, and told to the operator by metric, overview and `eddy top`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page of faults names causes, metrics and tests that there are."""
 
 from __future__ import annotations

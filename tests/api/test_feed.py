@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The feed of all of a tenant's jobs, and the blobs it keeps: its own, and nobody else's."""
 
 from __future__ import annotations

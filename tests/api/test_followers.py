@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Streams of events on real sockets: what is written to all at once is what each would have been sent, and a client
 that reads slowly, or not at all, harms nobody."""
 

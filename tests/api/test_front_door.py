@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One way in: whatever is sent, and however it arrives, comes to the route, and is answered in order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Outputs that are held stay when room is made: within the tenant's bytes, or at the operator's word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Requests nobody means well: each ends as a problem document, never as a 500, and changes nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Labels, and lists of jobs by filter and order, over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A page that is put together from known texts is the page that is made from records."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The log: every answer and every line about it have the request's name; no line has a key, no tenant a path."""
 
 from __future__ import annotations

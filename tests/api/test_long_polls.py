@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Asking once and being answered when something has happened."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What takes long to answer is bounded for each tenant, and for no operator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where the log cannot be written, every answer is as it is where it can."""
 
 from __future__ import annotations

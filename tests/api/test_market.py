@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/market`: what a tenant sees of it, that it sees nobody else's, and that the operator changes the policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/market/explain`, `eddy market explain` and `plot`: why, in numbers that are solved, and never another's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Metrics: every figure of the dashboard has one, every one is documented, and the Grafana board names no other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress that is promised and asked for, over HTTP: bounds, sentences, and the job's own account of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What jobs, arrays and events are called tells a tenant nothing of how much others do."""
 
 from __future__ import annotations

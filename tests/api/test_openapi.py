@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The OpenAPI page: every property described, every status named, examples that its own schemas accept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the operator changes while jobs run: slots drained and brought back, another dispatch policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is another tenant's is answered as what does not exist: every address that changes something, with both."""
 
 from __future__ import annotations

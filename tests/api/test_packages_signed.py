@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Application packages are signed: what nobody trusted signed is not added, and not offered where it was put there."""
 
 from __future__ import annotations

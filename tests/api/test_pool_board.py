@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A pool's jobs on a board, over its real API: what is kept there, under whose key, and for how long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every route, asked wrongly in every way, answers a problem document that says what is wrong."""
 
 from __future__ import annotations

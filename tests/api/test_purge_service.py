@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that have ended and tenants go while a server works: by bounds, or at an operator's word."""
 
 from __future__ import annotations

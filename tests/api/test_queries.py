@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What stands in the query of a request is known to its route, and stands there once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Blobs in several requests: resumed where they broke off, bounded, swept, and nobody else's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Room for outputs: the oldest ends go first, nothing of jobs under way, and a job says that its outputs went."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the routes do when they are asked rightly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Browsers' sessions, attacked: by other pages, by other tenants, by whoever reads what is left lying about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A stream ends with the key or the session it was opened with; one tenant's leave connections to others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Keys with scopes, ends and rotation; weights and bounds changed while tenants work; requests a second."""
 
 from __future__ import annotations

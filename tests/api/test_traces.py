@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Traces: a job's life as spans, made of its event log; OpenTelemetry is not imported where none is asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Uploads while they come in: bounded at once, by tenant and in bytes, and gone where they break off."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants had of the board, and what they may have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The dashboard in Chromium, over a server on the model board: `make pages`. Screenshots go to `out/pages`.
 
 It is no part of `make test`, because it needs a browser, which no wheel brings: Debian's package `chromium`.

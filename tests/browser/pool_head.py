@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The dashboard of a pool's head in Chromium: `make pages`. Screenshots go to `out/pages`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From nothing to a result in the browser alone, on the simulated board: `make pages`. Pictures go to `out/pages`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From context to context of one GPU cluster: a core that reads lines or nothing, and another that reads and looks at
 its counter of cycles.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a listener makes of the times at which its own accesses were answered.
 
 The sender's message begins with a preamble that the listener knows. From it follow where symbols begin, which of both

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From slot to slot: one slot reads much or nothing, another reads a word at a time, on the simulated board.
 
 Both ask for their own memory only, within their windows, with the regulators that slots have where nothing is said. The

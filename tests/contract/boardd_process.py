@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """boardd in processes of their own, on the RTL: what tests kill and stop. Run as a script, this is one of them."""
 
 from __future__ import annotations

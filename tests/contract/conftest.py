@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One fixture, `harness`, over every adapter of the board port."""
 
 from __future__ import annotations

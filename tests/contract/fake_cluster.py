@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster's register bank in plain Python, for the driver to speak to: starts, ends, faults and halts of cores.
 
 It executes nothing: it knows the programs of `contract.kernels` by their bytes and does what they would do.

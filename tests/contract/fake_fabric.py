@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A static region in plain Python, at the seam the board adapter works on: what the RTL does, without the RTL.
 
 Every access takes 100 ns of its time, nothing happens but in accesses and waits, and memory has the worst cache there

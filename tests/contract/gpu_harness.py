@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards with a GPU cluster in slot 1, and an accelerator in slot 0: every adapter behind one handle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards for the contract tests: every adapter behind one handle.
 
 Each board holds modules that write `MARK` to the address in registers 0x10 and 0x14. A test says with `misload` what is

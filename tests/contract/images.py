@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Image files for tests: real `.bit` files with manifests, for modules that exist in name only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels for the tests of the board port: a few instructions each, and what they do to whoever runs them."""
 
 from __future__ import annotations

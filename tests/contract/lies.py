@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules that say that they are done and are not: every way of it that AXI allows, and a victim to harm.
 
 The liar asks only for what its item was granted. So no window stops it: it is stopped where memory changes hands, or

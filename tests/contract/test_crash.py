@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Crashes: a client that dies loses nothing, a boardd that dies leaves nothing open."""
 
 from __future__ import annotations

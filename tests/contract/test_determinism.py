@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The same calls give the same events at the same board times: twice, and through boardd as in process."""
 
 from __future__ import annotations

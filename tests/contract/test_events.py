@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Events and time: numbered, kept until acknowledged, found again by a new caller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board through a gateway: the port as ever for who has a key, and nothing for anybody else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster that lies: a core says it has stopped, and reads and writes on in what is somebody else's by then."""
 
 from __future__ import annotations

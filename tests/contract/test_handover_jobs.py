@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The same lies over the hypervisor: one tenant's job ends, the next one's gets its memory, and must come out right."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory of a kernel that is ended while its stores are under way, beside another one, on every adapter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which images a board lets in: every refusal comes before the slot is touched, whatever the board."""
 
 from __future__ import annotations

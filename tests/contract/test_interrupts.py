@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Interrupts that mean nothing: they cost a bounded number of looks, and neither limits nor ends are missed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules that misbehave on the RTL: each ends as a failure with a cause in bounded time, and harms no other slot."""
 
 from __future__ import annotations

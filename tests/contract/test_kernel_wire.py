@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel launches and their reports cross the wire unchanged, and nothing else of their shape does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on a GPU cluster: how they start, end and fail, alone and side by side, on every board."""
 
 from __future__ import annotations

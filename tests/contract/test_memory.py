@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory: page aligned, scrubbed, refused while in use, right across caches."""
 
 from __future__ import annotations

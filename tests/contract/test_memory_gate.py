@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory changes hands when nothing of its last user is under way: attacked by modules that lie about being done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A module passes from one tenant to another without a load: what every board does, whatever it is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants' kernels did, by account, read while they run: on every board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Loads and items: what every board does, whatever it is."""
 
 from __future__ import annotations

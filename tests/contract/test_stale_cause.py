@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A fault says what happened now, not what happened before: every misbehaviour after every other, in one slot.
 
 The order of the misbehaviours is a cycle of de Bruijn (1946): every ordered pair, and every pair of equals, comes in it

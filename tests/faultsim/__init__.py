@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The deterministic fault simulation: the real engine, store, API and a board's model on one seeded scheduler.
 
 - `disk`: what a loss of power leaves of files: old and new sectors in any mixture, names with and without their last

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clients: what they ask, over ASGI, and what they were answered."""
 
 from __future__ import annotations

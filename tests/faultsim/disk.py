@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A disk that loses power: what was synchronised is there; of all else each sector and each name may be, or not.
 
 Files are real, in a folder in memory. `os.fsync` and `os.fdatasync` are watched: they say what is durable. After a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every seed begins with: an application, blobs, tenants, and the API, made once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board behind a bad connection: the model's own board, and what can go wrong on the way to it."""
 
 from __future__ import annotations

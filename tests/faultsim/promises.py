@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What must hold, whatever goes wrong.
 
 - A job that was acknowledged is there, as it was asked for, and comes to an end.

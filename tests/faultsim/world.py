@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One seed: what happens next is drawn, time is virtual, and the server dies and is started again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The promises of the slot boundary, proved, and shown to be worth something by breaking the blocks on purpose."""
 
 from __future__ import annotations

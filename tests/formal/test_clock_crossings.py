@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What crosses between two clocks, with both clocks at once: proved, and shown to be worth something by mistakes."""
 
 from __future__ import annotations

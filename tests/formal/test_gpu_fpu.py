@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Functions of the floating-point unit that have a form for gates and one for simulation: both are the same, proved."""
 
 from __future__ import annotations

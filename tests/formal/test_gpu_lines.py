@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Two lines of a GPU's caches are compared in gates otherwise than in a simulation: proved to be the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What bounds a slot's use of memory, proved: the token bucket, turns at the crossbar; what goes in parts ends."""
 
 from __future__ import annotations

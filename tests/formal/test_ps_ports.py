@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a tenant can say toward the processing system's memory: proved, and shown to be worth something by mistakes."""
 
 from __future__ import annotations

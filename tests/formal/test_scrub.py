@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a reset leaves of an accelerator's wrapper tells nothing, proved; and what its blocks would leave if broken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the simulated board relies on where it leaves out edges of parts of the shell, proved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The promises of the shared cache, proved on the smallest one, and shown to be worth something by breaking it."""
 
 from __future__ import annotations

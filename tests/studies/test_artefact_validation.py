@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The artefact variants against the published board runs, and what the machine that polls does."""
 
 from __future__ import annotations

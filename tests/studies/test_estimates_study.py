@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce estimates`: what is drawn, what is judged, and what is left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The goal numbers in the shipped packages are those their task graphs give, as `eddy saturate` finds them."""
 
 from __future__ import annotations

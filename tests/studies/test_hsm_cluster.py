@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fast cluster model: what must hold of any machine, and what its memory does that [001] rests on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The kept measurements of programs side by side on the RTL: whole, consistent, and as diverse as [001]'s."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a memory of programs alone is worth, on the kept measurements; and that these are whole."""
 
 from __future__ import annotations

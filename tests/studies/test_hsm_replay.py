@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures from RTL runs, and traces played back on the fast model: on small measurements made up here."""
 
 from __future__ import annotations

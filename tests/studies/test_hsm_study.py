@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The study of [001]: mixes, sharing by the live policies, and what it leaves behind."""
 
 from __future__ import annotations

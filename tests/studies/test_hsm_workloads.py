@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fifteen programs of [001] Table 2: right on the RTL at small sizes, and counted exactly by tenant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce levers`: each lever is worth something, and all together most."""
 
 from __future__ import annotations

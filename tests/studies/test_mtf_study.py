@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The rounds of [003] 5.2: arrivals, queues, deadlines, training, and what the study makes of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures of [004]: the measures by hand, and files that say where they come from."""
 
 from __future__ import annotations

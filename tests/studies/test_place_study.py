@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The study of [002]: its batches are what the document says, and its figures are made of checked answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The trial of the `eddy` policy: its figures on cases done by hand, and one sequence for real."""
 
 from __future__ import annotations

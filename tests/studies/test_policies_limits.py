@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The bound no schedule goes below, and the schedule of who knows everything."""
 
 from __future__ import annotations

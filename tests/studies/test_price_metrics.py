@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The metrics of [003] chapter 3 on its own example, and on cases with known answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The market on measured progress: fractions that follow curves, no cores beyond saturation, and what that gains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """DASE, Themis-NN and `eddy_slowdown` as predictors: bounds, directions, and kept training."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Saturation points: the program against every schedule there is, bounds, goals, the cache, the command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Studies in virtual time: invariants on any input, clear errors, the same trace for the same input."""
 
 from __future__ import annotations

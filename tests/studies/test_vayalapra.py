@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The scaling study of [000] on a machine that executes an instruction of a warp each cycle; the first tutorial."""
 
 from __future__ import annotations

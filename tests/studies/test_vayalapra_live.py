@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """User sets of [000] on the hypervisor itself, over the model of `de10pro`: what is found, promised and delivered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 5.3 to 5.10 of [000]: clusters shared in windows of board time, calibrated by kept runs on the RTL."""
 
 from __future__ import annotations

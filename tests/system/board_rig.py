@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Registers by hand: what the tests of the simulated board need of the shell, without the drivers.
 
 The board's own tests use offsets from the register map, so that they hold the board responsible for nothing but

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tests of the whole system share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One half of a server, to be killed: `boardd` over a model board that computes, or `serve` behind it.
 
     python crash_process.py boardd SOCKET

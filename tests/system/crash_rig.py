@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kills `serve`, `boardd`, or both, at random points under a load of applications and kernels, and checks every job.
 
     PYTHONPATH=tests python tests/system/crash_rig.py --crashes 100 [--seed S]

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hypervisor's engine on a board, turned by hand: jobs with real inputs, put in when their time has come."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A script for a board, of stock PYNQ calls alone; only its first import knows that the board is simulated.
 
 Standard input is what `eddy bitstreams --json` prints. It loads a module into up to four slots, runs them at the same

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `eddy` command in a process of its own, whose end is looked at from outside of it.
 
 The command runs as it does from a shell, in the main thread, and ends as it likes. Then, with the command gone and the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stops servers at random moments, with random signals, and says how each one ended.
 
     python tests/system/stop_rig.py --stops 40 [--seed S] [--only rtl|model|split]

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compilations nobody waits for any more end, with their processes and folders; clients that wait are told so."""
 
 from __future__ import annotations

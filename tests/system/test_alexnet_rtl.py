@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """AlexNet end to end: 38 tasks, several writing slices of one layer, through the engine on the simulated board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """boardd dies, hangs or comes back, and nothing runs: readiness, metrics, slots and log say it."""
 
 from __future__ import annotations

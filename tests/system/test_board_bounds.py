@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """In how many shell-clock cycles each misbehaviour ends as a cause.
 
 The bounds are those of docs/reference/blocks/shell.md, "When a misbehaviour is known". Cycle counts are deterministic.

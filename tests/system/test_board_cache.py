@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shared cache on the simulated board: what is read again comes from it, and the CPU must flush what it changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clocks: the wizards, unrelated rates, and a slot that stands still."""
 
 from __future__ import annotations

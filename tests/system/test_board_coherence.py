@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """On a board whose caches the fabric does not see, a forgotten flush or invalidate gives wrong data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The configuration port: its time, its noise, its failures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every way a module can misbehave ends with its cause, within a bound, and the neighbour goes on."""
 
 from __future__ import annotations

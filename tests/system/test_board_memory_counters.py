@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Row hits by tenant: the controller's counters against its own log, and what the monitors derive beside them.
 
 Modules that lie ask for random bursts in several memory contexts while slots are closed, loaded again and reset in the

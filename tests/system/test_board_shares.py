@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a slot may take of memory, and what its neighbours leave it, whatever bursts they ask for.
 
 The bounds are those of docs/reference/blocks/shell.md, "What a neighbour can cost". Cycle counts are deterministic.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Skipping and resting are exact: the same run with and without gives the same cycle counts, values and memory."""
 
 from __future__ import annotations

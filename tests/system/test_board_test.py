@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy board-test` on the RTL: it passes on a good board, and each fault fails the step that is there for it."""
 
 from __future__ import annotations

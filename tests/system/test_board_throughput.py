@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a slot keeps of its memory throughput while its neighbour misbehaves, and that it is what the blocks promise.
 
 The bounds are those of docs/reference/blocks/shell.md, "What a neighbour can cost". Cycle counts are deterministic.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """README's steps, as they stand there: a new user with nothing set gets from each what it promises."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The adapter of PYNQ boards on a board with a shared cache: modules find what the CPU wrote because it is flushed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Calibrating the memory of a simulated board: kernels alone on its cluster, whose hit rates are what strides say."""
 
 from __future__ import annotations

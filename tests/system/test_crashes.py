@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Killed at random points under applications and kernels, server and board lose no job; see `crash_rig.py`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make demo`, whole: the simulated board, three tenants over HTTP, every result checked."""
 
 from __future__ import annotations

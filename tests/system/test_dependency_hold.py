@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that wait until others have succeeded: what policies see of them, how they end, and that a crash loses none."""
 
 from __future__ import annotations

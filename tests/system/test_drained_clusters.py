@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clusters that are drained while kernels run on them, core by core: what runs ends, the rest goes on elsewhere."""
 
 from __future__ import annotations

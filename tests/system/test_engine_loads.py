@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Loads through the shell's own configuration engine, in RTL: what comes in, how long it takes, and what goes wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Estimates and dry runs of a hypervisor that runs: from its own queue, by its own policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant that floods the slots beside one with a job now and then: over HTTP on the model board, and on RTL."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What goes wrong on a real board, on a faked kernel: `eddy boardd --board pynq` as it ships, over stock PYNQ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Some seeds of the fault simulation, and what it found, each by itself; `make faults` runs as many seeds as wanted."""
 
 from __future__ import annotations

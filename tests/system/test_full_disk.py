@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A disk that fills up under a server: it says so, loses nothing, and goes on once there is room."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """OpenCL C on a GPU cluster behind the board port: profile kv260, the RTL of shell and cluster, results verified."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster behind the asynchronous FIFOs at many ratios of its clock to the shell's: nothing depends on the ratio.
 
 One kernel of four warps loads, computes, parts and stores. At every ratio it leaves the same words in memory, and each

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster in a slot of the simulated board: through the shell, behind the firewall, on a clock of its own."""
 
 from __future__ import annotations

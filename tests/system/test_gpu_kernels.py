@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """OpenCL C kernels on the RTL of a cluster: results, faults, and what the counters say."""
 
 from __future__ import annotations

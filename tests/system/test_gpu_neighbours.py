@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """OpenCL C kernels of two tenants on the cores of one cluster: side by side, and with a neighbour that goes wrong."""
 
 from __future__ import annotations

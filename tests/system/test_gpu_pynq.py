@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The GPU cluster's driver under stock PYNQ, without Eddy: overlay, partial download, allocate, interrupt."""
 
 from __future__ import annotations

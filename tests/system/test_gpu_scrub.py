@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Nothing of one tenant's kernel is left for the next on the same cores: registers, local memory, caches, memory."""
 
 from __future__ import annotations

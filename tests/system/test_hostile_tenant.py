@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant that asks for all it can over HTTP: every refusal says why, and its shares stay within its promise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hypervisor dies between any two effects, and a new one continues where it stopped."""
 
 from __future__ import annotations

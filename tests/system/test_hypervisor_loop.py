@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The whole hypervisor on the model board: requests in, checked results out."""
 
 from __future__ import annotations

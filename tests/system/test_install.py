@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy install` in a folder: what it writes, going back, and that removal leaves the folder as it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A third kind of jobs, made here, runs beside applications, survives crashes, and is submitted over HTTP.
 
 Neither the engine nor the API knows of it: both are given a value.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every command that takes --json, for real, with libraries that print while it runs and as it ends."""
 
 from __future__ import annotations

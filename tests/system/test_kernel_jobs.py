@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel jobs through the whole engine, on a model board whose clusters compute: results, sharing, deaths."""
 
 from __future__ import annotations

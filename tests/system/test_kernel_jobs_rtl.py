@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel jobs over HTTP on the simulated board: results, sharing, and what a kernel that goes wrong does to others."""
 
 from __future__ import annotations

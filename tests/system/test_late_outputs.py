@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Outputs of jobs that end while they are on their way to the disk: nothing of them stays there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """LeNet end to end: held-out digits through the hypervisor's engine on the simulated board, by the shipped weights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """[002]'s testbed on processes: bytes and jobs go where they were placed, and no sooner than ports allow."""
 
 from __future__ import annotations

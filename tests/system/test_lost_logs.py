@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs whose log cannot be written: they start, answer and end as they do where it can."""
 
 from __future__ import annotations

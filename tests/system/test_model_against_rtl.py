@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The model board against the simulated one: what an item and a swap take, and so when jobs end.
 
 Tasks run one after another here. In company items wait for each other's bursts, which the model does not know: there

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules in the shapes of HLS output in slots of the simulated board: every item right, or failed with its reason."""
 
 from __future__ import annotations

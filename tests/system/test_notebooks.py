@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The notebooks run from top to bottom in a Jupyter kernel, against the simulated board, and draw what they promise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Two programs never have one folder, also where the file of its lock was removed, renamed or replaced."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Optical flow end to end: a photograph that moves, through the hypervisor's engine on the simulated board."""
 
 from __future__ import annotations

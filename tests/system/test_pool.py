@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A pool on a real NATS server: clients need not know; boards, heads and the server may be killed in mid-work."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes of a pool: bounded by tenant over all heads, removed by whoever has them, and sent a piece at a time."""
 
 from __future__ import annotations

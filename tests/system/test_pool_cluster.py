@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A pool of several servers: set up as the page on pools has it, and over servers that somebody else runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of a pool that cannot be read, of every kind: each is set aside, counted and shown, and stops nobody."""
 
 from __future__ import annotations

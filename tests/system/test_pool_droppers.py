@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards that take a job and drop it at once, against a real head: others get it, and the head does not loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An operator starts the pool's server over an empty folder: nobody goes on with what is gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`tools/pool_faults.py`, a few events of it: boards, heads and the NATS server killed and frozen while jobs run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head as tenants and browsers use it: arrays, lists, feeds, sessions, quotas; all of two heads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a board may do on the pool's servers, tried against a real one: its own, nothing else, until revoked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pool's store on a real NATS server: bytes at a rate, records changed by one of many, leases, numbers of jobs."""
 
 from __future__ import annotations

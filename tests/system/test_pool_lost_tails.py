@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A pool's servers lose the last of what one stream kept, as a stream restored by itself has: numbers are given again
 there. Nobody gets another's job by that, and what follows is taken, listed and told to boards."""
 

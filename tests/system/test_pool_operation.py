@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What operators do to boards while they work: upgrade one after another, and revoke one."""
 
 from __future__ import annotations

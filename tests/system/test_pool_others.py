@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """At a head, what is another tenant's is answered as what does not exist, and no odd name ends in a failure."""
 
 from __future__ import annotations

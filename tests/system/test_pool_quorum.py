@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head whose servers have lost the others: what it cannot know it does not deny."""
 
 from __future__ import annotations

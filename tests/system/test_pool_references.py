@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who refers to which bytes of a pool: what is referred to is there, and nothing else, whoever acts when."""
 
 from __future__ import annotations
@@ -61,8 +62,6 @@ def pausing(chance: random.Random) -> Iterator[None]:
     account = byte_accounts.TenantBytes
     named = ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
     steps: list[tuple[Any, str]] = [(blob_removal, each) for each in named]
-        (blob_removal, each) for each in ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
-    ]
     steps += [(account, each) for each in ("read_entries", "announce", "withdraw")]
     with contextlib.ExitStack() as patches:
         for of, step in steps:

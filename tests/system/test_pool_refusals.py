@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A pool's servers that answer, and will not or have not: what they say is said, ends what cannot go on, and is mended
 where it can be."""
 

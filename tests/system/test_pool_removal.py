@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant that is removed from a pool leaves no byte, no event and no good key; nobody else loses anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A key that was revoked is out, however that was asked for; what cannot be known is never told as done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A stolen key of a board against the pool: answers sent elsewhere, headers that take away, and what makes no sense."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy pool up`: it ends when it is told to, and its NATS server with it."""
 
 from __future__ import annotations

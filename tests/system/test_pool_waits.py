@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Waits and feeds at a head: they ask the servers for nothing while nothing happens, end with who opened them, and are
 bounded by tenant."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Preemption for real: a slot is taken at a batch boundary, the task goes on later, and no bit is wrong.
 
 Priorities order a tenant's own jobs, so all are one tenant's. And the same sequence of jobs, live on RTL and foretold

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job whose module must be built first waits alone, says so, and goes on, fails, or is cancelled, alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress of kernels that ran alone before is measured live, under any price policy; on a model board that slows down.
 
 A work-group takes half as long again on this board while somebody else runs, which no counter shows.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tenants that mislead `hsm_fair` by what their kernels count, live on the model board: what they gain is bounded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stock PYNQ's calls with each of their arguments: what works on the simulated board, what is refused in a sentence."""
 
 from __future__ import annotations

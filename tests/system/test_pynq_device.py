@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The PYNQ device over RTL where things go wrong, in threads, and under a clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A script of stock PYNQ calls against the RTL, in a process of its own as a user would run it."""
 
 from __future__ import annotations

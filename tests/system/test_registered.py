@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What another distribution registers: a price policy of one file and one line, and commands of `eddy`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """3D rendering end to end: a torus in two positions through the hypervisor's engine on the simulated board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A trace recorded by the live hypervisor, replayed: the same under its own policy, different under another."""
 
 from __future__ import annotations

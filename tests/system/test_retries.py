@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that are tried again, jobs that end late, and when a cancellation took effect."""
 
 from __future__ import annotations

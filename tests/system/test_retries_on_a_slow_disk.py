@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that are tried again while outputs are on their way to the disk, with kills: outputs are right, and all ends."""
 
 from __future__ import annotations

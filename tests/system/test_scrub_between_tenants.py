@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One tenant's work, then another's on the same module without a load in between: nothing is left to be seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels from client and command over real HTTP, on a model board whose clusters compute."""
 
 from __future__ import annotations

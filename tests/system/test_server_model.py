@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Client, command and demonstration against a whole server over real HTTP, on the model board."""
 
 from __future__ import annotations

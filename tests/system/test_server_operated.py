@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A whole server over HTTP while it is operated: what is changed and accounted holds over a restart; the feed wakes."""
 
 from __future__ import annotations

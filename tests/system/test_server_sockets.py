@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The sockets of a served API: how connections are set up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """TLS of the server itself, settings from a file, and both read again while it serves."""
 
 from __future__ import annotations

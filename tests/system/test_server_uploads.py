@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Large blobs and outputs on a live server: its memory stays as it is, and what breaks off leaves nothing."""
 
 from __future__ import annotations

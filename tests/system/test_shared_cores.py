@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clusters shared core by core, through the whole engine: results, neighbours, faults, and who had how much."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clusters shared core by core when things go wrong: deaths between effects, faults, failed loads, cancellations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Two tenants on the cores of one simulated cluster, through the engine: results, no load, and nothing left behind."""
 
 from __future__ import annotations

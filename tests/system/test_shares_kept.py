@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What was promised is what was had: over ten seconds on the model board, with kernels of unequal length, and liars."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The four clusters of CFG1 ([000] Table 5.3) on the RTL of the whole board: sixteen cores at work at once.
 
 The hypervisor shares them between two tenants: it loads each slot, gives out cores one by one, and collects results.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Told to end, a server ends in order: slots closed, store closed, no traceback; see `stop_rig.py` for many more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Timing channels between tenants are there, as docs/explanations/isolation.md says; a few bits of each, on RTL.
 
 Where one of these tests fails because nothing is heard any more, a channel has been closed: measure again (`make bench

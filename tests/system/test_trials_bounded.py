@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Nobody has a core for longer by a kernel on trial than a trial needs, however short its slices are kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The source archive and the wheel as the standard build makes them, and Eddy installed from that wheel alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules that ask for bursts of one shape, and how long they take: what tests of the shared memory measure with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Random kernels with barriers in loops, calls and uniform branches, and what they compute, by numpy.
 
 A program is a tree of statements over four variables of each work-item and one word of local memory an item. The model

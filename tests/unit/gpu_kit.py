@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the tests of kernels share: one compiler with a cache under build/, clusters of the instruction-set model."""
 
 from __future__ import annotations

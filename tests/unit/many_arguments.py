@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs whose functions take more arguments than registers hold, and what they leave."""
 
 from __future__ import annotations

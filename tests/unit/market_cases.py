@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Markets to try, and two judges of the answers that share nothing with `eddy.market`: loops and 40 digits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/opencl-builtins.md from the table: `python tests/unit/opencl_page.py`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every built-in function of OpenCL C 1.2 and what it is here: one table for tests and page."""
 
 from __future__ import annotations

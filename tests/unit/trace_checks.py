@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What any trace of `eddy simulate` must satisfy, checked from the trace and the input alone."""
 
 from __future__ import annotations

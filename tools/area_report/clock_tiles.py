@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a device has the clock managers that a fabric of so many slots takes.
 
 Each slot's wizard is set again while the others run, by eighths, which only an MMCM can; the configuration port's clock

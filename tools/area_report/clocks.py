@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether what goes into slots is shallow enough for the clocks that the boards' slots give it.
 
 Before placement nobody knows how long a level of logic takes with its routing; between `BEST_NS` and `WORST_NS` is what

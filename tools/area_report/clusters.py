@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page's part on GPU clusters: what configurations take, and which fit into a slot of which board."""
 
 from __future__ import annotations

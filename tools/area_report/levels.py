@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Levels of logic: the longest way through a netlist from a register (or a port) to the next, and where it runs.
 
 A LUT is a level, and so is reading a distributed RAM or a shift register. A carry chain is one level however

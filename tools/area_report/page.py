@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page docs/reference/area.md, from the figures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One run of Yosys: what its cells come to in the resources of an UltraScale+ device, and its longest path."""
 
 from __future__ import annotations

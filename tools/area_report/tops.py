@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is synthesized: the list in `hw/area.yaml` and every reconfigurable module; and when a figure is out of date."""
 
 from __future__ import annotations

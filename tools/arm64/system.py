@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An arm64 system in a folder, run by emulation: made once, and copied for every run."""
 
 from __future__ import annotations

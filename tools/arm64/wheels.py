@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What Eddy with extras takes on a board: resolved for the board's Python, wheels alone, with their sizes."""
 
 from __future__ import annotations

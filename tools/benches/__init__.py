@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Cases of `tools/bench.py`, which says what a case is; and what several of them need."""
 
 from __future__ import annotations

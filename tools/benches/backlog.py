@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a backlog costs: steps with few jobs waiting and with many, in turns, and taking up many after a restart.
 
 The engine runs on the `model` board with a store on disk; jobs are a chain of two tasks without buffers, two items

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What part of the memory's bandwidth the eight cores of one cluster reach: lines read one after the other.
 
 Everything is in board time of the RTL, so the load of this machine does not matter. Every lane of every warp reads a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast one tenant can tell another something by timing alone, on our own RTL.
 
 Sender and listener share no memory, and each stays within what it was granted. The sender reads, or not, a bit a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Cores shared between tenants on the simulated board: are promises kept, and what does clearing save beside loading?
 
 Everything is in board time of the RTL, so the load of this machine does not matter.

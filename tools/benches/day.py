@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A day of board time on the model board: how many seconds of this machine's it takes, policy by policy.
 
 Applications of [004] arrive at random at ten slots, one every 40 s on average; but for digit recognition, whose items

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long a dispatch decision takes, by policy and number of pending applications.
 
 The world is ten slots and chains of three to nine tasks. Between calls one thing happens, as live: an item ends, a slot

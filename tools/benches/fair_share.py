@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What weighted fair queueing between tenants costs in mean response, on [004]'s workload with measured latencies.
 
 Each sequence is played twice: under `FairShare` around the policy, as live, and under the policy alone, whose rank then

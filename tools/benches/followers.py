@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a thousand followers cost: server-sent events of a whole feed, about an event a second, on the model board.
 
 `eddy serve` with an operator's feed on every connection. First nobody follows, and a job comes each second to a board

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast the GPU's simulation is, and how many cycles its kernels take beside their bounds.
 
 Speeds are for each second of processor time of one thread: the median of several runs, and the best. Stalled cores look

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How much work of programs a simulated GPU cluster does in a second, beside that of the cluster's first release.
 
 tools/benches/gpu_speed.py                 against the first release, taken from the repository's history

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What 100,000 jobs and large blobs cost a server: pages of the list, and memory.
 
 A data folder is filled with jobs that have ended, through the store's own calls, as submissions and steps make them,

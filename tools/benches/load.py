@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a crowd and a backlog cost a server that works: submissions and work done, with few jobs waiting and many.
 
 `eddy serve` on the `model` board, its data folder filled beforehand. In each turn, first nobody asks and items are

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long the worst logs a kernel can forge keep the server: turns of a plain Python loop, and milliseconds.
 
 Each log fills what the largest cluster has, 2,048 lanes of 2 KiB, with records that cost most: formats of many

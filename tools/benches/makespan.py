@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """[002]'s testbed on processes of this machine: makespans of the default policy, SJF and LJF, live beside planned.
 
     make bench ARGS="makespan"                       two seeds, to see that it works

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast the market finds its prices, as ratios in one run: beside proportional response, a plain Newton, and itself.
 
 The plain Newton is what one would write with numpy in an afternoon: at each price vector it sorts every tenant's

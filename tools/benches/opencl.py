@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Cycles of kernels as OpenCL C, on the RTL of one core: what an item costs beside what it does, and the workloads.
 
 With `--json`, one object on standard output: cycles an item, an element or a multiply-add; for each of `WORKLOADS`, how

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast batches are placed, and how far from the lower bound: 1,000 jobs x 150 accelerators, 1,000,000 x 1,500.
 
 Every figure stands beside what it should be. Small ones are the best of several runs in seconds of processor time, so

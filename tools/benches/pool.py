@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Submissions a second that a pool's head takes, beside a board alone in the same run, and what memory it costs.
 
 A head over one NATS server in a process of its own, and no boards, so that it only takes jobs; `eddy serve` on the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What one tenant of a pool costs another, and what bytes cost a head.
 
     make bench ARGS="pool_tenants --turns 3 --against ../before"

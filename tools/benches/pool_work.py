@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Small jobs through a live pool: how busy they keep its boards, what a head does a second, and what memory it takes.
 
     make bench ARGS="pool_work --jobs 10000 --item-s 1.0"

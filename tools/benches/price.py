@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a round of each price policy costs: most token first, Gandiva-fair, Themis, in the same run ([003] 5.16, 5.17).
 
 Mean over the rounds of a bursty run; each decision is repeated and its fastest time counts. "mtf" is what ships:

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What an epoch's decision by progress costs, for four tenants on sixteen cores ([001] 4.2).
 
 Each decision is one that moves cores: prediction of every curve, and the search for shares. Processor time of one

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a server keeps on disk that goes on for long, with a bound on jobs that have ended and without one.
 
 Two data folders. In each round more jobs are put into both, ended an hour ago, through the store's own calls, as

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast `eddy serve` answers, beside a reference that validates the same bodies and keeps nothing.
 
 Everything is measured in one run, over HTTP, with kept connections, on the `model` board, whose jobs run meanwhile:

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fast the simulated board is: shell cycles and register accesses a second, beside the same work through cocotb.
 
 Each figure is the best of several runs, for each second of processor time (everything here is one thread), so that

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What viewers of the dashboard cost the server: each asks for the overview and the market once a second.
 
 `eddy serve` on the model board, whose slots are all drained, with more jobs under way than the page shows, so that

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's constraint files: floorplan, and timing with one constraint for each crossing between clocks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Floorplans: which part of the device is whose, what is in it, and how long the images of a region come out."""
 
 from __future__ import annotations

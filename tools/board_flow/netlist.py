@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's fabric as Yosys reads it, flat, and the crossings between clocks in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's device-tree overlay: the fabric's window and interrupt as one UIO device, and its clock held on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's package: what the build made, with what a board reads beside it.
 
 ::

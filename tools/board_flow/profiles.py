@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The slots of a board's profile: the lines between two marks of its file."""
 
 from __future__ import annotations

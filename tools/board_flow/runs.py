@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a board's build runs: the modules, what each is made of, and which slots each is built for."""
 
 from __future__ import annotations

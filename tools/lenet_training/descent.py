@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Gradient descent: Adam (Kingma and Ba, ICLR 2015) over shuffled, shifted images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A trained network in 8-bit integers: one scale for each layer's weights, a shift for its results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """LeNet in floating point with its gradients, in numpy: convolution, ReLU and pool twice, then two dense layers."""
 
 from __future__ import annotations

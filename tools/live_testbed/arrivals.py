@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every responder host does, whatever computes behind it: jobs come in over loopback, through its port."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hosts of the testbed as processes, and one batch on them."""
 
 from __future__ import annotations

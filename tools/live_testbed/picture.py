@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every batch of the testbed as a point: improvements live beside planned, and how late each batch was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A requester host in a process of its own: sends each of its jobs at the rates of the plan, through one port."""
 
 from __future__ import annotations

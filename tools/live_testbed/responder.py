@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A responder host in a process of its own: a network port, and a `model` board whose slots are its accelerators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A batch with `rtl` boards among its responders; what their accelerators take is learned, as a head learns it."""
 
 from __future__ import annotations

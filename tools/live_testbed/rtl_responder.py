@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A responder host whose accelerator is the simulated RTL board under stock PYNQ, and whose jobs are real work.
 
 An item is an image of `WIDTH` x `ROWS` pixels, other ones each time, which the module `level_shift` takes and writes as

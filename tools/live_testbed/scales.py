@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long and how large the testbed is beside the instance it runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Writes a register map as one page of documentation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a register map says, read from SystemRDL into plain values that the writers share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Writes a register map as Python constants for the drivers: no dependencies, frozen, typed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Writes a register map as SystemVerilog: a package of constants, and the register bank.
 
 Why not peakrdl-regblock: its bank evaluates every field's next value in every cycle, which a Verilated shell of four

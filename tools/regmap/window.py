@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shell's address map: read from SystemRDL, written as RTL, C, Python and documentation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The least that telling many costs here: an event loop that writes the same bytes to all who are connected.
 
 A line from anybody is written to everyone, and nothing else happens: no HTTP, no log, no tenants. What followers of

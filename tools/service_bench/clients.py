@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HTTP clients that cost little beside the servers they measure: kept connections, requests written beforehand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a process holds of this machine's memory, and has taken of its processors, as Linux says."""
 
 from __future__ import annotations

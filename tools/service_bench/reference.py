@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The reference: a FastAPI application whose routes do what HTTP costs anyone here, and nothing else.
 
 `POST /v1/jobs` validates the very body `eddy serve` takes and answers a job, but keeps nothing; `GET /empty` answers an

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The servers that are measured: `eddy serve` of this checkout or another one, and the reference."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Large blobs on their way to a server and back, a piece at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards of a pool that take time and compute nothing: agents as they are, many in one process.
 
     python -m service_bench.timed_boards --item-s 1.0 BOARD.json ...

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the generated register maps are made of."""
 
 from __future__ import annotations

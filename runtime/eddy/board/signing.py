@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`python -m eddy.board.signing`: what the command of `eddy.board.images.signing` was called, for one release more."""
 
 import sys

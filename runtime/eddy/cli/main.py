@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `eddy` command. Each subcommand imports what it needs when it runs, so that help and completion stay instant."""
 
 from __future__ import annotations

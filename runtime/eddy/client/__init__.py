@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Python client of the hypervisor's HTTP API."""
 
 from eddy.client.async_client import AsyncClient

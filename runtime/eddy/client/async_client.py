@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The client for event loops: what a tenant does with jobs and blobs, awaited.
 
 ::

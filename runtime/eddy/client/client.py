@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The client: one object for one tenant on one server."""
 
 from __future__ import annotations

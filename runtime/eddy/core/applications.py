@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Applications: packaged task graphs over named buffers, as [004] section 2.1.2 describes them.
 
 A *task* is a piece of an application that fits one slot. A *batch* is a number of independent inputs (items); every

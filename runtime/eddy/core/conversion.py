@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values in a declared element type: taken where the type can hold every one of them, refused otherwise.
 
 The one conversion of everything a user gives: inputs and constants of applications, arguments of kernels, files of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the cores of a GPU cluster count while they run a kernel: one type, from the register bank to the job record.
 
 Who reads a bank has numbers by name; `CoreCounters.of` makes them a value, which nobody takes apart again before it is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every error Eddy raises on purpose, as one tree.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What goes wrong in daily use, each kind with a code: what metrics, the dashboard and `eddy top` count.
 
 docs/reference/faults.md says of each what becomes of it.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The forms of an application: the same results from fewer, larger tasks.
 
 A package may say that one module does what several of its tasks do, from the first one's inputs to the last one's

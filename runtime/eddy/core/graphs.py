@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Task graphs: the one order that every part of Eddy numbers tasks by."""
 
 from __future__ import annotations

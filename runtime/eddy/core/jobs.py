@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The life cycle of a job: states, transitions, and what a finished job says about itself.
 
 The transition table is data. The hypervisor may only move a job along it, the test walks it, and the documentation's

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Names that people give to things, in any script: labels of jobs, and what a tenant is called.
 
 They are kept in Unicode's composed form (NFC), so that the same name typed on two systems is one name. What steers a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Numbers that tell nothing: what counts up inside is told as a number that looks drawn at random.
 
 Whoever is told 1 today and 500 tomorrow knows that others asked 498 times between. So a count is told through a keyed

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a job says about itself, and what slots say: frozen records that the store keeps and the API shows.
 
 Every time here is in board seconds, unless its name says `unix`. For a job, ``waiting_s`` (summed over its causes) plus

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots and what may be put into them."""
 
 from __future__ import annotations

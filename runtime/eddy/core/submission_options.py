@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a submission says about a job beside what it computes: labels, and what else holds for jobs of every kind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hypervisor: the one loop that applies decisions and owns the job life cycle.
 
 `machine` is the state machine, pure bookkeeping: events in, commands out. `engine` carries the commands out on a board

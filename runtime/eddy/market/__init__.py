@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The Fisher market of [000], chapter 3: prices at which everybody's best shares of the clusters add up to the
 clusters.
 

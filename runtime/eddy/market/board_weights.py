@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One market over several boards, each of which shares itself by weights: which weight a tenant has on which board.
 
 A tenant has a weight in the pool. It bids parts of it for cores of the boards it has work on, and its bid is its

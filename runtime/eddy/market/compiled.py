@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The loops of the market in C (`native/`), where the shipped objects run; None says they do not.
 
 Everything here has a numpy counterpart that gives the same numbers to rounding: `scan` in problem.py, `newton` in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which configuration the fabric should hold: the one of most Nash welfare (3.7), if the change pays for itself."""
 
 from __future__ import annotations

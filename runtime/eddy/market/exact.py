@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The equilibrium where double precision does not reach it: a path from a smoothed market to this one, in 60 digits.
 
 In a smoothed market (`SmoothedDemand`) demand is a smooth function of prices. From a market that is very smooth, whose

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What an equilibrium promises its tenants, as numbers that a test or a tenant can compute ([000] 3.4.4 and 3.4.5)."""
 
 from __future__ import annotations

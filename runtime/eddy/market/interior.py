@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The equilibrium by a primal-dual interior point, for utilities with straight pieces.
 
 Where a utility is straight (F = 1, or below one PE in the deliverable one), spending jumps with prices and demand at

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The equilibrium of tenants whose utility is curved everywhere, by Newton steps on log prices.
 
 With q = sqrt(p) and t = 1 / sqrt(marginal utility of money), a tenant's best share of a cluster is

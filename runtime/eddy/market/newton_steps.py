@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Steps of log prices, log epsilon and log w that change a smoothed market's demand and spending as is asked.
 
 Two kinds of unknowns hang together: to first order the PEs demanded of a cluster change by what its price and its

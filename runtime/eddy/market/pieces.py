@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Utilities as sums of pieces, and the linear system that moves shares, prices and the worth of money together.
 
 A piece of tenant i on cluster c has a length v from 0 to a bound (which may be infinite) and a marginal utility

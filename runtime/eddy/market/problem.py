@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is asked: a market's numbers, checked once and scaled so that the budgets sum to one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Markets too large for `refine_exact`: the clusters that a tenant may buy from at all are few, and with the others
 left out the path in 60 digits is short enough.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Proportional response, [000] 3.4.1: bids follow what they bought, prices follow bids.
 
 The bid factor is sqrt(F p / f) s(x), the root ending before s: only then do fixed points satisfy (3.6). (The summary in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is found: an equilibrium, with the certificate that it is one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Demand of a market whose kinks are rounded off, in decimal numbers of any precision: what `exact` follows.
 
 Where a utility is straight or has a kink, demand jumps. Here it bends over a width epsilon of relative prices instead,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`equilibrium`: check what is asked, set aside what nobody wants, choose a way to the prices, certify the answer.
 
 Prices of a market of unequal clusters, by way of markets whose clusters are more alike.

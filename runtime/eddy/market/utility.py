@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What shares are worth: (3.2) and (3.3) of [000], and what slices of time can deliver of it below one PE."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What utilities are worth to all tenants together, [000] 3.4.3."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy_slowdown`: progress from a queueing model of cores and memory, fitted to what an epoch counted.
 
 HSM ([001]) takes a kernel to be bound by cores or by memory, progress to be linear in cores until it saturates, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HiGHS, the solver of linear and integer programs, silent. Nothing else imports `highspy`.
 
 HiGHS 1.16 prints its banner while a `highspy.Highs` is made, before anybody can set an option of it.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress of kernels that were seen alone before: measured, not predicted.
 
 Work is counted in work-groups, because the instructions of a kernel grow with its cores (each core has some of its own

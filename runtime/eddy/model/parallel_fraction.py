@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The parallel fraction F of a workload ([000] chapters 3 and 4): from counters, from speedups, and what it predicts.
 
 A *processing element* (PE) is one lane of one core here: a cluster of C cores with T lanes each is P = C T PEs, and a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Predicted progress of all tenants of a cluster, now and with other numbers of cores: what policies on [001] rest on.
 
 A predictor is told what was counted over one epoch of everybody who shares a cluster, and answers a curve for each:

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The loops of `eddy_slowdown` in C (`native/queue.c`), where the shipped object runs; None says it does not.
 
 numpy gives the same numbers but for how closely it finds the load, 2^-16 (`_speeds` in eddy_slowdown.py); near full

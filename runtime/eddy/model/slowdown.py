@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HSM, the hybrid slowdown model of [001]: how much of its private speed a kernel reaches beside others.
 
 What is counted of each kernel while all run together (instructions, cores, requests, row-buffer hits, bytes) tells

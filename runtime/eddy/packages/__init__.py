@@ -1,0 +1,1 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Application packages: `bitstreams/applications/<name>.yaml`, read into `eddy.core.applications.Application`.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The applications and modules a hypervisor offers: what ships with it, and what an operator added.
 
 A `Catalogue` is a value: nothing in it changes. A server has one in force at a time, in a `CatalogueInForce`; adding an

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a module's check is on record, read when it is asked: a check may be made while a server runs."""
 
 from __future__ import annotations

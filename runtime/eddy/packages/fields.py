@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a field of a manifest or a package may be: each check once, each refusal naming the field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds one module of several: their cores in a row, each streaming into the next, nothing of what lies between in
 memory.
 

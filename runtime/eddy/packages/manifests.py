@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Manifests of reconfigurable modules: what a module is, and how its registers lie.
 
 A manifest is `bitstreams/<module>/manifest.yaml`::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Reconfigurable modules as their manifests state them: kind, arguments, resources, and what scrubs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Signatures over application packages: who may add what tenants then run.
 
 What is signed is the application as it is read from its package, as JSON with sorted keys: the same task graph has the

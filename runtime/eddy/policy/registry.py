@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Policies by name: Eddy's own, and those that other distributions register."""
 
 from __future__ import annotations

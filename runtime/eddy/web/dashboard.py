@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Serves the dashboard at `/`: files of the package, and headers that let a browser run nothing else."""
 
 from __future__ import annotations

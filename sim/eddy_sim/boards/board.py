@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The simulated board: RTL in Verilator with memory, clocks and a configuration port around it.
 
 `SimBoard` is what hardware is to software: registers, shared memory, time, an interrupt line and a configuration port.

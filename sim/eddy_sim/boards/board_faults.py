@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is wrong with a simulated board, beside what a load brings with it."""
 
 from __future__ import annotations

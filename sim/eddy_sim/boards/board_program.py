@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The compiled program of a simulated board, as ctypes sees it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What comes through the processor's configuration port: a whole bitstream, or a partial one for a slot."""
 
 from __future__ import annotations

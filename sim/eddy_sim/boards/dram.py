@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory model alone, driven by bursts from Python: for its tests, and to see what a timing does."""
 
 from __future__ import annotations

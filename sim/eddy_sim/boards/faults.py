@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Faults that a simulated board can be told to have.
 
 A fault is a value given to `SimBoard.start_config` (it acts on that load), or to `SimBoard.faults` (it acts on

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A model of the fabric's configuration port as UG570 and UG974 describe it, which knows nothing of the engine.
 
 It samples its pins at every rising edge, puts the bits of each byte the right way round again, and follows packets

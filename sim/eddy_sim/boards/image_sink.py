@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a simulated board asks of whoever knows images, when one arrives at its engine's port."""
 
 from __future__ import annotations

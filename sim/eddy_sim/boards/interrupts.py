@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shell's interrupt line on the processor's side, for `pynq.Interrupt`.
 
 On a board a UIO file becomes readable when the line is high, and an asyncio loop watches the file. Here an object

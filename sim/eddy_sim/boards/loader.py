@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From a bitstream file to the Verilated model behind it, and what is checked on the way.
 
 What a board's configuration logic checks is checked here, and what goes wrong is an `OSError`, as when the kernel's

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory shared with the simulated board, and what the CPU's cache makes of it.
 
 On a board the fabric does not see the processor's caches: what the CPU wrote reaches memory when its line is flushed,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the memory of a simulated board has served: sums, sums by user, and burst by burst."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What answers where in the CPU's window of the static region, as IP cores with register maps.
 
 One description serves the `.hwh` writer (`eddy_sim.design.hwh`), the device and the documentation. Register maps come

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fields of a packed memory request, as `ax_t` of `eddy_pkg` has them, for benches that drive it as one vector."""
 
 AX = (

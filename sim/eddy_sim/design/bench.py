@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds a Verilated bench of one block and runs cocotb tests on it, with nothing but wheels.
 
     from eddy_sim.design.bench import Bench

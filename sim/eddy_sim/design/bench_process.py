@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Processes that run one cocotb simulation each.
 
 cocotb would start an interpreter inside the simulator, for which it needs Python's shared library; many systems (Debian

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Xilinx `.bit` files: the header as Vivado writes it, and the payload of the simulated board's images.
 
 The header is five tagged fields: ``a`` design name with options, ``b`` part, ``c`` date, ``d`` time, ``e`` length and

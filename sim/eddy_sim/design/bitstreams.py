@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The bitstream files of a board profile: the overlay and one partial bitstream a module and slot, built where missing.
 
 For every profile, `build/bitstreams/<profile>/` holds::

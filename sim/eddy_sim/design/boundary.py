@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The signals at the slot boundary and at the shell's outer ports, as one table.
 
 The C structures, the adapters around Verilated models and the SystemVerilog wrapper of the shell are all made of this

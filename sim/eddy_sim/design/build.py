@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds of the simulated board: the shell, the modules and the board's own program, each a shared object.
 
 Every product is named by the hash of what it was made of: sources, parameters, flags and the versions of the tools. It

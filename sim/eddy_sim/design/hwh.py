@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Hardware handoff files (`.hwh`): what PYNQ reads to know the cores, clocks and interrupts of a design.
 
 Vivado writes these from a block design. Here they are written from `eddy_sim.design.addressmap`, with just what stock

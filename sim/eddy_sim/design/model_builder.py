@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds of modules' models beside a running board: one at a time, each in a process of its own.
 
 A model is built when it is first needed, which takes tens of seconds. In the board's own thread that would stop every

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a module's model begins: `python -m eddy_sim.design.model_trial FILE`, in a process of its own.
 
 What a model does in its initial blocks may take for ever, or end the process.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What of a Verilated model is compiled: all of Verilator's output, the C++ around it and its data files, as one unit.
 
 One unit, so that calls can be inlined. Data files are part of the shared object: it needs no file of the machine, and

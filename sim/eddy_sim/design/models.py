@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds the Verilated models of a board ahead of time, on all cores, saying how long it will still take.
 
 A model is built when it is first needed; this is for those who would rather wait once, and see for how long.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Text generated from the boundary table: C structures, adapters of Verilated models, the wrapper of the shell.
 
 A Verilated model is reached through a plain C interface (`cpp/slot_abi.h`), so that the board's program never sees

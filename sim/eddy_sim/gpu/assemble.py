@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Assembles test programs for the GPU with the clang of the `ziglang` wheel, each once."""
 
 from __future__ import annotations

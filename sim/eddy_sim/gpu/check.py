@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compares the GPU's RTL with the model of its instruction set on random programs, all cores at once.
 
 python -m eddy_sim.gpu.check --programs 1000 [--seed N] [--shapes 1c4w4t 8c4w4t 1c16w16t 2c3w5tx 4c4w4t-l2-4096]

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A simulated GPU cluster by itself: load a program, run it, read what happened.
 
 The RTL is the one that goes into a slot; here its memory port ends in a memory with a fixed latency, and its control

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds of a GPU cluster with its harness (`cpp/gpu_harness.cpp`), each a shared object, built once."""
 
 from __future__ import annotations

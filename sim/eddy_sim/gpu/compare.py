@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs a program on the RTL and on the model of the instruction set, and compares what every instruction did."""
 
 from __future__ import annotations

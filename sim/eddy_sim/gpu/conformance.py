@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Self-checking assembly programs, one for a family of instructions, in the convention of riscv-tests.
 
 A program stores to `tohost`: 1 if every case gave what it must, else twice the number of the first that did not, plus

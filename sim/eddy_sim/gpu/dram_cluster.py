@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A simulated GPU cluster in front of the board's memory model: tenants' kernels side by side, every burst counted.
 
 As `eddy_sim.gpu.cluster`, but memory has banks, rows and a bus (`eddy_sim.boards.dram`), cores have contexts, and what

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Reads ELF files of 32-bit RISC-V programs: what to load where, the entry, the symbols."""
 
 from __future__ import annotations

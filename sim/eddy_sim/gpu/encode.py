@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Instruction words of RV32IMF, Zicsr and Vortex's thread control, for generated programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on simulated clusters: the executor port of `eddy.gpu` over the model of the instruction set and over RTL."""
 
 from __future__ import annotations

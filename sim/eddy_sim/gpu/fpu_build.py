@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds of the floating-point unit under test and of the host's floating-point unit, each a shared object."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Operands that find mistakes: every combination of special values, and random ones drawn to the edges."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Checks the floating-point unit bit for bit, flags included, against an exact model and the host's own unit.
 
     python -m eddy_sim.gpu.fpu_check --cases 1000000

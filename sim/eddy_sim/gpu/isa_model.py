@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The GPU's instruction set as a program: what docs/reference/gpu-isa.md says, without time and caches.
 
 It shares no code with the RTL, which is compared with it. It also runs programs by itself, fast:

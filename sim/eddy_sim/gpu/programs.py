@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Small programs in C for tests and benchmarks: every lane of every warp calls `kernel(hart)`, then all end."""
 
 from __future__ import annotations

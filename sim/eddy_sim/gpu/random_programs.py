@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Random programs for comparing the RTL with the model of the instruction set, lane by lane.
 
 Every program starts all warps with all lanes, gives each lane memory of its own (a stretch of lines, words of lines it

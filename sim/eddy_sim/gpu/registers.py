@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Byte offsets in a cluster's control window, from the generated map (`hw/regs/gpu_cluster.rdl`).
 
 Those of a core are relative to its bank, which begins at `CORE + core * CORE_STRIDE`.

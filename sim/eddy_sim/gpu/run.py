@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs a program on a simulated cluster of any shape: what `eddy gpu run` does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An exact model of RISC-V's single-precision operations, on numpy arrays.
 
 It shares no method with the RTL: a fused multiply-add is an exact product and an error-free sum in binary64, rounded to

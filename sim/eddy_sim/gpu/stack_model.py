@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Vortex's semantics of divergence, with one program counter and a stack for a warp; and programs to compare with.
 
 A warp has one program counter, a mask of active lanes and a stack. `split` pushes the mask and the lanes of the other

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A faked board to run programs on: `FakeBoard` starts the machine, and lets processes into its namespace."""
 
 from __future__ import annotations

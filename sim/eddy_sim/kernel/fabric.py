@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fabric as the kernel sees it: what the configuration port loads, and what answers on the bus.
 
 A full bitstream that is not ours, or none, leaves nothing that answers in the shell's window: an access then hangs the

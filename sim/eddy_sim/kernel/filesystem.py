@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A small file system in user space (FUSE): the files of sysfs whose reads and writes the kernel answers by code.
 
 A write to `firmware` loads a bitstream and comes back when that has ended, with an errno where it failed; a regular

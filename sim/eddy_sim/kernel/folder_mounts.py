@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The folders of a board, laid over this machine's own in a mount namespace: /dev, /proc, /sys, /run, /lib/firmware.
 
 What is not faked stays what it was: a folder that is laid over holds links to everything else that was in it. Nothing

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The file of the fabric's interrupt, `/dev/uio0`: a read waits for the interrupt, a write arms it again."""
 
 from __future__ import annotations

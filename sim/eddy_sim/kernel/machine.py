@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The machine behind a faked kernel: one process that simulates the board and answers for the kernel.
 
 Run in a user and mount namespace of its own (`eddy_sim.kernel.board.FakeBoard` starts it there). It lays the board's

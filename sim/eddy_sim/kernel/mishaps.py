@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What goes wrong with a faked board because a test asks for it: loads, the interrupt, device tree, daemons, power."""
 
 from __future__ import annotations

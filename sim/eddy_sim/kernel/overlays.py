@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Device-tree overlays of a faked kernel: folders of configfs, each with the files `dtbo`, `path` and `status`.
 
 The kernel applies what was written to `dtbo` when the file is closed, so a writer never gets an errno: what was not

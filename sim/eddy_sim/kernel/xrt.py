@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """XRT as a faked kernel answers for it: one device, and buffers in contiguous memory that tests may limit or shift."""
 
 from __future__ import annotations

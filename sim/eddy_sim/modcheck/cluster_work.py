@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants do with a GPU cluster: kernels that fill all there is with secrets, and kernels that look for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The slot contract as cocotb tests; run by `eddy_sim.modcheck.runner`, which reads what they report.
 
 Environment: `EDDY_MODCHECK_MANIFEST` (the module's manifest), `EDDY_MODCHECK_BUILD` (build hash it was built with, hex)

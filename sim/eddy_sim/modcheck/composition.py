@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Self-composition: a module with different pasts must be one and the same to whoever comes next.
 
 Several instances of a module get different pasts: none at all, none but random values in whatever the source gives no

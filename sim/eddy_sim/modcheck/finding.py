@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a check of a module went."""
 
 from __future__ import annotations

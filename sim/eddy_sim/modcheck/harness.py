@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A module on a bench: clock, reset, register access, a memory that pauses and fails on demand, and the checker.
 
 The bus models are cocotbext-axi's; what is added is what a slot needs: windows, injected errors, HLS runs.

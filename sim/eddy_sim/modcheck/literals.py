@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The numbers that stand in a module's sources.
 
 Logic that waits for one value (a magic word, an address, a threshold) meets it by chance about never. Where the value

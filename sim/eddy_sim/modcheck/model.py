@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A module as checks of its outputs see it: a build of its own, stepped one clock cycle at a time.
 
 Unlike the build that goes into the simulated board, whatever the source gives no initial value may begin with a random

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A module's ports driven cycle by cycle: registers from one side, a memory on the other, every output recorded.
 
 What happens in each cycle is C++ (`cpp/modcheck_port.hpp`), for a check takes millions of them.

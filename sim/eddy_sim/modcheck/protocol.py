@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A passive AXI protocol checker for a module's memory port (Ref: ARM IHI 0022, A3.2 to A3.4).
 
 It samples the port before every rising clock edge and keeps every violation it sees, by rule:

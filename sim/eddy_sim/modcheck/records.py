@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The records beside a module's manifest: for which build a check found what.
 
 Each names a build hash: another build has none, and is given to no job, or loaded between tenants, until it is checked.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds a module from its manifest and holds it against the slot contract.
 
 What was found goes on record beside the manifest (`eddy_sim.modcheck.records`): a server gives jobs no module without.

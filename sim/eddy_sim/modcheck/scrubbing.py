@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a reset scrubs a module, held against what its manifest says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every module's bench does: place buffers, run, compare, and provoke what can go wrong.
 
 A module's bench gives a `Maker`: from a random generator to one trial (arguments, contents, expected outputs). The

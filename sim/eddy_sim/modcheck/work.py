@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants do with an accelerator: the work that leaves secrets in it, and the work that looks for them.
 
 Both follow from the manifest's example alone. Secrets are meant to reach all the state there is: other data, every

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """PYNQ buffers in the simulated board's memory, and the allocator behind `pynq.allocate`.
 
 A buffer's bytes are the board's own DRAM where that is coherent with the CPU; otherwise they are the CPU's cached

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The clock registers of the simulated processing system, as `pynq.Clocks` reads and writes them.
 
 Two pages of a Zynq UltraScale+ (Ref: UG1087, CRL_APB and CRF_APB): the PLLs and the dividers behind them. PL clock 0

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Registers as PYNQ sees them: numpy arrays whose elements are bus accesses.
 
 `pynq.MMIO` keeps the array its device's `mmap` answers with and indexes it for every access; `RegisterMap` and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Board time of the simulated board, for whoever schedules: a hypervisor, a test.
 
 A `SimClock` takes charge of time: from its construction on, board time passes only by register accesses and in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The part of a swap that a stock script has nobody to run: closing a slot before a load and opening it afterwards.
 
 Where a hypervisor is in charge it runs the whole sequence itself (`eddy.board.pynq.swap`) with checks between the

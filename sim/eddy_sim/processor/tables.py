@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a PYNQ device knows of the design on it, kept in step with partial downloads.
 
 PYNQ's own bookkeeping for partial designs stops short of x86 and of interrupts: it takes parsers of one class only,

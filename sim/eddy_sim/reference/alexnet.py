@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """AlexNet in 8-bit integers, its layers by their definitions, on patches of scikit-learn's photographs.
 
 A. Krizhevsky, I. Sutskever, G. Hinton, ImageNet classification with deep convolutional neural networks, NIPS 2012, in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pictures and digits that come with scikit-learn, read from its files.
 
 To import scikit-learn takes a second or more, most of it for SciPy's statistics; nothing of it is needed to read two

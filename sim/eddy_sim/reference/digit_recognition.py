@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Digit recognition: k nearest neighbours by Hamming distance over binarised 8x8 digits, after [004]'s Rosetta version.
 
 Written from the definitions with sorting and counting; the RTL keeps four running neighbours instead and must give the

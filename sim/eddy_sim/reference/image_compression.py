@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Image compression, as JPEG does it without its entropy coder: integer reference and a real photograph.
 
 Six stages on 8-bit greyscale tiles, each a plain function of arrays. The arithmetic is written from the definitions

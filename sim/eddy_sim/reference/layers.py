@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Layers of 8-bit integer inference by their definitions, and the bytes that the modules of them read and write.
 
 An activation or a weight is a signed byte; a sum of products, a bias and, for rounding, half a unit of the result has

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """LeNet-5 in 8-bit integers after [004], its layers by their definitions, on scikit-learn's handwritten digits.
 
 Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, Proc. IEEE 86(11),

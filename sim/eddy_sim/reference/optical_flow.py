@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Optical flow after Lucas and Kanade as Rosetta's benchmark does it ([004]), in fixed point, and frames that move.
 
 B. Lucas, T. Kanade, An iterative image registration technique, IJCAI 1981: where brightness stays with what moves,

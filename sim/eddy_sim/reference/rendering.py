@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """3D rendering as Rosetta's benchmark does it ([004]): project along an axis, find covered pixels, keep the nearest.
 
 Written from the definitions over whole frames (half planes, sorting by depth); the RTL steps edge functions along the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compiles and links C++ with the clang of the `ziglang` wheel, against a C++ library of its own.
 
 A small model is compiled in less time than Verilator's headers are read. They are read once for each set of flags, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The one reader of `.f` lists: which files make a block, lower blocks first.
 
 A list has one entry a line: a source (`.sv`, or `.v`, which is read as Verilog-2005 as synthesizers do), a header that

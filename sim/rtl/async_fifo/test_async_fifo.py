@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the FIFO's bench over depths and clock ratios."""
 
 from __future__ import annotations

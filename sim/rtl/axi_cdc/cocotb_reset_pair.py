@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The two resets of a crossing: never one side alone, whatever the far clock does, and released within a bound."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the benches of axi_cdc and of the pair of resets under it."""
 
 from __future__ import annotations

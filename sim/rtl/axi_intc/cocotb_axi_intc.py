@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The interrupt controller against a model of its registers, under random accesses and levels."""
 
 from __future__ import annotations

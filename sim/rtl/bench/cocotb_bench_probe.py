@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a bench may do: pass, fail, trip a claim of the hardware, or end without a result."""
 
 from __future__ import annotations

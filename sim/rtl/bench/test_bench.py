@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The benches' own runner: what passes, and that nothing that fails passes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The burst buffer: whatever the slot does, memory is never kept waiting, and nothing is lost or changed.
 
 A model of the slot and one of memory, both of which pause at random. What memory may rely on is checked in every cycle.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The FIFO on one clock, against a deque: order, capacity, latency and rate, in every cycle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the benches of the burst buffer and of the FIFO it is made of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The burst split: memory sees parts of 16 beats at most that touch what the bursts touch; the slot sees its bursts.
 
 Models of a burst buffer on one side and of memory on the other, which pauses at random. What a burst touches is worked

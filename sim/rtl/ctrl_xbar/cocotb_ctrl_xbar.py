@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The CPU's crossbar and its bridges: each access reaches the one bank it is for, and each is answered, in turn.
 
 The CPU asks ahead, banks and modules take their time, half of the addresses may be empty, and a fence goes up and down.

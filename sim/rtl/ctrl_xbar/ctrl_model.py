@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The surroundings of the CPU's crossbar: a CPU, the banks, the modules; and what each access must come to."""
 
 from __future__ import annotations

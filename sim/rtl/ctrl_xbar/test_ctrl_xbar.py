@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the CPU's crossbar and its bridges, for one, three and ten slots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The gates: closed out of reset, deaf to garbage, idle toward the slot, and good as new when opened again."""
 
 from __future__ import annotations

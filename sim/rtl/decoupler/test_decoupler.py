@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the benches of decoupler, and shows that they find gates that follow another's command."""
 
 from __future__ import annotations

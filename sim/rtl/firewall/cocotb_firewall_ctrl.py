@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The control path: every register access ends within its bound, whatever the module does."""
 
 from __future__ import annotations

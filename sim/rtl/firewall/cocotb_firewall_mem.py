@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory path: what is refused, what is made good, and what memory sees of it."""
 
 from __future__ import annotations

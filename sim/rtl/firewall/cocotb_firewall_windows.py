@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The table of windows against a list of them, under random requests of both directions while software writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the benches of firewall, and shows that they find faults that are blamed on another."""
 
 from __future__ import annotations

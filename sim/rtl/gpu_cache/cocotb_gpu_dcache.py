@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Data cache, local memory and store buffer of a GPU core under random accesses, against bytes in dictionaries.
 
 The bench is all that stands behind the cache: a memory that answers late, in pieces, and refuses some lines; a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Instruction cache under random fetches, flushes and refusals, against a memory whose words change all the time.
 
 A word that is fetched must be one that memory held since the last flush; after a flush, one it holds from then on.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Accesses of warps to the data cache: what one is, random ones, and what they do to memory."""
 
 from __future__ import annotations

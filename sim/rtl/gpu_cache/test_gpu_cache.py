@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The first-level caches of a GPU core by themselves; small ones, down to one line, so that all is thrown out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Barriers across cores, against their definition: random kernels of one core and more, stops in between, deadlocks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Turns among those that want something: nobody is passed over, who wants nothing is not chosen, nobody waits idly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Atomic accesses of many lanes, warps and cores to few words: nothing is lost, done twice or torn, nobody starves."""
 
 from __future__ import annotations

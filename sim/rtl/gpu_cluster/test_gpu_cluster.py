@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A GPU cluster at its slot's boundary: registers, starts, ends, counters, contexts, and what a bad kernel can do."""
 
 from __future__ import annotations

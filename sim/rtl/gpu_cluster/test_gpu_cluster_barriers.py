@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Barriers across the cores of a context, by themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel that was stopped, by the host or by a fault, has stopped: its core does nothing until the next start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tenants in one cluster at the same time, and one after the other on the same core; without and with an L2 cache."""
 
 from __future__ import annotations

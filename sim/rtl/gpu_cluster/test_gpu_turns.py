@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whose turn it is among cores and their readers, by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Counters against integers: what is live and what a snapshot kept, of any counter in any cycle; clears and resets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Multiplication and division against integers: every operation, chosen and random operands, masks, waits, resets.
 
 The cycles of a division are those that the block states.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The choice of the warp that issues, against a ring of warps: random readiness, holds, idle stretches, a reset."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The GPU's cores against the model of their instruction set, instruction by instruction and lane by lane.
 
 Longer runs of the same: `python -m eddy_sim.gpu.check --programs 1000`.

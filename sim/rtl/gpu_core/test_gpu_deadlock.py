@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Barriers nobody can open end the core at once and say which; those that open late do not."""
 
 from __future__ import annotations

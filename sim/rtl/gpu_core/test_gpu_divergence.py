@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lanes that part come together again, barriers count warps and not lanes, and nobody waits for ever."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Integer multiplication and division of a core, by themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A stack pointer that leaves its lane's stack ends the core before anything is stored through it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which warp of a core issues, by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The floating-point unit against an exact model and the host's unit; its handshake, its latency, and mutations of it.
 
 The same with a million cases of every operation: `python -m eddy_sim.gpu.fpu_check --cases 1000000`.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The second-level cache of a cluster under random traffic of two cores, against the history of every word of memory.
 
 Below it a memory that answers late, in pieces, ids among each other, holds what is not taken, and refuses some lines to

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The second-level cache of a GPU cluster by itself: a small one, so that lines are thrown out; and broken ones."""
 
 from __future__ import annotations

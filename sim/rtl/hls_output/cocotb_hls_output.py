@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The modules in the shapes of HLS output against numpy."""
 
 import os

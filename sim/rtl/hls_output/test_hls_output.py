@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds and runs the bench of the modules in the shapes of HLS output (`tests/modules/hls_*`)."""
 
 from pathlib import Path

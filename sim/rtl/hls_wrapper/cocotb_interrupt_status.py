@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The wrapper's interrupt registers, bit by bit, as Vitis HLS has them by default."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy module new` makes a module that passes `eddy module check`; modules with defects are found out."""
 
 import re

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The check finds out by which control protocol a module speaks, and what else of HLS output it takes or refuses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy module new` and `eddy module fuse` write is right as written, for every checker and in the bench."""
 
 import json

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Cores that keep something of one tenant for the next are found out, whatever they keep it in."""
 
 import dataclasses

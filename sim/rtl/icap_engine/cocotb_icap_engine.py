@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images arrive word by word, whatever memory does; what goes wrong is said, ends, and leaves a port that works."""
 
 from __future__ import annotations

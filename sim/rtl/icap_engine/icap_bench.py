@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An engine with a memory and a port around it, driven cycle by cycle, on a clock of the shell and one of the port."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fused module image_back against numpy: dequantize, idct and reconstruct, one after the other."""
 
 from typing import Any

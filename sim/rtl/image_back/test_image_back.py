@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds and runs the bench of `hw/ip/image_back`."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fused module image_front against numpy: level_shift, dct and quantize, one after the other."""
 
 from typing import Any

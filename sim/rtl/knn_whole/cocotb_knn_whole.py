@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fused module knn_whole against numpy: binarising, search and vote, one after the other."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory crossbar: whose turn it is, whose data follows, and who gets the answer, in every cycle.
 
 Slots and memory pause at random. In every cycle the model says which slot may go, from who asks, what each has spent,

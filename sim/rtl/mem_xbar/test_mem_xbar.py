@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the memory crossbar, for three and ten slots."""
 
 from __future__ import annotations

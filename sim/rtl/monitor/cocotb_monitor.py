@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The monitor's counters against a model that keeps every event with its cycle, under random requests and stalls.
 
 A snapshot names its instant: the cycle in its first word. The model then says what had been counted before that cycle,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the monitor, and shows that it finds a bit of the bank that is not hashed."""
 
 from __future__ import annotations

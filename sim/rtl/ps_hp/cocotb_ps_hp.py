@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The adapter to the processing system's memory port, between a manager that uses every id and a memory that reorders.
 
 The memory answers ids in any order and interleaves their beats, as AXI lets it, and keeps the order within an id of

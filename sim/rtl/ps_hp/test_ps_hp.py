@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the adapter to the processing system's memory port, and shows that it finds mistakes in the ids."""
 
 from __future__ import annotations

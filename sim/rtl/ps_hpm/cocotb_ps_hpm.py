@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The adapter from the processing system's manager port: bursts of every kind against AXI's rules for addresses.
 
 A model of the shell keeps every access in order and answers some with errors; what should have been asked is worked out

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Register accesses between the shell and the wizards: every access reaches whom the address map says, once.
 
 Targets take addresses and data in any order and answer late; the processor delays as it likes. Whose an address is, is

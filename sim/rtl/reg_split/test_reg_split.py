@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of what parts register accesses between shell and clocking wizards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The regulator's promise over every window, its order, and its fairness, under pauses on both sides.
 
 Bursts are of every size, length and type. The model knows nothing of the block but its promise: a bucket that fills by

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the regulator, and shows that it finds mistakes in what the monitor is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The module row_probe: which words it reads, in which order, and never two at once."""
 
 import random

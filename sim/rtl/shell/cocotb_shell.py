@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The whole static region with two slots on unrelated clocks, against cocotbext-axi's models."""
 
 from __future__ import annotations

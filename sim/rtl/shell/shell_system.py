@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A shell of two slots, a CPU, memory, and modules that behave or not: what the shell's tests are written in."""
 
 from __future__ import annotations

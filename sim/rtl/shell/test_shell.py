@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the whole static region, two slots on clocks of their own, and shows that it finds wrong wires."""
 
 from __future__ import annotations

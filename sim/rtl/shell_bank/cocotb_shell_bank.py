@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shell's own bank through its register map: identity, time, bad accesses, the configuration port's events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The watch over a clock that may stop: what a check takes, what it says, and how soon a stop is known.
 
 The far clock is driven edge by edge, so that it can stop anywhere.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a cache between slots and memory may answer: bursts, a memory that answers when it likes, what was true when.
 
 Nothing here knows how the cache works. A word read must be one that memory held at some time between the acceptance of

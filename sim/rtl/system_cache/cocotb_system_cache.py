@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shared cache under random traffic of several slots, with a memory that answers in any order AXI allows."""
 
 from __future__ import annotations

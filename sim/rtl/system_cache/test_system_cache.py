@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of the shared cache, small and at the size of a board, and shows that it finds mistakes."""
 
 from __future__ import annotations

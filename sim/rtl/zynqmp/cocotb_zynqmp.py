@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's whole fabric, from the processing system's pins to the slots, driven by the code for a board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's whole fabric as a simulated board: registers through the processing system's port, memory behind another.
 
 `WholeFabric` runs cocotb's side: clocks, wizards, what arrives at the configuration port. `FabricBoard` is the other

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs the bench of a board's whole fabric: the RTL that is built, with behaviour for the vendor's primitives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy place`: which host of a pool runs each job of a batch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy replay`: what a recorded live trace would have been under another policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce`: every headline figure of the documents, computed again, next to its published value.
 
 A study is a module `eddy_studies.<name>.run` (or what `STUDIES` says) with a function

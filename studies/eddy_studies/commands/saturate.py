@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy saturate`: how many slots an application can use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy simulate`: a sequence of events against a board of slots, in virtual time, under any dispatch policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How good estimates were: how often quantiles held, and what they cost beside constant ones."""
 
 from __future__ import annotations

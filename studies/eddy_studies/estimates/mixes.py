@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The replays that estimates are judged on: sequences that were recorded, and mixes that a seed draws."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Mixes replayed one after the other, as one hypervisor would live through them: what jobs were told, and what came."""
 
 from __future__ import annotations

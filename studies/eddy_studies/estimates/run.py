@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce estimates`: whether what jobs are told of their start and end comes true.
 
 A hypervisor lives through replays that a seed draws, one after the other. The first ones are its history; of the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fast cluster model: runs kernels together on a machine, in C (`native/`), and says what was counted.
 
 Everything is integer arithmetic on one flat state, so the same run gives the same numbers on every platform. The

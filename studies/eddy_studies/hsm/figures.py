@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The study's figures as data, and rows of the table: published beside ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels for the fast cluster model, after Table 2 of [001]: made from a seed, by what the table and figures tell.
 
 Requests per instruction are the table's misses per thousand instructions of threads, times the 32 threads of a warp

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the fast cluster model is made of: cores, shared cache, DRAM; and kernels as groups of requests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 2 to 4 and 10 from runs of the programs on the RTL of a cluster, which `rtl_measured.json` keeps."""
 
 from __future__ import annotations

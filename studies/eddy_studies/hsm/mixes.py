@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What runs beside what: the mixes of [001] section 5, and runs of them under each policy, on two processes."""
 
 from __future__ import annotations

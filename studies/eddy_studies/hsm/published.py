@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What [001] says, where ours is put beside it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a memory of kernels alone is worth: progress counted in work-groups, beside predictions of kernels first seen.
 
 Two things are told apart. *First seen*: counters of the epoch and constants of the board alone, as [001] has it. *Seen

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The programs' own requests on the fast cluster model, and how far that is from the RTL.
 
 `rtl_traces` has what each core asked the shared cache for, and which answers it waited for, with a memory that takes

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs of [001] Table 2 side by side on the RTL of one cluster, each started again and again on cores of its own.
 
 What a tenant has done is counted where it happens: instructions and stalls by its cores; requests, bytes and row hits

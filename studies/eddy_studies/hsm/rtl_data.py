@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the programs of [001] Table 2 did on the RTL, alone and side by side: the measurements that are kept.
 
 `rtl_measured.json` holds them and says how they were made; `python -m eddy_studies.hsm.rtl_measure` makes them again.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs of [001] Table 2 on the RTL launch by launch: alone on two inputs, and side by side.
 
     python -m eddy_studies.hsm.rtl_launches [--seconds S] [--out FILE]

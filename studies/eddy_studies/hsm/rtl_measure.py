@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Run the programs of [001] Table 2 on the RTL, alone and in pairs, and keep what they did.
 
 `python -m eddy_studies.hsm.rtl_measure [--only alone|mixes] [--pairs N] [--seconds S] [--out FILE]` goes on where an

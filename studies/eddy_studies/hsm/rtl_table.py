@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the fifteen programs are like on our cluster, in Markdown: `python -m eddy_studies.hsm.rtl_table`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What each core asks the shared cache for, line by line, with a memory whose every answer takes equally long.
 
 The fast model of a cluster replays these streams. `rtl_traces_8.npz` and `rtl_traces_4.npz` hold those of all programs

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce hsm`: slowdown measured, predicted and managed, [001] figures 2 to 4 and 10 to 15.
 
 Large sweeps run on the fast cluster model (`cluster.py`); every row says what it was measured on.

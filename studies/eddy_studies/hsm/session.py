@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels side by side on the fast cluster model, epoch by epoch, and what each reached of its private speed.
 
 Private speed is measured, as [001] does: the same kernel alone on every core, until it has executed the same number of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What predictors of the study learn before it: on programs drawn at random, none of which is in a mix.
 
     python -m eddy_studies.hsm.train

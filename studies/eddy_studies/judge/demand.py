@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What events ask for, whatever the schedule."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the trial is judged on, and how sure each figure is."""
 
 from __future__ import annotations

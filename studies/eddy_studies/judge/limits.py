@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is left: a mean no schedule can go below, and the best schedule found by who knows everything beforehand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce eddy-policy`: the `eddy` dispatch policy against Nimblock on the machine that suits it best."""
 
 from __future__ import annotations

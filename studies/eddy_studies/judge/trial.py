@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One sequence under every contender: response times, beside what they are measured against."""
 
 from __future__ import annotations

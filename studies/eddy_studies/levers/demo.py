@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The demo's jobs in virtual time, under each lever: what they wait, what the port does, what slots do.
 
 The jobs are those of `eddy demo`, all there at the start: five of two packaged applications by three tenants, and a

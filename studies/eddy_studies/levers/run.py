@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What each lever is worth, alone and together: `eddy reproduce levers`.
 
 On [004]'s recorded sequences, and on the demo's jobs; all in virtual time.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 8 of [002]: placing by estimated times, running by true ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 3 and 4 of [002]: makespans by the size of the pool, and by the size of the batch."""
 
 from __future__ import annotations

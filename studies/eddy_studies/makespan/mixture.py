@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 6 of [002]: batches of mixed kinds, in waves or all at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 5 of [002]: throughput of batches that arrive one after another, over what the earlier ones still use.
 
 The document does not say how many jobs a batch has. 150 accelerators complete at most 940 jobs a second (0.2 s each, at

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce makespan`: figures 2 to 9 of [002], and what its open parameters change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What [002] leaves open, swept: under which conditions its 36.25 % over SJF appears."""
 
 from __future__ import annotations

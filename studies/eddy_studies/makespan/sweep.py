@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Running the methods over shapes and seeds, and what is kept of each run."""
 
 from __future__ import annotations

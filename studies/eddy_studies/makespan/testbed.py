@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 2 of [002]: four jobs, four requesters, two responders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 9 of [002]: how long the algorithms take, by the number of requesters."""
 
 from __future__ import annotations

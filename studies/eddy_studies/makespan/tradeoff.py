@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figure 7 of [002]: average completion time against makespan, by the number of groups of sizes."""
 
 from __future__ import annotations

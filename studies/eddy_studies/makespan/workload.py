@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Batches as [002] 5.2 makes them: exponential sizes, and +-20 % on every time and bandwidth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Table 5.2 of [003]: what every agent would have had from everybody's allocation."""
 
 from __future__ import annotations

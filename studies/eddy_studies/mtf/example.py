@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The worked example of [003] chapter 3: Tables 3.1 to 3.3 and the figures the text draws from them."""
 
 from __future__ import annotations

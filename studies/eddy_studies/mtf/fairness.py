@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Fairness in [003]: the tables of chapter 3, figure 5.18, Table 5.2."""
 
 from __future__ import annotations

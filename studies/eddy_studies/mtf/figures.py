@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 5.2 to 5.17 of [003]: data, pictures, and rows beside the published values."""
 
 from __future__ import annotations

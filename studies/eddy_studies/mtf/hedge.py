@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Training of thresholds by Hedge ([003] 4.2.1, Algorithm 2), offline.
 
 One learner for each state of the budget, its experts the levels. After a round an agent knows what each level would

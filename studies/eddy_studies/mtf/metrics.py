@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How fair and how efficient an allocation was ([003] chapter 3)."""
 
 from __future__ import annotations

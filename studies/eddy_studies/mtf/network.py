@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A small network with Adam, in plain numpy: enough for an actor and a critic of a few hundred weights."""
 
 from __future__ import annotations

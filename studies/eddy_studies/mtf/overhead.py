@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a round of each policy costs ([003] 5.4, figures 5.16 and 5.17)."""
 
 from __future__ import annotations

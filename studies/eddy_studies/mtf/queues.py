@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Queues of many agents at once, by age: arrivals through power-of-two-choices, service, deadlines.
 
 A *lane* is one agent in one world. Every lane has a queue for each accelerator. Work is counted in inferences; one that

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs of policies on settings, each done once, and what is made of them."""
 
 from __future__ import annotations

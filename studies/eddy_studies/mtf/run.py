@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce mtf`: figures 5.2 to 5.18 and Tables 3.1 to 3.3 and 5.2 of [003]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the document leaves open, swept; and the goals Eddy sets itself, measured on held-out seeds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Rounds of a policy over many worlds at once ([003] 5.2)."""
 
 from __future__ import annotations

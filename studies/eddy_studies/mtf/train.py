@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Train the thresholds that ship: `python -m eddy_studies.mtf.train actor|hedge [--seed N] [--out FILE]`.
 
 The document that is written says how it was made, how long that took, and which seeds were kept from training.

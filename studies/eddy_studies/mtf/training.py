@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Training of thresholds by actor-critic ([003] 4.2.2), offline.
 
 All agents of all worlds share one actor and one critic. Each agent's reward is what it gets itself (4.3), in parts of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The settings of [003] 5.2: who shares what, how fast each accelerator runs each application, how work arrives."""
 
 from __future__ import annotations

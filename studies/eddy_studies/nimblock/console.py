@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the published board spent outside its scheduler: its serial console, SD card, register writes, memory.
 
 Read off single intervals of all five published sequences, not fitted to response times (only `CONTENTION` was also

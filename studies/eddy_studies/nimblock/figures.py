@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 3.1 to 3.5 of [004]: data, picture, and rows beside the published values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which policy a name and a variant stand for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """[004]'s published hypervisor, a loop that polls, on the `model` board.
 
 The artefact is a bare-metal program of one loop. What its board runs show, and the thesis' text does not say, comes

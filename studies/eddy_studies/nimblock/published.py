@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What [004] says in figures 3.1 to 3.5 and their text, and what it leaves open."""
 
 from __future__ import annotations

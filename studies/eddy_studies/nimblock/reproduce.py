@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce nimblock`: figures 3.1 to 3.5 of [004], the published board runs, and what departures cost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One run of a sequence of events under a policy, and what came of it."""
 
 from __future__ import annotations

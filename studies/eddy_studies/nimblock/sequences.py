@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every scheduler of [004] on drawn sequences: response times relative to the board that is not shared."""
 
 from __future__ import annotations

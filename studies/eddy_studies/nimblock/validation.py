@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How well a player's response times agree with those measured on [004]'s board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a study reads: task graphs with latencies, the board's load times, and a sequence of events.
 
 The form is fixed: applications as ``{"apps": {name: {"tasks": [{"id", "name", "estimate_us", "measured_us"}], "edges":

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Policies and predictors to compare with; each registers by an entry point of this distribution."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`market_amdahl`: the market of [000] with equation (3.2) below one core, too; nobody's part is kept
 (docs/decisions/sharing-cores.md)."""
 

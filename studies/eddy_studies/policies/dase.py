@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """DASE, a white-box rival: slowdown from interference counted resource by resource.
 
 Built after what [001] sections 1, 6 and 7 say of it (its [14]: Q. Hu, J. Shu, J. Fan, Y. Lu, ICPP 2016) and after the

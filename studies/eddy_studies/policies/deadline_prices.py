@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Deadline-aware prices: every accelerator goes where it saves most, and nobody falls below its share.
 
 Not published: found beside [003]. Two changes to the unconstrained maximum of the weighted welfare:

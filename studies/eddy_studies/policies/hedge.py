@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`mtf_hedge`: most token first with the thresholds that [003]'s Algorithm 2 learned."""
 
 from __future__ import annotations

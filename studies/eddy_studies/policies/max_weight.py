@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The unconstrained maximum of the round's weighted welfare: a yardstick, fair to nobody."""
 
 from __future__ import annotations

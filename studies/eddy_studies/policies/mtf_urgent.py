@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`mtf_urgent`: most token first, where tenants rank accelerators by the work they would lose."""
 
 from __future__ import annotations

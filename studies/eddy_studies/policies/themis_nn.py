@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Themis-NN, a black-box rival: progress from an epoch's counters by a network of four layers.
 
 Built after what [001] says of it (its [16]: W. Zhao and others, IPDPS 2019): an input layer of few counters, two hidden

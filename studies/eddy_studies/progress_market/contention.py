@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels that share one cluster's memory, in closed form: a world in which policies of progress can be tried.
 
 Every core of a kernel executes at a fixed rate and asks memory for a fixed number of lines an instruction, unless the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce market-progress`: the Fisher market of [000] with and without measured progress ([001]).
 
 Two clusters of sixteen cores, each with a memory of its own, the second one's four times as fast; four tenants of one

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a saturation study needs of an application, a feasible schedule of it, and bounds no schedule can beat."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Saturation points on disk, by what they follow from, so that an application is solved once."""
 
 from __future__ import annotations

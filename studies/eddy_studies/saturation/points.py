@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Saturation points: from makespans over slots and batches to the number of slots an application can use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The integer program: which slot takes which task, and in which order loads follow each other.
 
 The formulation is that of task graphs with reconfiguration nodes which [004] 2.3.2 takes over from DML. Unknown are for

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the workloads of [000] take on the clusters of Table 5.3, by number of cores: measured on the RTL, and kept.
 
 `measured.json` holds the measurements and says how they were made; `python -m eddy_studies.vayalapra.clusters` makes

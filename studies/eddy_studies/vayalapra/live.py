@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """User sets 1 to 3 of [000] live: the hypervisor itself on the model of `de10pro`, its clusters those of Table 5.3.
 
 Three tenants of weights 1, 4 and 1 always have kernels waiting, of each of their workloads as many: were the next one

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the live user sets show, beside the study's windows: speedups, promises, and the configuration that is found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy reproduce vayalapra`: the figures of [000], chapter 5.
 
 Figures 5.1 and 5.2 run the workloads on the RTL of the clusters of 5.2.1. Figures 5.3 to 5.10 share the clusters of

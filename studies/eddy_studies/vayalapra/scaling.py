@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Workloads on clusters of several sizes: what they take, their F, and what F predicts ([000] 5.2.1)."""
 
 from __future__ import annotations

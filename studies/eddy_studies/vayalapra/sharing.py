@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Figures 5.3 to 5.10 of [000]: prices by iteration, speedups and shares of user sets, utilisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Does sharing still pay once shares are slices of time? Random markets, by cores one by one and by whole clusters.
 
 [000] promises nobody less than its part of every cluster would give (3.4.4), by the model. What slices deliver of the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """User sets 1 to 3 of [000] on CFG1 to CFG3 under three mechanisms: shares, and what a window of board time gave."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Clusters shared for a while of board time: slices of kernels on cores, given out as the hypervisor gives them out.
 
 A tenant on k cores of a cluster gets on as fast as was measured on k cores, whichever they are. Which tenant gets the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What was accepted takes effect, or is answered for: requests come between any two writes of the engine, and at a
 restart. Those of pools change records from the revision that was read (`test_pool_records.py`)."""
 

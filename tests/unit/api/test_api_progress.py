@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a server comes to measure progress: by a calibration of this very board, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Connections that the bound on open files has room for; a server with few files answers all the same."""
 
 from __future__ import annotations

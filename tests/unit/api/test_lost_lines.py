@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lines that cannot be written are dropped and counted, and said once others can be; nobody is the worse for them."""
 
 from __future__ import annotations

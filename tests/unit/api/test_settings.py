@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The table of settings: every entry documented, settable, and readable from the environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Defaults stand in the table of settings; what the server keeps them in has the same."""
 
 from __future__ import annotations

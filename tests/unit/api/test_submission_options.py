@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A new field of a submission is declared once: in a copy of the sources it arrives everywhere; few files change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The command without a server: light imports, one-line errors with exit codes, tables within 80 columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which server a command talks to, and with which key: contexts, and lists of jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The parts of `eddy demo --pool` that need no pool: its jobs, what is checked of them, the picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The parts of `eddy demo --slowdown` that need no board: rates, references, the report and its picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy gpu run`: how a program may end, and what is said about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy COMMAND --json` writes to standard output: one JSON value, whatever libraries print."""
 
 from __future__ import annotations

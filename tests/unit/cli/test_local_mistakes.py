@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is wrong on this side of the network: one line, exit code 2, never a traceback, and nothing is sent."""
 
 from __future__ import annotations

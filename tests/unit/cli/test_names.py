@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Names in any script: what is taken, in which form it is kept, and how wide it is on a terminal."""
 
 from __future__ import annotations

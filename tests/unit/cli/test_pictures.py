@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Pictures become tiles, and tiles become pictures again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy place`: what it reads, what it prints, and how it refuses."""
 
 from __future__ import annotations

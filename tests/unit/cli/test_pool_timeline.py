@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy pool timeline`: a trace that adds up, a picture, and a line for each board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every option of `eddy serve` reaches the server: it is read by its name, so none may be forgotten."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every number among the settings has a range, wherever it comes from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Signals: where they cut in, where they wait, and what a second one does."""
 
 from __future__ import annotations

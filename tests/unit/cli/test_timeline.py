@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The timeline's picture and trace, from spans."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy top`: what a frame shows, that it fits, and what the keys do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy top` at a pool's head: boards in place of slots."""
 
 from __future__ import annotations

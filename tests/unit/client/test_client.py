@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The client without a server: retries, event streams across broken connections, arrays, errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One source for both clients: an operation is run, awaited, and shown to `help` alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`client.kernel(...).launch(...)` against a server that runs the request on the instruction-set model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a notebook shows of jobs, slots and prices: well-formed, escaped, and saying in words what its colours say."""
 
 from __future__ import annotations

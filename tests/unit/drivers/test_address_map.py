@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The shell's address map: one source, and hardware and simulation that follow it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Drivers against registers in plain Python: what they write, and what they refuse."""
 
 from __future__ import annotations

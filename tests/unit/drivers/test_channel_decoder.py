@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The decoder of timing channels, on traces whose message is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The GPU cluster's driver over a register bank in plain Python: what it queues, starts, refuses and tells."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The queue of a GPU cluster's driver, without registers."""
 
 from __future__ import annotations

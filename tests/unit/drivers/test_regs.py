@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The register maps: generated files are current, and say what the sources say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The market's equilibria, by judges and references that share no code with it."""
 
 from __future__ import annotations

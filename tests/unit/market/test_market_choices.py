@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the market refuses, what welfare says, and which configuration is chosen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Markets at the end of double precision: solved in more digits, or refused; never called exact when they are not."""
 
 from __future__ import annotations

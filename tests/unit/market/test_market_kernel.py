@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The market's compiled kernel: what is shipped is what its source makes, and it says what numpy says."""
 
 from __future__ import annotations

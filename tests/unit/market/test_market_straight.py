@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Straight utilities of every kind, markets too large for the whole path in 60 digits, and what is given where nothing
 exact is found."""
 

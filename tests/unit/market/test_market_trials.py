@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The adversarial markets of `tools/market_trials.py`: some of each kind in every run of the tests."""
 
 from __future__ import annotations

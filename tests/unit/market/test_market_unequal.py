@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Markets of clusters orders of magnitude apart in size: by way of more equal ones, and not by the slow way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Quantiles of starts and ends: calibration, durations, and the estimator that learns from what happens."""
 
 from __future__ import annotations

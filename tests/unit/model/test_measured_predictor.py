@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress of kernels that were seen alone: counted in work-groups, remembered, and the model's curve through it."""
 
 from __future__ import annotations

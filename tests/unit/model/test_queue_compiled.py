@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The compiled loops of `eddy_slowdown`: what is shipped is built from its source, and agrees with numpy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HSM's equations, against what [001] prints and against kernels whose private speed is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Application packages: what is read, and what is refused."""
 
 from pathlib import Path

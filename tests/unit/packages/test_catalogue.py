@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The catalogue: a value that is replaced, one order of tasks, and additions from many threads."""
 
 from __future__ import annotations

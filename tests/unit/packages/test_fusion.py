@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Fused tasks: the forms of an application, which one a job takes, and that it takes one before it is begun only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Manifests of modules: what is read, and what is refused."""
 
 from pathlib import Path

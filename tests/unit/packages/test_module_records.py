@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which modules passed their check, which are scrubbed by a reset, and for which build of them that is on record."""
 
 import json

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Optical flow in fixed point against its definition in floating point, and against motion that is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An installed package has the manifests and applications of the source tree: a board has no source tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which programs may be spread over clusters: those whose machine code has no atomic instruction."""
 
 from __future__ import annotations

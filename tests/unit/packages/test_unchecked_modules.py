@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules whose build has no check on record: no job is given one, unless the operator lets it, and then it says so."""
 
 from __future__ import annotations

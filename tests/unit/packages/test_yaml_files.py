@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Two readers of YAML, one quick: the same values, and nothing is nested too deep for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An independent model of the dispatch policies: what each decides, worked out again from the whole view at every call.
 
 It is written after `docs/reference/dispatch.md`, the decisions it names and [004], not after the policies, and shares

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Model of `eddy`: whoever asks with the least rank is answered first, until nothing is left to give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Model of `fcfs`: one queue of ready tasks, in the order in which they were first seen ready."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the model of `eddy` expects of one job: its work, its critical path, and what its tasks would do in a slot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Plain questions about a view: what a task has left, whether it may have a slot, and which."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Model of `round_robin`: a queue for each slot, dealt to like cards."""
 
 from __future__ import annotations

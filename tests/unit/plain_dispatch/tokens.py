@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Models of the policies with tokens: `prema` and `nimblock`, both after the algorithms of [004]."""
 
 from __future__ import annotations

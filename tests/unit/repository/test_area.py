@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page of areas is that of these sources, and counts what it says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The benchmark against the cluster's first release finds its sources, compares right, and says what is missing."""
 
 from __future__ import annotations

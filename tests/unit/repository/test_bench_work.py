@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`make bench ARGS=load` counts work, not jobs: tasks of items done, of a fused task as many as it covers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The benchmarks' harness: cases it finds, goals, and exit codes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a board's installation asks pip for: wheels, and what those packages need that exist as source alone."""
 
 from __future__ import annotations

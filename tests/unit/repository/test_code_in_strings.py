@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Code lies in files, where linters, type checkers and simulators see it, and not in strings of programs.
 
 Tests may hold programs in strings: they run them.

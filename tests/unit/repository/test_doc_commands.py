@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Commands that the documentation shows exist, with the options it gives them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every link in the documentation leads somewhere: files exist, and headings that are named exist in them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tests that share a build or a server stay together: a group is run by one worker, one test after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """No module imports itself by a detour, imports inside functions and for type checkers included."""
 
 from __future__ import annotations

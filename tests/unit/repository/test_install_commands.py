@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every command that installs something, wherever it is printed: it installs Eddy and not a stranger's program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the Makefile promises it can make has a rule, and what has a rule is promised and explained."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Modules are found by the names that they had before their packages had rooms, and are the same modules."""
 
 from __future__ import annotations

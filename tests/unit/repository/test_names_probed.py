@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a port does not promise is not looked for: whoever needs a call of one finds it in its Protocol."""
 
 from __future__ import annotations

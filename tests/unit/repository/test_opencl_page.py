@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page of built-in functions says what there is: each of the specification, defined and tested."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Rules of the project's own code that no linter holds: every test checks something, and private parts stay private."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Without the pool's extra nothing of it is imported, and the commands that need it say how to get it."""
 
 from __future__ import annotations

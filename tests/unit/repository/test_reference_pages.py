@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The reference pages of API and command name everything there is."""
 
 from __future__ import annotations

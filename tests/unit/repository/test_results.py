@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stored results: each is tied to the code it comes from, and called stale where it is shown if that has changed."""
 
 from __future__ import annotations

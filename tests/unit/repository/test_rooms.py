@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The page of the architecture: it says of each room what its docstring says, and its picture has every package."""
 
 from __future__ import annotations

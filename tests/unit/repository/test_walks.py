@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The walks of a job and of a kernel have ten steps each and name files that exist, each once."""
 
 from __future__ import annotations

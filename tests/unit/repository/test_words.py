@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Words that were retired stay retired: the field has a better one, which docs, messages and code use.
 
 A retired word is a pattern; beside it stands the word to use instead. To retire one, add a row and mend what the test

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Something else stands where a file should be: the job whose it is fails and says so; everybody else goes on."""
 
 from __future__ import annotations

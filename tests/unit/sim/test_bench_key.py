@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A bench that was built is used again where nothing it was built from differs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`.bit.bin` files are what stock PYNQ makes of the same `.bit`."""
 
 from __future__ import annotations

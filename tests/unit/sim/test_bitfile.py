@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `.bit` files: their header as PYNQ reads it, their payload, and that damage shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The boards' fabric: Yosys elaborates it whole, and models of primitives have the vendor's ports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The data of the demonstration are scikit-learn's, read without it."""
 
 from __future__ import annotations

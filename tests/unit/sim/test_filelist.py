@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The reader of `.f` lists."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The floorplans: disjoint whole rows, large enough at the stated fill, and the profiles say what follows from them."""
 
 from __future__ import annotations

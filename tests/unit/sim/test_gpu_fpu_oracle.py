@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The exact model of the floating-point operations, against rational arithmetic and against known answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The model of the GPU's instruction set: against definitions, an array model of floating point, a stack of masks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hardware handoff files, read by both of PYNQ's parsers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The training of the packaged LeNet: gradients by differences, integers that follow the floating-point network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every block of the hardware is free of warnings of Verilator and slang, on its own and in every size."""
 
 from __future__ import annotations

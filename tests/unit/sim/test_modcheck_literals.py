@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The numbers of a module's sources, and where they come up in the memory a check gives it."""
 
 from pathlib import Path

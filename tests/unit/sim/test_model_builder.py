@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Models built beside the board: one at a time, said on the way, failures with the compiler's last words, none left."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Data files of a model: what fills a memory, what is refused, and that two files are two modules."""
 
 from __future__ import annotations

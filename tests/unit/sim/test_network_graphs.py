@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The packaged networks: the published task graphs, and arguments that compute what the references do."""
 
 from __future__ import annotations

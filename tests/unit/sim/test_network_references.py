@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The numpy references of networks against plain sums, and how well the packaged network reads."""
 
 from fractions import Fraction

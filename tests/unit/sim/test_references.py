@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The numpy references against floating-point definitions, and the quality of what they give on the real data."""
 
 import numpy as np

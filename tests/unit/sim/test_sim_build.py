@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds: named by content, made once however many ask at the same time."""
 
 from __future__ import annotations

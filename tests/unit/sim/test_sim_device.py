@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The PYNQ device over a board in plain Python: stock PYNQ's calls, without building RTL.
 
 The same calls run against the RTL in tests/system/test_pynq_stock.py.

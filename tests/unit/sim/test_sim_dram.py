@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory model against its data sheet's arithmetic and against a small independent model."""
 
 from __future__ import annotations

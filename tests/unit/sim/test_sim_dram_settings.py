@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Settings of the memory model beside its basic timing: each against arithmetic, or against the controller's log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The CPU's cache view: what a forgotten flush or invalidate shows."""
 
 from __future__ import annotations

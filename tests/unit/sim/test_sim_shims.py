@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Generated text: every signal of the boundary reaches the structures, the adapters and the wrapper."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bitwuzla as a program that answers each command at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The build of a board, as far as it can be told without Vivado: a dry run records what the tools would be asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Scripts of Yosys: what it said comes back, and a command that fails says why and ends the script."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data folder of a version whose arrays had the ids of their first jobs: what is in it goes on as it was meant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Backups: one instant of a store at work, whole or refused; restored, jobs that had not ended continue."""
 
 from __future__ import annotations

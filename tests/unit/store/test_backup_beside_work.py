@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Backups that are taken again and again while jobs come, run, end or are cancelled: each is whole, of one instant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is booked of a tenant's bytes is what is there, whoever comes in between and whatever the disk does."""
 
 from __future__ import annotations

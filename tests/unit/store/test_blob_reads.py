@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A blob is read whole while it is put again or forgotten: nobody is told that it is damaged where it is not."""
 
 from __future__ import annotations

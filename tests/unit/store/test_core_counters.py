@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Counters of cores: one value from the bank's names to the job record and back out of the store."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Damage of one record: the others are served, and whoever vouches for all of them names it.
 
 Each column of each table is damaged in each way there is. A server starts on that, lists, takes jobs and runs them;

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The data folder: held by one server, private, and never taken for new when something is missing or damaged."""
 
 from __future__ import annotations

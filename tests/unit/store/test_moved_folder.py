@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data folder that is moved away under a server: nothing is promised any more, and no folder is made in its place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Numbers that tell nothing are one to one, undone by their key alone, and look alike whatever is counted."""
 
 from __future__ import annotations

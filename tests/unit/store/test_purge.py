@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that have ended go by age and by count, whole or not at all, and none that somebody still needs."""
 
 from __future__ import annotations

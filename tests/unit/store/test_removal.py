@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant that is removed leaves its name in the accounts, and nothing else anywhere."""
 
 from __future__ import annotations

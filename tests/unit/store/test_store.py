@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The store: what is durable, whose it is, and what it refuses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Durability outside the turn: nobody who writes waits for another's synchronisation, nobody is told before his own."""
 
 from __future__ import annotations

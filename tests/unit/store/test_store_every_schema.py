@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data base of every schema there ever was is brought to the newest, with everything that was in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Blobs and outputs as files: there whole or not at all, bounded before they come, and known when they are damaged."""
 
 from __future__ import annotations

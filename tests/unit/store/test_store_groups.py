@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Submissions that wait together: one transaction for all, each decided for itself."""
 
 from __future__ import annotations

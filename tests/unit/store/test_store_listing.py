@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lists of jobs: what is in them, in which order, and that the hundredth page costs what the first does."""
 
 from __future__ import annotations

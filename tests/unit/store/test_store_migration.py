@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data base in which blobs and results were rows: everything in it is there afterwards, as files."""
 
 from __future__ import annotations

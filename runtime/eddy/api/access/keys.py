@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """API keys: random, shown once, kept as a keyed SHA-256.
 
 A key has 256 random bits, so no slow hash is needed: nobody can guess it, and the secret beside the store

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Streams end with what opened them: a key that is revoked or expires, a session that is closed.
 
 A request is checked when it comes, and most are answered soon after. A feed of events may stay open for days; a wait

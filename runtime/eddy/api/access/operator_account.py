@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The operator's tenant and key: made on the first start, compared with the secret on every other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Sessions of browsers as they come in and go out over HTTP."""
 
 from __future__ import annotations

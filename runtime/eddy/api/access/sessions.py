@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Sessions of browsers: a key is given once, and a cookie that scripts cannot read stands for it from then on.
 
 They are kept in memory: whoever restarts the server asks people to log in again, and nothing on disk can be stolen.

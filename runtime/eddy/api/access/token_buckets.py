@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many requests a second a tenant may make: a bucket of tokens each, filled at its rate, a second's worth deep; and
 how often it may ask for what takes a server or a head as long as many submissions do: others wait meanwhile."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many uploads are in progress, and how many bytes of them: bounded in all and by tenant; the others wait outside.
 
 An upload holds a megabyte of memory while it streams to disk. One that waits for its turn is not read, so its sender is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Estimates over HTTP: what a job is told of its start and end, and what a job would be that is not submitted."""
 
 from __future__ import annotations

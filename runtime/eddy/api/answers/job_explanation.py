@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job in words over HTTP: why it waits, where its time went, why it was preempted, what would have made it faster."""
 
 from __future__ import annotations

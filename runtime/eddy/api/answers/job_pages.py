@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Pages of jobs as JSON. What has ended does not change, so its text is kept: a page is mostly put together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The market over HTTP: what one tenant sees of it, why it has what it has, and what the operator may say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One answer with all that a page, or a terminal, shows at a glance: `/v1/overview`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of the core into the answers the API shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What goes out over HTTP: the answers, as the OpenAPI page shows them. Requests are in the `*submissions` modules."""
 
 from __future__ import annotations

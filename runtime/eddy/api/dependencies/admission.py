@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Submissions of a board's tenants: `admit` with what this server takes, and what each tenant may."""
 
 from __future__ import annotations

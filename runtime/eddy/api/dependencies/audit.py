@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who did what, for the audit log: noted before it is done, with the key it is done with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who is asking, by a key or by a browser's session, and what they may: `Caller` and `Operator` of a route."""
 
 from __future__ import annotations

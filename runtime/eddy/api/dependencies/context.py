@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every route is given: one server's parts. `eddy.api.service.app` puts them together."""
 
 from __future__ import annotations

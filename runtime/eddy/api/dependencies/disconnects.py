@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Requests whose client may leave before they are answered, or whose key may end: their work ends then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Server-sent events: a job's event log as a stream that survives proxies and broken connections.
 
 A stream first sends what is in the log, at the pace its client reads. Once that is all, it goes live: the same bytes

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What routes about jobs have in common: which job is meant, whose it is, what it is shown as and what it expects."""
 
 from __future__ import annotations

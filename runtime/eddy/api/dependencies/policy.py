@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which policies are in force: those `eddy serve` was told, or those the operator has put in their place since.
 
 A policy that was put in force while the server runs stays in force over restarts, until the server is told another

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: D102 (each call is documented where the class named beside it has it)
 """What the API asks of the engine and of the writer of the store: two ports, so that both may be in a process of their
 own.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress of tenants beside others, as a server is set up to measure it, and as an operator promises it."""
 
 from __future__ import annotations

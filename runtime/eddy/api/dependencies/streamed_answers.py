@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What somebody follows, or waits for, as the answer to a request: for as long as what it came with is good."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bounds on request bodies, kept while they stream in: nothing beyond the bound is ever held in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes that never change, whole or in part: conditional requests and ranges as RFC 9110 has them (13 and 14)."""
 
 from __future__ import annotations

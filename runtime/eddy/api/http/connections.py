@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bounds on connections: how many, how long one may take to ask, and how slowly it may send or read.
 
 A connection costs a file descriptor and memory for as long as its client likes, and some clients mean no good. So a

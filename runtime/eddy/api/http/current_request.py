@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who makes the request under way, and with what: for the log, the audit log, problems and streams."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many requests of a tenant are under way at once: streams, long polls and uploads hold a connection each.
 
 Connections are bounded for all together (`eddy.api.http.connections`), and one that is at work gives way to nobody. So

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What HTTP asks of every resource, in one place: HEAD where there is GET, OPTIONS, `Allow`, the type of a body."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Metrics of one server, gathered when they are asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The OpenAPI page: every status a route can give, with its body and headers, and no catch-all beside them.
 
 A route says by `refusals` what is its own; what follows from its kind (a key, parameters, a JSON body) or from being

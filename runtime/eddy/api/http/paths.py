@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which methods a path answers, as the routes of an application say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Errors as RFC 9457 problem documents: the one place that knows which error means which HTTP status.
 
 Every answer with a status of 400 or more is ``application/problem+json`` with ``type``, ``title``, ``status``,

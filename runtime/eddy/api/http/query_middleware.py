@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What stands in the query of a request: parameters that its route has, each once, in one place for all routes.
 
 A parameter nobody knows is a mistake that would pass in silence: `?dryrun=true` would submit the job.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every request has a name, which its answer and every line of the log about it have too; an answer, whatever happens;
 and one line of the log when it ends."""
 

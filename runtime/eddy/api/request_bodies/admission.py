@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The one way from a submission to a request: of single jobs, dry runs and arrays, at a board and at a head of a pool.
 
 A rule about what a job may ask for belongs here; what a board or its store has to know is asked further in, by

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The body that registers an application: its buffers, tasks and edges."""
 
 from __future__ import annotations

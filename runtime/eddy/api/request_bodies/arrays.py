@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Arrays of jobs as they come in over HTTP."""
 
 from __future__ import annotations

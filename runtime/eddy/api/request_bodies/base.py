@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What all bodies and answers share: their bases, and the forms of names, digests and numbers in them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Events over HTTP as a board's server and a head both speak them: what a request may say, how a stream is written."""
 
 from __future__ import annotations

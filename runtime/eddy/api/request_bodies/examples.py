@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Examples the OpenAPI page shows: one of each body, and of the answers people read first."""
 
 from __future__ import annotations

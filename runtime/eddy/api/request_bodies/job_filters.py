@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `GET /v1/jobs` may be asked for: filters, an order, and where a page begins."""
 
 from __future__ import annotations

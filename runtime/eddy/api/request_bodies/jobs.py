@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The body that submits a job, of whatever kind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The body that asks for a kernel: source, ND-range and arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the API shows of each kind of jobs, and what a submission of it may have: one value a kind."""
 
 from __future__ import annotations

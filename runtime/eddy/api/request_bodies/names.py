@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Labels, and what tenants are called, as bodies and addresses bring them: in any script, and kept in one form.
 
 What the forms are is said by `eddy.core.names`; no pattern that JSON Schema knows says it.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whole numbers as they come in: in JSON, where 2165.0 is one, and in addresses and headers, where only digits are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Plain options of a submission as fields of models: of what comes in, and of what goes out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """JSON bodies, read strictly: what Python's reader lets in and others do not never reaches a route.
 
 Python accepts NaN, infinities, names that stand twice, half a surrogate pair and integers of any length. Each of them

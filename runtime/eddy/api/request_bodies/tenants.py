@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The bodies that make and change tenants, their bounds and their keys."""
 
 from __future__ import annotations

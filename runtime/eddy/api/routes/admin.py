@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/admin`: what only the operator may do."""
 
 from __future__ import annotations

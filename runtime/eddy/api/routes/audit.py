@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/admin/audit`: what operators and owners of keys changed."""
 
 from __future__ import annotations

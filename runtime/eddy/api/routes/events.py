@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/events`: what happens to all of a tenant's jobs."""
 
 from __future__ import annotations

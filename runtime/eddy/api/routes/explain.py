@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`GET /v1/jobs/{job}/explain`: why a job waits, where its time went, what would have made it faster."""
 
 from __future__ import annotations

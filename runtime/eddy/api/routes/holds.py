@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/jobs/{job}/hold`: outputs that are not removed to make room."""
 
 from __future__ import annotations

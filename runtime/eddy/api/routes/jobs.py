@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/jobs`: submit, list, show, cancel, follow, fetch outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/market`: prices, and the asking tenant's shares of the clusters; `/v1/admin/price`: which policy sets them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/overview`: the board at a glance."""
 
 from __future__ import annotations

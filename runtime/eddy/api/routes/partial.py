@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/blobs/{sha256}/upload`: a blob in several requests, as the IETF's draft on resumable uploads has them."""
 
 from __future__ import annotations

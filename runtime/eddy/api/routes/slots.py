@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/slots`: what the board does now."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Liveness, readiness and the meaning of problem codes, which need no key; metrics, which need an operator's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/usage`: what tenants had of the board, by day; `/v1/quota`: what you may have, and have used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The composition of the API: one server's parts, the routes and the middleware over them, and the engine's life around
 them."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jumps of the wall clock, which days of accounts and ends of keys follow; jobs take the time of the board."""
 
 from __future__ import annotations

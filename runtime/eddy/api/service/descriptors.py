@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many connections the system's bound on open files has room for.
 
 Where a process has no descriptor left, asyncio (of Python 3.10 to 3.12) tries to accept again and again, and writes an

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the metrics say of the moment: of slots, jobs, the market, the disk. Sums over tenants, never one tenant's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The log of a process that serves HTTP: on standard error, whoever writes to it.
 
 As structlog begins it writes to standard output, with the values of all local variables: into the answer of `--json`,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The policies a server begins with: which there are, and what the price policy is told of tenants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that have ended are kept within the bounds the operator gave, and tenants that are removed go, while the server
 works: a step at a time, with as long a rest after each, so that nobody who writes waits for more than one step."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Settings that are read again while the server works, when it gets SIGHUP.
 
 What may change at once does; what needs a restart is named. Where the new configuration cannot be used, the old one

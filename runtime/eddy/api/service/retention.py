@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Outputs are kept within the quota of disk the operator gave them, while the server works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A whole server: store, board, hypervisor and API put together, and served on a socket."""
 
 from __future__ import annotations

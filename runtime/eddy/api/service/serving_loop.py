@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """uvicorn's loop, as a server of ours runs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """TLS of the API itself: a certificate and its key, from files that may be replaced while the server runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A trace of every job that ends, for OpenTelemetry: submit, queue, load, run, collect. Needs the extra `otel`.
 
 Spans are made of the job's event log once it has ended, so nothing is measured twice and the engine knows nothing of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compressed images, as the configuration engine expands them (docs/reference/compressed-images.md).
 
 An image is words of 32 bits, low byte first. Its compressed form is a sequence of pieces: a head, whose bits 23 to 0

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Image files as they lie on disk: a `.bit`, and a `.json` manifest of the same name beside it."""
 
 from __future__ import annotations

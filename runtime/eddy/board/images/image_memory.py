@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images in memory and the storage they are read from: what is held, what is being read, and what is read ahead.
 
 The storage reads one image at a time. A load's own image goes first; what is read ahead is read in pieces, so it gives

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The images a board can load, and the checks an image passes before a slot is touched.
 
 What is checked is what is loaded: the file is read once, its hash compared, and the very bytes that were hashed are

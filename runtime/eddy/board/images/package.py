@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's bitstreams as one folder, every file of it named with its SHA-256 in `package.json`, which may be signed.
 
 The build of a board writes one (`seal`); `eddy install --bitstreams` checks it and puts it where `boardd` looks. A

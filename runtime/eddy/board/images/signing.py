@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Signatures over image manifests: identity says what is in a slot, signatures say whether it may be.
 
 What is signed is the manifest's canonical form: the fields of `Image` without the signature, as JSON with sorted keys,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `model` board: discrete events in virtual time behind the board port.
 
 Nothing is computed that was not asked for: an item takes what a table says, a load takes a storage read and a transfer

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What items and loads of the `model` board take, and how they end."""
 
 from __future__ import annotations

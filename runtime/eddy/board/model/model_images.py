@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images of the `model` board: what stands for one, which are in memory, and what it takes to read one."""
 
 from __future__ import annotations

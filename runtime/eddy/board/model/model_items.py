@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The items of the `model` board: what they take, what they leave in memory and in counters, and how they end."""
 
 from __future__ import annotations

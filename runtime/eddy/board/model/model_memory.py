@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory of the `model` board: an arena whose buffers hold bytes, or are only booked."""
 
 from __future__ import annotations

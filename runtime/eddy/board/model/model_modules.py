@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a slot of the `model` board holds: one protocol for an accelerator and for a GPU cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A slot of the `model` board: what it holds, what runs there, and what that counts."""
 
 from __future__ import annotations

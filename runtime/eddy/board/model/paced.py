@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A `model` board whose time passes on the wall, for pools of boards that are not there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fabric behind a PYNQ overlay. Only this package uses the drivers."""
 
 from eddy.board.overlay.control_bank import memory_bytes_per_cycle

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A slot's control bank and clocking wizard as the board sees them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What differs between devices below the overlay: how a slot is loaded, and how ranges leave the CPU's cache.
 
 On the simulated board these are stock PYNQ calls; a real board is asked past PYNQ (`KernelCalls` says why).

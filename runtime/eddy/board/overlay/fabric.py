@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A configured PYNQ overlay as a `Fabric`: the drivers of `eddy_drivers` over what PYNQ maps.
 
 Images go through the device's configuration port, or through the shell's engine where the profile says so

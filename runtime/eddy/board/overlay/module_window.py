@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The register window of what is in a slot: an HLS accelerator, or a GPU cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Board time: the one difference, beside the PYNQ `Device`, between a real board and the simulated one.
 
 On a real board time passes by itself and interrupts arrive through the asyncio loop that PYNQ registered its UIO

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where addresses lie in a board's DRAM: the one map that the simulated controller and the monitor follow.
 
 A row's number is its address over the row's bytes. Rows follow each other over the units (banks of all channels, the

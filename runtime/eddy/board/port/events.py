@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The log of a board's events: numbered, and kept until a caller says it has them."""
 
 from __future__ import annotations

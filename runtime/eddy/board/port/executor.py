@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on a board, one after the other: the executor port of `eddy.gpu` over the board port.
 
 What `eddy.gpu.launches.launch` and the workloads run on a model of the instruction set, or on a cluster by itself, runs

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a kernel's launch must be: by itself, and beside others on the same cluster; the same on every board."""
 
 from __future__ import annotations

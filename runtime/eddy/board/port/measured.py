@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values measured on a board, in place of its profile's planned ones: `eddy board-test` writes them, boardd reads them.
 
 A file `PROFILE.yaml` in a folder of the board has what of a profile can be measured, and nothing else: what the fabric

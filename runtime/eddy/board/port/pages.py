@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which pages of an arena are whose: first-fit, whole pages, handles that are never used twice."""
 
 from __future__ import annotations

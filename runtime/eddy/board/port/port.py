@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board port: everything the hypervisor may ask of a board, coarse and serialisable.
 
 Three boards stand behind it (`pynq`, `rtl`, `model`), and two ways to reach one (in process, over a UNIX socket). One

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Board profiles: what a board is, as data.
 
 A profile is a YAML file in `profiles/`. It says which slots there are and how large their images come out, how fast the

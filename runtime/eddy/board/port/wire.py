@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board port on a byte stream: frames, and values of the port's types as JSON.
 
 A frame is two 32-bit lengths in network order, then that much JSON, then that much payload. Payloads carry the bytes

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory arena: page-aligned buffers out of one reserved range, scrubbed, and kept in step with the CPU's cache.
 
 The range is one allocation that `boardd` holds for as long as it lives, so that no memory a module may still write to

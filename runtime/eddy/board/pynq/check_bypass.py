@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy board-test` may do past the checks of a board that is in its own process: a damaged image, another clock.
 
 None of it is a call of the board port, so none of it crosses boardd's socket.

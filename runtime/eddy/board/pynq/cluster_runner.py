@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on a slot's GPU cluster: several side by side, and how each one ended.
 
 Kernels on disjoint cores run at once, each with a memory context of its own and one window, its region (which slices of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who else loads designs on the same board: daemons, and device-tree overlays of designs that were loaded.
 
 On Kria, AMD's `dfx-mgrd` loads a default design when it starts, and any other that `xmutil loadapp` asks for. On

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Find how memory's addresses fall into units (banks of all channels) and rows, from which pairs of addresses are slow.
 
 Two addresses read in turn are slow where they lie in different rows of one unit: each read closes the other's row (Ref:

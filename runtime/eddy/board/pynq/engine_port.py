@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Loads through the shell's own configuration engine: an image in memory, a start, a wait, and what came of it.
 
 The engine reads the image from memory that no slot is ever granted, within a window of its pages alone. What it found

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the board adapter needs of the hardware, one small protocol a block.
 
 `eddy.board.overlay` makes these of a PYNQ overlay and the drivers in `eddy_drivers`; the unit tests make them of plain

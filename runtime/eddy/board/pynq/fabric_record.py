@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whose design is on the fabric, said before any register is read.
 
 A load from a register of a design that is not there can stop the processor for good, so the fabric itself cannot be

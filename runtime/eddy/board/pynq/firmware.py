@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Packages as `/lib/firmware/xilinx` holds them, and which of their partial bitstreams fit a board's shell.
 
 ::

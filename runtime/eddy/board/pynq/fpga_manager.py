@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The kernel's FPGA manager on a Zynq UltraScale+: a bitstream goes in as a file below /lib/firmware.
 
 A write of the file's name to `firmware` comes back when the load has ended. The driver looks at two things, that the

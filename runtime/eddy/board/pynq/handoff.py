@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hardware handoff (`.hwh`) beside a bitstream, from which PYNQ reads what a design has.
 
 PYNQ's parsers end with whatever their first wrong step ends with: an IndexError for a design without a processor.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Items on an accelerator with the registers of Xilinx HLS: one after the other, in memory context 0."""
 
 from __future__ import annotations

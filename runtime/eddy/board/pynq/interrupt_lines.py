@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A module's interrupt line that cannot keep the board busy.
 
 A module may hold its interrupt, or raise it again and again, with nothing to tell. Each time costs a walk through

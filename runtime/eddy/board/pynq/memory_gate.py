@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory changes hands: what a slot may reach, closed, drained, and proved before anybody else gets it.
 
 A buffer that a module may reach is *on loan* (`Arena.lend`). A loan ends in one way, with a `QuiescenceProof`, and a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board behind PYNQ: the same lines for a real board and for RTL in Verilator, but for two calls (`overlay.py`).
 
 `PynqBoard` implements `BoardPort` over a `Fabric` (the drivers of a configured overlay) and a `Clock`. It never blocks

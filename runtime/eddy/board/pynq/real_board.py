@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stock PYNQ on a real board: what it needs around it, and the fabric behind it.
 
 Every condition is checked before PYNQ stumbles over it, and before any register is read. PYNQ decides when it is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What runs on the module in a slot: one protocol for every kind of module.
 
 The board opens and closes slots, keeps time and records events; a runner starts items on the module that a slot holds,

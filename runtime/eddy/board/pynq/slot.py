@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the PYNQ adapter keeps of a slot, and what it refuses to launch on one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """On whose account a slot's memory contexts are: what each tenant's kernels did, added up while contexts change hands.
 
 Hardware counts by memory context, and contexts go from kernel to kernel. What a context counted belongs to the account

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Loads and scrubs of slots: one download at a time, and what comes before and after it."""
 
 from __future__ import annotations

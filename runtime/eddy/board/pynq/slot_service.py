@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What happens on a board as its time passes: items end, limits hold, faults close slots, and loads go on."""
 
 from __future__ import annotations

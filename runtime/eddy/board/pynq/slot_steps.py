@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The steps by which slots are closed, and by which one comes from one phase to another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The swap: what happens, in which order and why, when a slot gets another module.
 
 One sequence serves every board. It is data: `CLOSING`, then the download, then `OPENING`, each step with its reason. A

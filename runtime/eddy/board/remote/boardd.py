@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy boardd`: the privileged half. It owns the board and serves the board port on a UNIX socket.
 
 One thread, one board, one client at a time. A client that dies loses nothing: what runs goes on, events are kept, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a client of boardd asks for, carried out on the board: calls, and waits that are answered later."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The server of `eddy boardd`: one UNIX socket, one client at a time, and the time of the board in between."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards by name: the one place that knows which adapter, device and clock belong together.
 
 ====== ============================ ==============================

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A gateway to a board for operators elsewhere: TLS, an Ed25519 key, and then the board port as boardd speaks it.
 
 It replaces PYNQ.remote, whose server takes calls from anybody who reaches it. `eddy gateway` runs on the board beside

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What boardd writes down so that its successor can say what was lost.
 
 The journal holds the items and loads whose end no client has acknowledged yet, and the event number reached. It lies

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """boardd signs the heads of the server's audit log, and remembers every head it signed.
 
 The server's user owns the audit log and the secret it is chained under, so it could write the log again. It does not

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """boardd's signatures over the audit log, asked for from the server's side."""
 
 from __future__ import annotations

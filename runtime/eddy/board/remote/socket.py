@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board port over a UNIX socket, to a running `boardd`.
 
 What a caller must know about losing it: the call during which the connection breaks raises `BoardUnreachable`, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy board-test`: what a board does, step by step, through the board port alone, with the values that it measured.
 
 A step that cannot be run says so and why; it never counts as passed. The report is plain data, to be signed.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The step of `eddy board-test` that finds memory's address map, by how long a module reads pairs of words."""
 
 from __future__ import annotations

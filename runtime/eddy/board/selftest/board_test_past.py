@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Steps of `eddy board-test` that go past a board's checks: a damaged image, and clocks above a module's.
 
 Whatever they find, each leaves its slot with a sound image at its own clock, or says that it could not.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every step of `eddy board-test` is made of: its report, and loads with their ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs of modules whose results are known: inputs, and outputs as the numpy models of the sources compute them.
 
 `tools/known_answers.py` writes them from the same trials that the modules' benches compare the RTL with, so that a

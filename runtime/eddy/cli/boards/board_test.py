@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy board-test`: what a board does, measured, in a signed report."""
 
 from __future__ import annotations

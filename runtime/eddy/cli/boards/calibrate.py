@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy calibrate`: what a board's memory gives by row-buffer hit rate, for policies that go by progress."""
 
 from __future__ import annotations

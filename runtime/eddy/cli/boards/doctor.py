@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy doctor`: what this machine has of what Eddy needs, and what to do about the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy doctor` says of a board: design, XRT, interrupt, memory, the shell's clock, heat, with the fix for each.
 
 Nothing here touches the fabric: whether a register may be read is what has to be found out first.

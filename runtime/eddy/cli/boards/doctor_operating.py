@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy doctor` says of a server that is left running: clock, slots, boardd, schema, certificate, versions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy gateway`: let operators elsewhere at the board of a running boardd, with TLS and keys."""
 
 from __future__ import annotations

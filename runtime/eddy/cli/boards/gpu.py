@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy gpu`: programs on a simulated GPU cluster, without a board, a shell or a hypervisor."""
 
 from __future__ import annotations

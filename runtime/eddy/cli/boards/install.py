@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy install`: Eddy as two services of a board, upgraded and rolled back by a link, removed without a trace."""
 
 from __future__ import annotations

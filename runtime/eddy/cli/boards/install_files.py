@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The files that `eddy install` puts on a board, as text: hardened services, a user, a rule for devices.
 
 `eddy-boardd` runs as root, for PYNQ maps /dev/mem for nobody else, with no capability but those that this takes, no

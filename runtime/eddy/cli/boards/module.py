@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy module new|check`: begin a reconfigurable module, and hold one against the slot contract."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy demo`: three tenants share the simulated board over HTTP, and every answer is checked."""
 
 from __future__ import annotations

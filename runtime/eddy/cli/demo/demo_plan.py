@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the demonstration's tenants submit, and what must come back: real inputs and numpy references."""
 
 from __future__ import annotations

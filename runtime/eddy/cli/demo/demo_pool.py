@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The demonstration of a pool: one head, three boards, jobs of three tenants, and one board killed in mid-work.
 
 One board is the simulated RTL; two are models that compute what the numpy references say, on a slowed clock. Every

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board of the pool's demonstration, in a process of its own: `python -m eddy.cli.demo.demo_pool_board`.
 
 A `model` board computes here: its modules do to their buffers what the numpy references of image compression say, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The demonstration itself: a server in this process, tenants that talk to it over HTTP, results that are checked."""
 
 from __future__ import annotations

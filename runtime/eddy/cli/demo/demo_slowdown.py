@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy demo --slowdown`: three tenants on one cluster, of which one is hungry for memory, under six ways to share it.
 
 Everything happens over HTTP, on the RTL of the board. First each tenant runs alone, which says how fast its kernel goes

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The picture of `eddy demo --slowdown`: measured progress under each policy, and what was said of it meanwhile."""
 
 from __future__ import annotations

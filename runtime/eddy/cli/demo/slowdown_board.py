@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The simulated board of `eddy demo --slowdown`: one cluster of six small cores, and a memory that it can fill.
 
 On the other profiles six small cores do not ask for what a DDR4 channel gives. Here a line takes the memory's bus

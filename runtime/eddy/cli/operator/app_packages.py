@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy app`: application packages: keys to sign them with, signatures, and adding them to a server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy audit`: what operators and owners of keys changed; `eddy audit verify` says whether the log is whole."""
 
 from __future__ import annotations

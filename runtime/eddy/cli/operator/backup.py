@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy backup | restore`: a data folder kept elsewhere, and brought back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy import`, `eddy export`: packages of `/lib/firmware/xilinx`."""
 
 from __future__ import annotations

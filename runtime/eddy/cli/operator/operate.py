@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy drain | undrain | policy | purge`: what the operator changes while jobs run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy tenant` and `eddy key`: who may use the board, within which bounds, and by which keys."""
 
 from __future__ import annotations

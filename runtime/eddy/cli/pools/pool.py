@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy pool`: a pool of boards on NATS JetStream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every board of a pool did, over wall time, as a picture."""
 
 from __future__ import annotations

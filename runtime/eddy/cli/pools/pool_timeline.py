@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every board of a pool did: as lines, as a picture, and as a trace that Perfetto and chrome://tracing open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The server's configuration file: settings by name, in YAML, below flags and environment in rank.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Contexts: servers and keys by name, in a file that only its owner can read.
 
 `eddy login` writes them, and every command takes the current one where neither flag nor environment says otherwise. A

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is expected of jobs, for people: times from now on, in board seconds."""
 
 from __future__ import annotations

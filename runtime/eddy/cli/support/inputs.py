@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Input files of `eddy submit`: `name=path` pairs into arrays."""
 
 from __future__ import annotations

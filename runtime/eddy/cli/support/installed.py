@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is installed here: the directory of manifests and applications, and extras that are missing."""
 
 from __future__ import annotations

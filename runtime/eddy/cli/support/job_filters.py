@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Options that say which jobs to list, and the labels of a submission."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A client for a command: with the URL and key it was given, else those of the context in use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Options of the `eddy` command, made from the table of settings; imports nothing heavy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How the `eddy` command speaks: tables that fit 80 columns, one JSON value on request, errors in one line.
 
 Results go to standard output, everything else to standard error, so that `eddy ... --json | jq` always works.

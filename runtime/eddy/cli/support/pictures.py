@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Pictures in, pictures out: a picture is cut into the tiles an application takes, and put together again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Progress on standard error: bars on a terminal, a line for each change elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A server's settings, from what the command line, the environment and the configuration file say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Plain options of a submission as flags: of every command that submits one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy blobs`: inputs that are kept on the server, by their hash."""
 
 from __future__ import annotations

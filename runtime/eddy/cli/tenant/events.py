@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy events`: what happens to all your jobs."""
 
 from __future__ import annotations

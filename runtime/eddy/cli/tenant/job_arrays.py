@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy submit --as-array` and `eddy array`: jobs that are submitted, shown and cancelled together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lists of jobs: which columns, in which form, and whether to go on as jobs change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy kernel | log`: OpenCL C from a file, with arrays from files, on the board's GPU clusters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy login | logout | context`: which server commands talk to, and as whom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy market`: prices, and one's own shares of the clusters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the slots did, over board time: as a picture, and as a trace that Perfetto and chrome://tracing open.
 
 A `TimelineSpan` is a stretch of time in which one slot was loaded or ran one item. The drawing is pure in its spans;

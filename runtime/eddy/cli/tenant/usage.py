@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy usage | quota`: what was had of the board by day, and what may be had."""
 
 from __future__ import annotations

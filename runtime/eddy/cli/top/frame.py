@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy top` shows, as lines of text that fit a terminal: pure in what the server answered.
 
 Every part has its place and its share of the lines; a part that has more says how many more.

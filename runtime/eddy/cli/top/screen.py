@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The moving screen of `eddy top`, drawn by Textual; all that is on it comes from `frame`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Asks the server for what a frame shows."""
 
 from __future__ import annotations

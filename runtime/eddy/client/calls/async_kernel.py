@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel for event loops: launched with numpy arrays, which are brought up to date where its job is awaited."""
 
 from __future__ import annotations

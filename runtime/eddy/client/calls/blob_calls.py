@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Blobs: bytes on the server, named by their hash."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every client can do, blocking or awaiting."""
 
 from __future__ import annotations

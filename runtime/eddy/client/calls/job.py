@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job from the tenant's side: wait for it, follow it, cancel it, take its outputs as arrays."""
 
 from __future__ import annotations

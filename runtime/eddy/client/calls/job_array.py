@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A handle on an array of jobs: what was submitted together, is looked at, waited for and cancelled together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs and arrays of jobs on the server: look at them, end them, take what they left."""
 
 from __future__ import annotations

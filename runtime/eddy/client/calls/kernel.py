@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels from the tenant's side: OpenCL C and numpy arrays, as with PyOpenCL.
 
 ::

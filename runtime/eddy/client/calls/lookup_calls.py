@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What there is on the server: applications, slots, the market."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What only an operator's key may ask for: slots, policies, tenants, the audit log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs, timelines and markets as HTML for notebooks: pure functions from the server's answers to text.
 
 Every name comes from a tenant, so all of it is escaped. Colours have enough contrast on white and on black, and each

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A progress bar while a job is waited for: in a notebook, in a terminal, and nowhere else."""
 
 from __future__ import annotations

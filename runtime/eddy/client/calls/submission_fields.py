@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a submission says beside what it computes; the server checks it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Submitting application jobs: arrays into blobs and fields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Answers of the server that draw themselves in a notebook; to programs they are what they were: lists and dicts."""
 
 from __future__ import annotations

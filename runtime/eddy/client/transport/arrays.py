@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Arrays to blobs and back: what a buffer's description says about its bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Operations carried out over HTTP in an event loop."""
 
 from __future__ import annotations

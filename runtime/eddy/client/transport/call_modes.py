@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Calls of the server written once, for threads and for event loops.
 
 `call` turns a method that makes an operation into one that a `BlockingCaller` client calls and an `AwaitingCaller`

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Problem documents back into the errors they came from, so that a program catches the same class on both sides.
 
 ::

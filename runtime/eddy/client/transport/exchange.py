@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One request, tried until it is answered: what makes the client's retries safe, in one place.
 
 Every request of the client may be sent twice without harm: reads change nothing, a blob is named by its hash,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is done for a call of the server, step by step, without input or output.
 
 An operation is a generator: it yields what is to be done (`SendOperation` a request, `PauseOperation`), is sent what

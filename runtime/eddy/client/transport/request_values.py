@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is given to a client, in a form that can be sent; what cannot be is said before anything is."""
 
 from __future__ import annotations

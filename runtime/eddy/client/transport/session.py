@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What handles on jobs and kernels need of the client that made them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Server-sent events: parsing, and following a stream across broken connections, in a thread or an event loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Work that is given up: what runs on behalf of a caller who has left ends, and with it the processes it started.
 
 The caller's side is `abandon_scope`, the working side `is_abandoned` and `check`. The connection between them follows

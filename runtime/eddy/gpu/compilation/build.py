@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A program as `clBuildProgram` makes it: a source, headers of its own, and a line of options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Build options as `clBuildProgram` takes them: one line of text into macros, folders and the fate of warnings."""
 
 from __future__ import annotations

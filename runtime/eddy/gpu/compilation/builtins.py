@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The built-in functions of OpenCL C as text: a source gets those it names, since declaring all of them takes long.
 
 The headers `builtins_*.h` of the library are made of sections. Each begins with a line `//@ name ...` that says what it

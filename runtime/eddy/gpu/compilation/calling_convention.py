@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How functions are called that take more than registers hold.
 
 LLVM lets functions of one module call each other in a way of its own (`fastcc`), with twelve words in registers. The

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """OpenCL C to a program for GPU clusters: confined, cached by content, with the compiler's own words where it refuses.
 
 A source passes four confined steps that see no file: clang's front end (kernels, arguments, errors), the same with the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Gives up every right, then becomes another program. Run as a script, by itself; imports nothing of ours.
 
     python -I -S confine.py FILES FOLDER CPU_S MEMORY_BYTES OUTPUT_BYTES REPORT PARENT PROGRAM ARGUMENTS

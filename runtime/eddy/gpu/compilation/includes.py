@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Headers of a tenant's own: put where a source includes them, from memory.
 
 The compiler sees one text and no file. So `#include "name"` of a header that came with the source is replaced by that

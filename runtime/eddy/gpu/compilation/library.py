@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The device library: start-up, work-groups, mathematics, soft float, printf. Built once for each kind of core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`__local` variables declared in an inner block of a kernel, moved to its outermost one.
 
 OpenCL C 1.2 (6.5.2) has them in the outermost scope of a kernel, and clang insists; others do not, and programs

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What goes before a tenant's source: launch tables, built-in functions of OpenCL C, the caller's definitions."""
 
 from __future__ import annotations

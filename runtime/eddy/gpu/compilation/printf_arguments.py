@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Numbers that printf gets in another width than its format says, brought to that width.
 
 `size_t` has 32 bits here and 64 where most programs were written: `printf("%lu", get_global_id(0))` is common. The

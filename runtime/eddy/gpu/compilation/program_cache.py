@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compiled programs in a folder: each owner's under names of its own, so that nobody finds what others compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs a program that reads a tenant's text: no files, no network, no other process, bounded time, memory and output.
 
 The work is done by `confine.py`, in a process of its own; here it is fed, watched and ended.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where kernels lie in a program: none in the lines of the instruction cache that the loop over work-groups uses.
 
 A core's instruction cache is mapped directly, so a kernel a multiple of its size behind `eddy_next` (library/start.S)

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How much stack a program's work-items need at most, from its machine code.
 
 A core ends a kernel whose stack pointer leaves its stack, so the size has to be right. The bound is therefore computed

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stacks of kernels: as large as they need; one that needs too much, or without bound, is refused with its line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The compiler of kernels: clang and lld of the `ziglang` wheel, and the flags of both floating-point variants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What executes kernels: the port between a launch and a cluster, real, simulated or modelled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How an ND-range is cut among lanes, as the launch block says it: steps from item to item and from group to group."""
 
 from __future__ import annotations

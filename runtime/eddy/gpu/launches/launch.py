@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Launches: a kernel packed into a region of memory, executed slice by slice, and its arrays read back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The launch block, which tells the cores what to run: of a slice on a whole cluster, or of one on one core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel's arguments as bytes, and room in the region for the arrays and images they name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A launch's memory: where program, launch block, arguments, buffers, stacks and logs lie in its region.
 
 Whoever holds the memory, a bytearray here or a buffer of a board, asks the same `Packing` for sizes, for the bytes to

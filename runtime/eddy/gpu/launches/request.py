@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel job as it travels: source, ND-range and arguments as JSON, arrays by the names of their bytes.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images as arguments: arrays of texels with a descriptor, which the device library reads (library/images.c)."""
 
 from __future__ import annotations

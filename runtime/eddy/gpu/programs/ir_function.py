@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A function of clang's own text, before it is optimized: its blocks, cut at barriers, and the ways between them.
 
 An instruction is one line, or a `switch` with its cases. All that outlives a statement lies in a variable: an `alloca`

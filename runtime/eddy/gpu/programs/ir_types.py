@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Sizes of LLVM's types on 32-bit RISC-V, as far as structures of OpenCL C need them."""
 
 from __future__ import annotations

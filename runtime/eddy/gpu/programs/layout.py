@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where things lie in a kernel's memory: the one place that says so.
 
 Python packs launches by these tables, and `c_header` turns them into the C header of the device library, so that both

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What kernels print: raw records put together with their formats, by work-items, in bounded time and memory.
 
 Records are whatever a kernel left there, forged ones included. So nothing is believed: only the logs themselves are

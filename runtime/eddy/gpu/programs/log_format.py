@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One printf record after the other into a text with bounds on its bytes and on the work it takes."""
 
 from __future__ import annotations

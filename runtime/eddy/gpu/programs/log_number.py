@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Numbers as C's printf writes them, where Python's `%` does otherwise."""
 
 from __future__ import annotations

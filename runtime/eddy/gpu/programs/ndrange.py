@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """ND-ranges: which work-items there are, how they form work-groups, how these fill a cluster, and slices of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A compiled program: what to load, and the kernels in it. Plain data, so that it can be cached and sent."""
 
 from __future__ import annotations

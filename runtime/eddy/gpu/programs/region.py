@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The room in a launch's region, handed out from its beginning."""
 
 from __future__ import annotations

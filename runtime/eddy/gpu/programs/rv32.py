@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """RV32 machine code, as far as the flow of control and the stack pointer go."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a GPU cluster is made of, as a kernel sees it."""
 
 from __future__ import annotations

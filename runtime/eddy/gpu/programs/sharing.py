@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How lanes share a work-group: how many warps it gets, which of its items a lane takes, how many groups a core has."""
 
 from __future__ import annotations

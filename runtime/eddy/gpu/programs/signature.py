@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What clang says about a program's kernels: their names, arguments, and what a launch must heed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Barriers, and the switch between work-items of a lane: written for each program, with the registers it uses."""
 
 from __future__ import annotations

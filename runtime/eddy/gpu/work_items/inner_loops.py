@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long a kernel's innermost loops are in machine code, by which the compiler chooses between two ways to address.
 
 Usually each array that a loop walks through has a register that is advanced from round to round. Where there are more

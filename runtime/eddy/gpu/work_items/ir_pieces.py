@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Pieces of LLVM IR for what a kernel's function asks of its lane and of the launch: words, barriers, places."""
 
 from __future__ import annotations

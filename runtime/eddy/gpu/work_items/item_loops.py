@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Work-items of a lane as loops between barriers, for groups larger than a core, where a kernel's barriers are regular.
 
 Such a kernel is compiled twice, instead of once for fibers: for one item a lane, where a barrier is one instruction,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Work-items of two rows at once: kernels with loops that all items go through alike, as a product of matrices.
 
 An ND-range is folded in its second dimension: a lane does an item of the first half of rows together with that of the

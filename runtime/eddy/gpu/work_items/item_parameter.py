@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The first global id as a parameter: a loop over work-items that the optimizer can see.
 
 `get_global_id(0)` reads through `eddy_first_id()`, which no library defines. Before a module is optimized, every

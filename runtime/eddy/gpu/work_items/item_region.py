@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A region of a kernel's function: what items do from one barrier to the next."""
 
 from __future__ import annotations

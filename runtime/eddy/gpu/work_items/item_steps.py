@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a lane goes from one of its work-items to the next, as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a work-item keeps over a barrier: variables that are needed again, and those that are rather computed again."""
 
 from __future__ import annotations

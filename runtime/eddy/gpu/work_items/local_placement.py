@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`__local` variables of each work-group: where a core runs several groups, each has its own.
 
 Variables have one address. A kernel's function reads them from a base that depends on the group's place instead, where

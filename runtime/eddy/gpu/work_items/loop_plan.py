@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether and how a kernel's function becomes loops over a lane's work-items: its regions, and what items keep.
 
 A region is what items do from one barrier to the next. All items come to the same barrier or end

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel's function with loops over a lane's work-items between its barriers, as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A region of a kernel's function as text: a loop over a lane's work-items, from one barrier to the next.
 
 Uniform variables begin each item as they were before the region; what an item has of its own lies in its row while

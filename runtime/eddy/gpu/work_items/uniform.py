@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is the same in all work-items of a group: values, variables, and whether barriers stand where all come to them.
 
 A value is uniform where it is computed from uniform ones; a variable where only uniform values are written to it, at

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """OpenCL C workloads with references: those of [000] 5.1.1, and the kernels every GPU is measured with."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a workload is: kernels launched in order over named buffers, and the results they must leave."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Single kernels: vecadd, saxpy, sgemm, reduction, transpose, Black-Scholes, and a mix of branches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fp32 workloads of [000] 5.1.1: k-means clustering with k = 7, and training of a multi-layer perceptron."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """8-bit inference: ResNet-50, AlexNet and a YOLO network, the published layers' shapes divided by stated factors.
 
 Channels (and the widths of dense layers) are divided by `channels`, the sides of images by `side`; kernel sizes,

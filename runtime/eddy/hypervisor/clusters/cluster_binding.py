@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which cluster a kernel is bound to: where it gets memory, runs, and leaves or begins again.
 
 Each tenant's kernels wait in line for a cluster. `policy.price.kernel_places` says which one a kernel gets. It keeps

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which cluster each shared slot should hold, and the loads that bring it there."""
 
 from __future__ import annotations

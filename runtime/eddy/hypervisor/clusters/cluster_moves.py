@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels that leave their cluster for another: it is drained, their tenant has no share of it, or another is idle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Trial slices: what a kernel does on a kind of cluster it never ran on is measured, not guessed for ever.
 
 Shares follow what is known of a tenant's kernels. Where a kernel never ran, a guess stands in, and one that is too low

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """GPU clusters that tenants share core by core, inside the state machine.
 
 A kernel is bound to a cluster when it is given memory, and runs there in slices, each on one core. When a core is free,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on shared clusters: which wait for a cluster, which are bound to one, and which may run where."""
 
 from __future__ import annotations

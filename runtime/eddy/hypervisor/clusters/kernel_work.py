@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What kernels on shared clusters still have to do: in slices by cluster, and in seconds by tenant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy calibrate` found of a board's memory, kept as JSON and refused where it is of other hardware.
 
 [001] trains c1 and c2 once an architecture (2.3.2). Here they are learned once a board profile, from kernels that run

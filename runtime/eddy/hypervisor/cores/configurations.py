@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the slots hold, could hold, and are wanted to: configurations that a price policy chooses from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The account of one cluster's cores: who runs on which, what each tenant was promised, was due, and had."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What each tenant did on each cluster since an epoch began."""
 
 from __future__ import annotations

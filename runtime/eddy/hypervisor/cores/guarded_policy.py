@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The price policy in force: one that fails keeps nobody's kernels from running."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is known of tenants' kernels, from what their slices were measured to do: nothing that anybody says counts.
 
 For each kernel and kind of cluster: core-seconds a work-group takes, and what the cores counted, which gives the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Why a tenant got what it got: in numbers and in words, of its own shares, and with its weight doubled.
 
 What another PE is worth follows from the tenant's own F and throughputs. What a doubled weight would change is not

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Epochs that ended, kept over restarts: the latest in memory, and the same as rows of text for the store.
 
 Where there are more than are kept, every tenant keeps its latest ones before any tenant keeps more than its part (see

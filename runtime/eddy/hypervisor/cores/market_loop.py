@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What price decides on a live board: an epoch's view, the policy's decision, and what came of it.
 
 An epoch begins after `epoch_s` of board time, or when a tenant comes or goes. What was delivered in the one before is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the market says to one tenant: prices, and of all bids and shares its own; plain JSON, as the API answers it.
 
 Speedups are over one base PE, the slowest kind of cluster there is. *Promised* is what utility says of the shares that

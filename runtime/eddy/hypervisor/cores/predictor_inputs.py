@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What predictors of progress are told at the start of an epoch: what runs, and what was counted of it.
 
 Nothing where progress is not measured (`ProgressWatch.on`).

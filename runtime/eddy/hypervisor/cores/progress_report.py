@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant's progress beside others, from the epochs that were counted: numbers, and words that name nobody else."""
 
 from __future__ import annotations

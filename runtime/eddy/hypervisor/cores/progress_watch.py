@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What was counted of every tenant on every cluster over an epoch, and how far that says each progressed ([001]).
 
 Totals are read from the board by account when an epoch ends; an account is a tenant. Nothing is read, and launches are

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a price policy is told of a tenant's work: parallel fraction and throughput of the kernels it submitted last.
 
 A tenant with several kernels runs them on a cluster in turn. Each counts by its part of the work that was submitted, in

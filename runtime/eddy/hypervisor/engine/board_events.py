@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the board says: the engine waits for it here, and each event is read once, on the time axis of the jobs.
 
 The board's own time restarts with the board. Jobs' time goes on: the two differ by an offset, which is stored.

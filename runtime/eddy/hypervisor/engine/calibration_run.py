@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Measures what a board's memory gives by row-buffer hit rate: kernels that run alone on every core of one cluster.
 
 The kernels stream through one array with strides of 1 to 128 lines, so that from nearly all to none of their requests

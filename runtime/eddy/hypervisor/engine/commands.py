@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Carries the commands of the state machine out: on the board, in the memory of jobs, and on the way to the disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How steps give way to those who submit.
 
 One interpreter runs one thread at a time. While jobs wait, steps always find something to do, and would take half of it

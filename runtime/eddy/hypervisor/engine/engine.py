@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The engine carries out the machine's commands on a board and a store, in blocking steps.
 
 The order within a step makes crashes harmless:

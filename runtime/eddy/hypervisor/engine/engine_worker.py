@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One worker thread turns the engine, step after step, and recovers it when board or store were away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What happens, told to everyone who follows it: the log is read once, each entry is put into words once, and the same
 bytes go to all.
 

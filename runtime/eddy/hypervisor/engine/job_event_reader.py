@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What becomes of jobs, for whoever follows them: the events of one job or of all, and a job as soon as it is good."""
 
 from __future__ import annotations

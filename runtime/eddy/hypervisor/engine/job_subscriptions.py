@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who follows a job: woken when something happened to it, and by nothing else."""
 
 from __future__ import annotations

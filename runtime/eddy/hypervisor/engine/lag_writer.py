@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants owe and are owed on shared clusters, kept over restarts: a debt is not forgiven by one."""
 
 from __future__ import annotations

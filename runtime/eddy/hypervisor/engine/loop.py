@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the server asks of the hypervisor, without waiting for the board: one worker thread turns the engine."""
 
 from __future__ import annotations

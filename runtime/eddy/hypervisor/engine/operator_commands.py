@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What operators change while jobs run: which slots are given to jobs, and which policies decide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What must be on disk before the machine hears of it, and the disk that nobody in the engine waits for.
 
 A synchronisation of the disk takes longer than most steps. So the outputs of an item are written, synchronised and

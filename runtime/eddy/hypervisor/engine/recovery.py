@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Recovering jobs and slots after a crash of the hypervisor, or a restart of the board.
 
 The store has what was decided, the board has the actual state. If they differ, there was a crash between the commit and

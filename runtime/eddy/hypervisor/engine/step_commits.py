@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Makes durable what each step of the machine changed, and knows whom that concerns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Accounts of the slots' time, and what else is written down now and then: epochs of the market, estimates."""
 
 from __future__ import annotations

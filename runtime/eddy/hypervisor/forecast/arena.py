@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board's memory in a forecast, by sums: what is held, and by which jobs that wait for it it is had next.
 
 Where buffers lie is left out: what fits by its size is taken to fit.

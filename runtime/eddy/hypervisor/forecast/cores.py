@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels whose cores prices share out: their queue as a picture, and what becomes of it at the shares of now."""
 
 from __future__ import annotations

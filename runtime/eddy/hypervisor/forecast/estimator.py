@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What jobs are told of their start and end: forecasts of the queues, with quantiles that earlier ones calibrate.
 
 The estimator follows what happens to the machine. Of a job it keeps the first forecast that had it among those that

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The engine's part in estimates: it lets the estimator see what happens, takes pictures of queues, and keeps what was
 learned over a restart. Everything here is called by the engine's thread."""
 

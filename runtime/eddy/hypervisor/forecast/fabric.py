@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The slots and jobs of a forecast: what the machine would do to them, in runs of items instead of single ones.
 
 A slot does as many items at once as are ready, `chunk` at most: what a policy sees of them is the same at the ends, and

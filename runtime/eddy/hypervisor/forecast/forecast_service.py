@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Estimates for whoever asks, from any number of requests, at a bounded part of a core."""
 
 from __future__ import annotations

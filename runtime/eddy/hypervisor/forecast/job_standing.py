@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Why a job stands as it does, and what would have made it faster; from the machine, by the same forecasts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is expected of all jobs at one moment, for whoever asks; worked out job by job, as they do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Places in a queue as tenants may know them."""
 
 from __future__ import annotations

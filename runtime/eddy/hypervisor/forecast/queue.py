@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The queue at one instant, as a value: what a forecast starts from.
 
 A policy's view is frozen and shares what does not change with the next one, so to take this picture of ten thousand

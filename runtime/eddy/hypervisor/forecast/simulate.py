@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A forecast of a queue: the live policy, asked in virtual time, until every job has ended or the bound is reached.
 
 A forecast is a pure function of the queue, of what items take, and of its bounds. It knows nothing of jobs that are yet

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What would be expected of a job that has not been submitted: its cost, its loads, its start and end."""
 
 from __future__ import annotations

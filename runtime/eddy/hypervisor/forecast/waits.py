@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Why a job waits now, from the queue it is in; one cause, the first that holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What would have made a job faster: the same forecast, of a queue in which one thing is different."""
 
 from __future__ import annotations

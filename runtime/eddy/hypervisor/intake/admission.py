@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a request must be to become a job: every check before anything is kept, each naming its field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that have arrived and wait outside the machine, and those that end at their deadline.
 
 A job is held back while something must become of others first (`dependencies`), then while as many of its array are in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Application jobs: a packaged graph of tasks over a batch of items, each with buffers of its own."""
 
 from __future__ import annotations

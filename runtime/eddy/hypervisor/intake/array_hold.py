@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Arrays of which so many jobs may be ready or run at once, and no more (`max_running`).
 
 The others wait outside the machine, in the order in which they became ready. When one of the array ends, however, the

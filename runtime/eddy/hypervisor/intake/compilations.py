@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compiles kernels before their jobs are accepted: a few at a time, and one for each tenant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel jobs whose slices are granted cores: one kernel over many cores, each slice on one of them.
 
 To the state machine such a job is an application of one task and one item, the whole kernel; `clusters` cuts it into

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that are to end when their deadline has passed (`late`: `end`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that wait until something has become of others, or of all jobs of an array (`after`, `afterany`, `afternotok`).
 
 The machine, and so every policy, sees a job once it is ready. Its arrival is then that moment: what it waited for

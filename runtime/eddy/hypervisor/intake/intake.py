@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What comes in from any thread: jobs, and requests about jobs, slots and policies.
 
 Each is durable before it is acknowledged; then it waits in the inbox, which the engine's next step empties.

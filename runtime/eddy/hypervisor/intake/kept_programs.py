@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs of jobs that were accepted in an earlier life, which another version of Eddy may have compiled.
 
 How a program is laid out, started and given its arguments belongs to the compiler, library and planner it was made

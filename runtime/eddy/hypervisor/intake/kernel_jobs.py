@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel jobs as the engine sees them, and kernels on whole clusters.
 
 On a whole cluster the slices of a kernel run one after the other on one region of memory. `spread` has the works whose

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernel jobs: a request becomes a plan when it is accepted (`plan`).
 
 To the state machine a kernel job is an application of one task, whose items are slices of the ND-range, and of one

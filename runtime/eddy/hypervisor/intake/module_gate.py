@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which modules jobs may be given: those whose builds have a check on record, or get one while this runs."""
 
 from __future__ import annotations

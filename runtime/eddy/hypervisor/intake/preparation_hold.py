@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that wait until the board can load their modules.
 
 A simulated board builds the model of a module when a job first needs it, which takes tens of seconds. Until then the

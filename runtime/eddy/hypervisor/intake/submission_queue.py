@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Groups submissions: those that wait at the same time are committed together.
 
 While one group is made durable, which takes a synchronisation of the disk, the next one gathers. So a lone submission

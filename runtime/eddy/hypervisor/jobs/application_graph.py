@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """An application's edges, as the state machine asks for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel that is bound to a cluster, and how far it is."""
 
 from __future__ import annotations

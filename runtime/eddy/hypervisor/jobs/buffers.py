@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job's buffers on the board: which there are, how they are found again, and what a launch is told of them.
 
 Inputs, outputs and what lies between tasks exist once an item, constants once a job, each in a buffer of its own, so

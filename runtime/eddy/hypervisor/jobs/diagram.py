@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The life of a job as a Mermaid diagram, drawn from the transition table: `python -m eddy.hypervisor.jobs.diagram`."""
 
 from __future__ import annotations

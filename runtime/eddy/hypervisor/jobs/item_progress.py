@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How far the items of one job are: which tasks are done with which, and which of them are stored."""
 
 from __future__ import annotations

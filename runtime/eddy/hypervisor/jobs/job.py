@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One job inside the state machine: its state, and what it holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is written down of a job, and the job made of it again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job as the state machine knows it."""
 
 from __future__ import annotations

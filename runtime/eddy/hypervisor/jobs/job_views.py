@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What policies see of a job: made again only where something changed."""
 
 from __future__ import annotations

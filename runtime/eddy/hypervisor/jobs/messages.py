@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The inputs and commands of the state machine: plain data, so that a run can be recorded and replayed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whose a slot's time is, in whole nanoseconds: all that is charged adds up to the time that passed.
 
 A slot is held whole by one tenant, or by nobody: while it is free, or loads for nobody in particular. A cluster that is

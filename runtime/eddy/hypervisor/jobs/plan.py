@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The plan of a kernel job: what its region holds, what the board is told of a slice, what is read at the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One slot inside the state machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The work of a job: one protocol for every kind of job.
 
 The state machine knows tasks, items and slots. The engine knows the board and the store. A job's *work* is between

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the log, the job and the machine are told of an error that a call raised."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What ends of items and slices do to slots and jobs, and when an item counts as done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What ends of loads and scrubs do to slots and jobs."""
 
 from __future__ import annotations

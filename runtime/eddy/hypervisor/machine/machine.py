@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hypervisor's state machine: events in, commands out, and nothing else.
 
 It uses no board, no store and no clock. `step` gets the time and what happened, updates the state, launches every item

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The output side of the state machine: asks the policies, applies their decisions, and starts items."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is asked of the machine, and what comes of a job's memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots that are given to nobody any more: drained by the operator, or quarantined because they keep failing.
 
 What runs in such a slot ends; at the next boundary its job goes on elsewhere. A drained slot that is free is shown to

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Why jobs wait although nothing runs."""
 
 from __future__ import annotations

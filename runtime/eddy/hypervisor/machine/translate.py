@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Between the board's words and the machine's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The machine in virtual time: a sequence of arrivals against a model board, no store, no threads.
 
 It is what policy studies and property tests run. Items carry no data: nothing is granted, nothing collected.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The configuration port: one load at a time, over all pools, and neither pool keeps it from the other."""
 
 from __future__ import annotations

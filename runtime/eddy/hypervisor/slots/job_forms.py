@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which form of its application a job is run in: as it is written, or with tasks fused that one module does."""
 
 from __future__ import annotations

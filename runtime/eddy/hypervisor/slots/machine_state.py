@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The state of the state machine: jobs, slots, memory, configuration port, and the event log.
 
 `InputHandler` and `PolicyDriver` change it: by what the board reports, and by what the policies decide.

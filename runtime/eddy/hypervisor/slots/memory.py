@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who has board memory, who has asked for it, and who waits for it."""
 
 from __future__ import annotations

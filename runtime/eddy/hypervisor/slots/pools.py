@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pools of slots: which policy decides about which slots, and what it remembers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images that are read into the board's memory before a load needs them, and which of them policies see there."""
 
 from __future__ import annotations

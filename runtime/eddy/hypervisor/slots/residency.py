@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a machine treats modules that were left in slots: rules it is given; studies vary them."""
 
 from __future__ import annotations

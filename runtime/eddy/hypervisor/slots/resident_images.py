@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which images lie in the board's memory, as the machine accounts for it: loads of those take the port alone.
 
 All that changes there comes from the machine's own commands, so it keeps the same account as the board

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The most of a board's memory that the jobs of one tenant hold together.
 
 It is a fixed part of the memory and not a part by weight: what a single job may need is the same on every day, however

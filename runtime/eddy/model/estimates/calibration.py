@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Quantiles of starts and ends that hold: forecasts, corrected by how earlier ones came true.
 
 A forecast is one time, and knows nothing of jobs that are yet to come, of faults, or of its own simplifications. What

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long an item of each task takes, and how much that varies: what forecasts of the queue are made with."""
 
 from __future__ import annotations

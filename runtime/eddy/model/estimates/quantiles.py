@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Quantiles of weighted samples, and what a wrong one costs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When work on shared cores starts and ends, as a fluid.
 
 Each tenant has its share, and what it cannot use goes to the others in proportion to theirs (generalised processor

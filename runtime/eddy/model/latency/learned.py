@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long an item of each task really takes, learned from items that ended.
 
 What design tools estimate is too short by a factor that differs from module to module (1.3 to 9.8 on [004]'s board),

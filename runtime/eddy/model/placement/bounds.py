@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lower bounds on the makespan of a batch: no placement can end earlier.
 
 Each function's docstring is its proof.

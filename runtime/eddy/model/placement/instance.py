@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One batch to place: jobs, hosts, times, sizes, bandwidths ([002] sections 3.1 to 3.3), and what a placement is.
 
 A column of `time_s` is an *accelerator*: one thing that computes one job at a time. Where a host carries several

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a placement can be carried out, checked from the instance and the answer alone.
 
 Nothing here is shared with the policies: no port profile, no bound, no order of theirs. It replays the answer as a

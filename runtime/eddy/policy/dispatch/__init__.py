@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Dispatch: which task goes into which slot now, what is reconfigured, what is preempted ([004])."""
 
 from eddy.policy.dispatch.eddy import Eddy

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Eddy's own policy: the least work left goes first, on latencies learned from items that ended, and those who would
 have been served soon without sharing go before those who would not.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """No sharing: one application owns the board at a time ([004] section 3.1, "baseline").
 
 "Our baseline algorithm is a 'no-sharing' algorithm where only one application is able to use the board at a time;

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """First come, first served, by task ([004] section 3.1).
 
 "... a naive first-come, first-served (FCFS) scheduling algorithm where all tasks that are ready to execute from all

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Nimblock: candidates by tokens, slots by goals, pipelining, preemption at batch boundaries ([004] 2.3)."""
 
 from __future__ import annotations

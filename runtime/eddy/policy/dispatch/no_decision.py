@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Decides nothing: for a pool whose slots something else shares out."""
 
 from __future__ import annotations

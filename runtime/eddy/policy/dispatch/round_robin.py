@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Round robin over slots' queues ([004] 3.1): tasks are dealt to the shortest queue, queues sort by priority."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Place: which board of the pool runs this job? ([002], least makespan of a batch)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Where many accelerators take the same times: one column stands for all of a kind.
 
 A pool has many boards of few kinds, so most columns of its table are the same. Prices of accelerators that are alike

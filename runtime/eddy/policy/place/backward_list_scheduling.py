@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The default where sending and computing both count: a list schedule built from the end toward the beginning.
 
 Seen backward, a job computes first and is sent afterwards, and all accelerators are free at once. So the jobs whose

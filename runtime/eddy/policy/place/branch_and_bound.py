@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Few jobs that only compute: the best placement, proven by branch and bound.
 
 Jobs are placed in turn, those with the longest shortest time first, on each accelerator that could still end before the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The published method for computation-intensive jobs ([002] 3.1): Algorithm 1, then Algorithm 2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The default: the strongest method for what counts in the instance, and never worse than SJF or LJF."""
 
 from __future__ import annotations

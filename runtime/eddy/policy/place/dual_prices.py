@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Prices for accelerators' time: a lower bound on the makespan, and a guide for placing.
 
 Give each accelerator a price per second; each job then has one cheapest place, and the sum of cheapest costs over the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs for which both sending and computing count ([002] 3.3): Algorithm 4."""
 
 from __future__ import annotations

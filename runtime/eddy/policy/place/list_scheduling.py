@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A first answer within a millisecond: list scheduling over the whole table, many jobs at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Largest job first ([002] section 5): an idle accelerator takes the job whose mean time over all is largest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Network-intensive jobs ([002] 3.2): Algorithm 3, and its online form (3.4).
 
 CIM-LP of [002] where a job's time on a host is its size over the host's rate, as in model (5): solved by filling.

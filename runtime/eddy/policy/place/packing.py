@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Fill accelerators up to a given makespan: each job to its cheapest place that has room, larger jobs first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is left of a network port's rate over time, and sending through two ports at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The default where only computation counts: prices, packing, local search; never worse than SJF or LJF."""
 
 from __future__ import annotations

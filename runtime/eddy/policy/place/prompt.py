@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head's own: the default, but for batches whose sending is short, which are placed by computation alone."""
 
 from __future__ import annotations

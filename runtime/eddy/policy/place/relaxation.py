@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """CIM-LP of [002] (equations 1L to 1cL): the relaxation in which no job may go where it would take longer than T.
 
 Algorithm 1 bisects T, solving one feasibility problem a step. Here each step *minimises* the makespan over the places

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Algorithm 2 of [002]: from fractions to one accelerator a job, with at most one split job on each accelerator.
 
 The graph of split jobs and their accelerators has, in a vertex solution, components with at most one cycle. Jobs on a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From an assignment to a placement, where sending costs nothing: jobs of an accelerator run one after another."""
 
 from __future__ import annotations

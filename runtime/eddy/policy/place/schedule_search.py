@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The default for few jobs that send and compute: local search over whole schedules.
 
 With few jobs one wrong place, or one wrong order, costs per cents. Each move of a job, each exchange of two and each

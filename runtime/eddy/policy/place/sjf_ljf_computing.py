@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """SJF and LJF where only computation counts ([002] section 5), as orders in which idle accelerators take jobs."""
 
 from __future__ import annotations

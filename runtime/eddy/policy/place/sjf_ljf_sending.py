@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """SJF and LJF where sending counts ([002] section 5): who is served when an accelerator becomes available.
 
 An accelerator becomes available when its last job starts to compute, so that its next job's data can be on the way

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The default for millions of jobs: one reading of the table, prices that follow the loads, then repairs.
 
 A sample of the jobs gives first prices. The table is then read once, some rows at a time, so that every step after

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Batches placed part by part, each beside what the parts before it use ([002] 3.4, 3.5).
 
 `waves` schedules the kinds of jobs of a mixed batch one after another, `grouped` the sizes: small jobs first, which

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Price: what does each tenant get of each cluster, and which clusters should the fabric hold? ([000], [003])."""
 
 from __future__ import annotations

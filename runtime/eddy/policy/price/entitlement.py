@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Entitlement ([000] 5.3): every cluster is divided in proportion to weights, whoever can use it how well."""
 
 from __future__ import annotations

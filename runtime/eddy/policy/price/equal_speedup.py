@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Weighted equal speedup ([000] 5.3, (5.1)): on each cluster, everybody's speedup over its weight is the same.
 
 The largest smallest u(x) / w on a cluster is where all of them are equal: utility grows with x, so whoever had more

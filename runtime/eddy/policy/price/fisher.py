@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The Fisher market ([000] chapter 3) as a price policy: prices at which everybody's best shares clear the clusters.
 
 On floor(x) or ceil(x) cores in time, a share between whole numbers of cores delivers what lies between them on the

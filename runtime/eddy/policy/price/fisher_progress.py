@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The market of [000] on measured progress ([001]): nobody pays for cores that memory keeps from working.
 
 (3.2) of [000] takes every PE of a cluster to work at its throughput, whatever others do. A kernel that memory bounds

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Gandiva-fair's stride scheduling ([003] 5.1): on every accelerator, turns in proportion to weights.
 
 Strong in three ways beyond the text: the accelerators' orders are *staggered*, so that an agent's turns spread over the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which cluster a tenant's next kernel is bound to, when it leaves one, and when it is tried: pure functions.
 
 Shares say how many cores of each cluster a tenant has; these say which of its kernels uses them. A kernel is bound

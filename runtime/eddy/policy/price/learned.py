@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Thresholds that were learned ([003] 4.2): what an agent knows of itself, and how the actor answers from it.
 
 Training happens elsewhere (`eddy_studies.mtf.training`); what it leaves is a small JSON document that plain numpy

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Most token first ([003] 4.1, Algorithm 1): accelerators go to whoever has most tokens and wants one enough to pay.
 
 What the document leaves open is decided here:

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What policies that go by predicted progress have in common ([001] 4.2): curves, even starts, and levels.
 
 Cores are shared in parts of a core, because slices of time deliver them; `whole` rounds to whole cores, as [001] moves

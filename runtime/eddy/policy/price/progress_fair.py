@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HSM-Fair ([001] 4.3) on any predictor: cores move until predicted progress is the same for all.
 
 All start with their entitled part. After each epoch progress is predicted; where the smallest is less than `threshold`

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HSM-QoS ([001] 4.3) on any predictor: who was promised a progress gets the cores for it, the others share the rest.
 
 A tenant with a target (`PriceView.least_progress`) is kept in a `Band` of predicted progress above it, because

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """[003]'s rounds as shares of an epoch.
 
 A policy that shares by rounds gives each accelerator to one agent a round. Here an accelerator is a core, an agent is a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a policy that shares by rounds sees, and what it decides ([003] 3.1).
 
 A round lasts a fixed board time. In each, every accelerator is given to one agent. Policies are values with `initial()`

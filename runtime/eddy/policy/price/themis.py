@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Themis ([003] 5.1): in every round make the largest finish-time ratio as small as possible.
 
 The ratio of an agent is T_sh / T_id: the time its work takes on what it was given, over the time on its share of

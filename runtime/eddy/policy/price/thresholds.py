@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """From which utility on an agent pays ([003] 4.1.2): the interface, and thresholds that do not learn."""
 
 from __future__ import annotations

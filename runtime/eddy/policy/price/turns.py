@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who gets the core that is free now: a pure function of promises and accounts.
 
 A price policy promises each tenant a share of each cluster, in cores. Cores are given for a slice of a kernel at a

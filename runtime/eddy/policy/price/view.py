@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every price policy sees at the start of an epoch, and what it decides ([000] chapter 3, [003], [001]).
 
 An epoch lasts a while of board time, and ends early where tenants come or go. A policy is a value with `initial()` and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pool's part beside `eddy serve`: joins its board to the pool, renews its lease, takes work, runs it.
 
 The board is used as a tenant would use it, through its own HTTP API in this process, so admission, quotas, shares and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pool as a board has it: requests to heads, its lease, its queue, and bytes it was told the names of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The board an agent stands beside, through its own API in this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One job of the pool on one board: inputs fetched, parts run one after another, each committed under the token.
 
 The board computes while the pool is told: the next part while the one before is committed, and the next job while the

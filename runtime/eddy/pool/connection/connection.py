@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A connection to the pool's servers, of a head or a board: it is made again for ever, and calls are tried again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who may speak to the pool's NATS servers: a key pair for each board and for the heads, and the servers' certificate.
 
 Keys are NKeys: Ed25519, written as NATS writes them (base32 of kind, key and CRC-16). A server holds public keys only

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the pool's servers say, told apart: that they are not there, and that they will not.
 
 A server that does not answer, or has no leader for a stream now, may do the same call in a moment: `AWAY`, and whoever

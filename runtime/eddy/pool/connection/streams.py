@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the streams of a pool are, as its first head makes them; `eddy.pool.jetstream.link` tells what they hold."""
 
 from __future__ import annotations

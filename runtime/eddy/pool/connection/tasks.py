@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The end of tasks that were begun here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A token bucket: what a sender may send now, and how long it has to wait before it sends more."""
 
 from __future__ import annotations

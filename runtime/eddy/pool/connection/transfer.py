@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes of a blob on their way between a board, or a head, and the servers, a piece at a time."""
 
 from __future__ import annotations

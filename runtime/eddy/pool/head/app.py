@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
 
 It answers what clients need to submit jobs, follow them and fetch outputs, the dashboard, and `/v1/pool` for operators.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a board may do to the pool's records: it asks, and any head answers after looking at what was placed there.
 
 A board has no right to read or write a bucket. It sends a request to `eddy.gate.BOARD`, a subject that the server lets

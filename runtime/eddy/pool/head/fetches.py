@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Inputs that boards are fetching: how many each may at once, that nothing is left of them, and how often it is told.
 
 A server bounds the consumers of a stream, and each fetch is one. A board says when it has what it fetched, and then its

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Metrics of a pool at one head: gauges of the moment, and counts of what this head has seen since it began."""
 
 from __future__ import annotations

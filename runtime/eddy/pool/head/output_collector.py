@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Takes away bytes that nobody can fetch: outputs of jobs that failed or were cancelled, of boards that were late, and
 what a head that was killed left behind. The leading head does; what it does twice changes nothing the second time."""
 

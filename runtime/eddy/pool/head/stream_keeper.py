@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Sees that the pool's streams are there. Those that pass things on are made again where somebody deleted them; of
 those that keep things nobody else has, operators are told."""
 

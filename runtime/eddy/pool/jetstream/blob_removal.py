@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Takes blobs away to which nobody refers, beside heads that are about to refer to them.
 
 Entries of `eddy_bytes` have one order. Objects of the store have another, by which one is taken away only up to a

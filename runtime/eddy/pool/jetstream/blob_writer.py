@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes on their way into the pool's store: pieces first, and what names them last, as NATS's object stores have it."""
 
 from __future__ import annotations

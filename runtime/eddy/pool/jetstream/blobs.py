@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes by their hash, each tenant in a namespace of its own."""
 
 from __future__ import annotations

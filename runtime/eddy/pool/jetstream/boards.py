@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of boards in JetStream: an operator drains them while they join, so each is changed from what was read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Buckets of the pool read whole."""
 
 from __future__ import annotations

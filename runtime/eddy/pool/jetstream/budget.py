@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How much of what the servers may keep is for tenants' bytes, so that there is room for what a pool cannot do without.
 
 Servers keep all streams of a pool together up to one bound, and refuse everything beyond it: leases, ends of jobs, and

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who keeps which bytes, and how many: one entry for each reference to a blob, in a bucket of its own.
 
 A blob is there for as long as somebody refers to it: its tenant, who stored it, or a job, whose output it is. It counts

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of jobs in JetStream: made once, and changed only from the revision they were read at."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who leads: one entry that the leader renews, and that JetStream forgets when it does not."""
 
 from __future__ import annotations

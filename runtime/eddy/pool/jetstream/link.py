@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head's connection with the buckets and streams that make a pool.
 
 ====================  ==================================================================================

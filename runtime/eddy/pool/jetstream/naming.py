@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a pool's jobs and events are called outside: counts would tell each tenant how much others do
 (docs/decisions/what-tenants-learn-of-each-other.md)."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head met in the pool's store that should not be there: counted, and shown to operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Keys of the pool's tenants, by their hashes; the same on every head. They have 256 random bits, so a plain hash tells
 nothing about them."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tenants of the pool, by the hash of their keys; the same on every head."""
 
 from __future__ import annotations

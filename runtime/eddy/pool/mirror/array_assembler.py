@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of arrays of jobs as they come, one by one: none counts before all are there."""
 
 from __future__ import annotations

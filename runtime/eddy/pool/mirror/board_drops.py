@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards that drop what they are given: how that is noticed, and how long such a board gets nothing more.
 
 A board that takes a job and ends its lease, does not work on it, or cannot run anything, is free again at once, so a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long an item takes on a kind of board, learned from the parts that were committed, with its spread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards that send without end: which, so that an operator knows whom to revoke.
 
 A board renews its lease once a second, and asks heads a few things for each part that it runs. One that sends many

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who waits for a job: woken by the changes that a head follows anyway, and by nothing else."""
 
 from __future__ import annotations

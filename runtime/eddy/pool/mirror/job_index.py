@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head's list of all jobs, so that a page of it costs what it holds: the board's tables and queries, of memory."""
 
 from __future__ import annotations

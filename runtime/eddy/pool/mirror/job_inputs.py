@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Inputs of jobs, asked by input: which boards were sent one, and whether a job that has not ended needs it."""
 
 from __future__ import annotations

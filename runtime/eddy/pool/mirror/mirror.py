@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head knows of the pool, kept up to date by watches: boards, leases, jobs that have not ended, estimates."""
 
 from __future__ import annotations

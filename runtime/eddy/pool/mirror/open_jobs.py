@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The jobs of a pool that have not ended, filed by what a head asks of them.
 
 A change of one job changes what is filed of it and of jobs that come after it, and nothing else is looked at. So what

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The order in which jobs that wait are planned: by priority, and of a priority by what tenants weigh."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many bytes records of jobs take, by tenant: nothing else bounds what a tenant's submissions leave on the disk."""
 
 from __future__ import annotations

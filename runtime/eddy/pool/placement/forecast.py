@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When jobs of a pool should start and end: what boards have and what waits, in the order in which it is planned.
 
 A model, as every board's forecast is: each waiting job goes, in its turn, where it would end first. Times of jobs have

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Calls of the pool's servers at once where their order does not matter, and in order where it does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The leading head: takes jobs back from boards that are gone, and places those that wait.
 
 It has no state but the pool's. What it does twice, or what two heads do at once, changes nothing the second time: a

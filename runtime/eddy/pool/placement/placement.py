@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head's decision, as a function: which waiting job goes to which board now, and how fast its inputs are sent.
 
 The batch is given to a policy of `policy.place` as an instance of [002]: every board is a host with as many

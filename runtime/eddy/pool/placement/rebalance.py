@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which jobs an operator's `rebalance` takes from their boards: a function of what a head knows."""
 
 from __future__ import annotations

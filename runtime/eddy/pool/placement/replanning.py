@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When the leading head plans again what boards have already, and which jobs it takes from them then.
 
 What waits at a head is planned at every change. A job that a board has stays there, unless something the plan was made

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head's rounds of weights: worked out again from what boards last told, at most once a second, by any head."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tenants' weights over the pool: what boards tell of their GPU cores, and each tenant's weight on each board.
 
 Whatever head is asked, the answer follows from the boards' last reports and the tenants' weights alone.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How long a board is believed that names a job as running and commits nothing of it.
 
 What is counted is time in which the board could have worked on the job, as the leading head sees it pass: while

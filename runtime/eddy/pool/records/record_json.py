@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pool's records as JSON, as JetStream keeps them.
 
 Fields that a later release added are passed over, so heads and boards of two releases can share a pool. What cannot be

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the pool keeps of a job, as values: what was asked, where it is, which parts of it are committed.
 
 A job is cut into *parts*, ranges of its items. A part's outputs are committed once, by an update of the job's record

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What boards say, read with suspicion: the key of a board may have been stolen. What a later release adds is passed
 over, so that boards can be upgraded one by one."""
 

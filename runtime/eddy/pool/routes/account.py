@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/quota` at a head: what a tenant may have over the pool, and has."""
 
 from __future__ import annotations

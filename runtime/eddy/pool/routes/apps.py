@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/apps` at a head: what boards of the pool may run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/blobs` at a head: bytes that jobs take, kept by the pool's store under their sha256. They come and go through a
 head a piece at a time."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bounds of tenants over the whole pool, checked where a job is submitted, by whatever head.
 
 A head that is about to accept jobs of a tenant with a bound *claims* them first, in an entry of the tenant's that is

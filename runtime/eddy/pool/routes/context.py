@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What every route of a head is given (`eddy.pool.head.app` puts it together), and who asks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bytes of the pool's store as the answer to a request, a piece at a time: a head holds none of them."""
 
 from __future__ import annotations

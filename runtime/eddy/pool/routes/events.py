@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Events at a head: what happens to a job, and to all of a tenant's."""
 
 from __future__ import annotations

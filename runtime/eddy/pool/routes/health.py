@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/healthz`, `/readyz` and `/metrics` at a head: how it and its pool are, for who watches them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/jobs` at a head: submit jobs, look at them, end them, fetch their outputs, and why a job is where it is."""
 
 from __future__ import annotations

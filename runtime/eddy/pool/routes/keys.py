@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/keys` at a head: a tenant's keys; the operator's key sees and makes everyone's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`GET /v1/market` at a head: clusters of all boards, and what the asking tenant has of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What operators ask of a head: tenants, boards, and how the pool does."""
 
 from __future__ import annotations

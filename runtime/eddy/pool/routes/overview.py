@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`GET /v1/overview` at a head: what `eddy top` shows, with boards in place of slots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant of a pool is removed: its keys end, its jobs are cancelled, and its bytes and events go.
 
 Each step may be done again, so who asks again goes on where a head ended in between. The records of its jobs, which say

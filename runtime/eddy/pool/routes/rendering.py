@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The pool's records as a board's API shows jobs, so that client and command line need not tell them apart."""
 
 from __future__ import annotations

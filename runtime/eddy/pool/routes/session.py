@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/session` at a head: a browser logs in with a key, and out again. Each head has its own sessions."""
 
 from __future__ import annotations

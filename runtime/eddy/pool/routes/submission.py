@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head makes of submissions: requests as the pool keeps them, checked against what the tenant has and may."""
 
 from __future__ import annotations

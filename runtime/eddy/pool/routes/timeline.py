@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/pool/timeline`: what every board of a pool did, over wall time."""
 
 from __future__ import annotations

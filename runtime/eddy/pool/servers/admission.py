@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which boards a pool's own NATS servers let in, and what each may say there: a folder, and the servers' configuration.
 
 A board may ask heads under its own name (`eddy.pool.head.board_requests`), renew its own lease, fetch from its own

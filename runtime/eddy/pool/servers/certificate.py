@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The certificate of a pool's servers: made once, with the folder, and signed by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One handshake with a NATS server: whether it lets a key in, at this moment.
 
 Blocking and without the client, so that a command can ask a server that does not answer, or refuses, and goes on.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Becomes the server, once the kernel is to end it with the thread that started it: a program of its own.
 
 Between `fork` and `exec`, a process with threads may hardly do anything, so it is not done there.

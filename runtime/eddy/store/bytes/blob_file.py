@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The bytes of a blob, where they lie, and whether they are still those that were stored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Blobs: what tenants upload as inputs, named by their hash, each tenant in a namespace of its own.
 
 The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row says that a file is whole, and how large.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Blobs that come in several requests: what has come is kept, for a while, until the rest does.
 
 A partial blob is a file `blobs/incoming/<tenant>.<sha256>.part`, without a row: it survives a restart, counts towards

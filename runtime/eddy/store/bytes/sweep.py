@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Files that no row names: what a crash left between a file and its row is swept when the server starts.
 
 Only what Eddy could have called so is swept, and no link is followed: a folder may be a link to one that is shared with

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A blob on its way in: every byte is booked before it is written, hashed as it passes, and gone unless it is right."""
 
 from __future__ import annotations

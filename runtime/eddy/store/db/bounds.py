@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many jobs that have ended are kept, and for how long; pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a data base is what was written: looked at before anything is taken from it.
 
 `PRAGMA integrity_check` reads every page and compares every index with its table. It is given a bounded time; the

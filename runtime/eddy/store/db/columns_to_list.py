@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The migration that makes lists of jobs cost what they hold: what they are filtered and ordered by becomes columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records that are not what was written: named once in the log, counted, and passed over; the others go on."""
 
 from __future__ import annotations

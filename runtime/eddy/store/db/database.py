@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One SQLite file: one connection that writes, one thread after the other, and some that read.
 
 A lock that is given in the order it was asked for, so that nobody who commits starves behind somebody who commits

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What SQLite reports, as errors that say which file, why, and what helps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a value that was read back has the types its class says: JSON and SQLite keep whatever they are given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether the store can be written, as its own writes show; changes are logged, one line each."""
 
 from __future__ import annotations

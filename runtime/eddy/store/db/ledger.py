@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who keeps how many bytes, with what is on its way in: bytes are booked before they come, not after."""
 
 from __future__ import annotations

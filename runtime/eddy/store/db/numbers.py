@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What jobs and entries of the log are called outside, so that no tenant counts what others do
 (docs/decisions/what-tenants-learn-of-each-other.md)."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The migration that lets jobs go: when each ended by wall time, and what is gone in part."""
 
 from __future__ import annotations

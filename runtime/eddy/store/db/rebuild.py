@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data base whose tables are whole and whose indices are not, rebuilt from its tables.
 
 `REINDEX` walks the old index before it builds the new one, and fails where its pages are damaged. Whether only indices

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Between records and rows: how jobs and events are written into the database, and what one commit holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The migration that takes blobs and results out of the database: their bytes become files, their rows name them.
 
 Files are written first, one in memory at a time, and are all on disk before the transaction ends. Where it does not end

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The schema, as a list of migrations; `PRAGMA user_version` says how many were made. One is a script, or a function
 where SQL alone will not do.
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What was committed reaches the disk outside the turn of who commits, and one synchronisation serves all who wait.
 
 In WAL mode a commit is a few pages at the end of one file. SQLite would synchronise that file within the commit, while

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Files that are there whole or not at all: written under a draft's name, synchronised, renamed, their folder too.
 
 A row that names a file is written after the file is on disk under its name. So whatever moment the power goes, no row

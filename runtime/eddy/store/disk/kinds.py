@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether the parts of a data folder are what they should be: plain files and folders.
 
 A named pipe in place of a file keeps whoever opens it waiting for ever; a symbolic link leads to a file that is

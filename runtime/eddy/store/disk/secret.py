@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The hash under which keys are kept and the audit log is chained: nobody makes it without the server's secret."""
 
 from __future__ import annotations

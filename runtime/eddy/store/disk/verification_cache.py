@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Files that were found to be what was stored, as long as nothing about them has changed since."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whether a tenant may have one more job, and whether what it is to wait for is there."""
 
 from __future__ import annotations

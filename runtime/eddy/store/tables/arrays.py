@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Arrays of jobs: accepted together or not at all, under an id that no job has."""
 
 from __future__ import annotations

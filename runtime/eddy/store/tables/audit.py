@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The audit log: what operators and owners of keys changed, each entry chained to the one before it by a keyed hash.
 
 Nobody without the server's secret can write, change, move or take out an entry unseen. That the last ones are missing

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Epochs of the market, as rows of text whose meaning their writer knows; bounded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The event log: what happened to jobs, in order."""
 
 from __future__ import annotations

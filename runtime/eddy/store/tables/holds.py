@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Outputs that are held: retention passes them over. A tenant's holds count among the bytes it may keep."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Idempotency keys: which job a key names, so that a request that comes twice is one job."""
 
 from __future__ import annotations

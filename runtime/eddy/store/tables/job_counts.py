@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many jobs have not ended, and how many have, kept as they come and go: each submission and each scrape asks, and
 nothing is counted again."""
 

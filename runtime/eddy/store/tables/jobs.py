@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs: their records and requests, lists of them, and how many have not ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """API keys: several to a tenant, each with a scope; kept as hashes, and for as long as the tenant is."""
 
 from __future__ import annotations

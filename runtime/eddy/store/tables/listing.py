@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lists of jobs: filters, an order, and pages that cost what they hold, however many jobs there are.
 
 Each page begins where the one before ended, at a place in the order (`Place`) and not after a number of rows, so the

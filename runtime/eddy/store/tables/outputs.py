@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What jobs leave: one file for each output, `outputs/<job>.<name>`, with its items end to end as they were done.
 
 A row for each item says where in the file it is and what it hashes to. The bytes are on disk before the row is; what a

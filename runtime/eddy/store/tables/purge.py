@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs that have ended go: by age, by count and by tenant, a few at a time.
 
 First their rows, in one transaction: from then on they are nowhere to be seen. Then, a part at a time, what there may

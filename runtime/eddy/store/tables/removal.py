@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A tenant is removed with all its bytes, a little at a time.
 
 It is written down first, with the end of its keys: a process that ends anywhere leaves the rest to the next one. Then

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Room for outputs: beyond a quota of disk, those of the jobs that ended first go.
 
 Only outputs and logs of jobs that have ended and are not held go, a job's all together; jobs, events and accounts

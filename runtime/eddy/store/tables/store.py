@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The store: one SQLite file behind a few plain calls, safe from any thread.
 
 Submissions are durable when `submissions.add_job` returns; what one step of the hypervisor changes is durable, all of

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A request that is ready to be kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Submissions: many that wait together become durable together, in one transaction; each is decided for itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tenants: who may submit, and within which bounds."""
 
 from __future__ import annotations

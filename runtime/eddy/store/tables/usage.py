@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Accounts of use: nanoseconds of board time by day (UTC), slot, unit and tenant; they only grow."""
 
 from __future__ import annotations

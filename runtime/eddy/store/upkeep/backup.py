@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A backup of a data folder, taken while a server works in it.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What of a data folder is not what was written, for who vouches for it (`eddy backup`, `eddy doctor`): every row is
 read, every file that rows name compared with its hashes, and the chain of the audit log followed.
 """

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The folder a server keeps everything in: held by one server, private, and looked at before it is used.
 
 ::

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data folder from a backup: every file is compared with its hash, and nothing is restored over anything.
 
 `restoring` stands in the folder until all of it is there, and keeps a server from starting on what is half there.

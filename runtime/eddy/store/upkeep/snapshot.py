@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A data base as it is at one instant, and the files it names then, beside a server that goes on."""
 
 from __future__ import annotations

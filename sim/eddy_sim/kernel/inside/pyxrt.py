@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What XRT's Python module offers, as far as stock PYNQ uses it: a device, buffers, and their caches.
 
 It also installs what a process cannot have from outside: the handler of accesses to the faked `/dev/mem`. PYNQ imports

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Python imports this by itself when it starts on the faked kernel: the processor is the board's."""
 
 import platform

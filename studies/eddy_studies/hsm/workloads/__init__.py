@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The fifteen programs of [001] Table 2, written again after their published algorithms, with inputs from a seed.
 
 `WORKLOADS` has them in the sizes of the study, by the table's abbreviations, memory-bound ones of [001] first; `SMALL`

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs on grids: wavelets, diffusion against speckle, heat on a chip, the cheapest path down a wall."""
 
 from __future__ import annotations

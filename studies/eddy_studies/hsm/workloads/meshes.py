@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Lattice-Boltzmann on a lattice, Euler's equations on an unstructured mesh, and the gains of streaming k-median."""
 
 from __future__ import annotations

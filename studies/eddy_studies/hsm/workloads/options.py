@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Option pricing: Black-Scholes, and binomial trees after Cox, Ross and Rubinstein."""
 
 from __future__ import annotations

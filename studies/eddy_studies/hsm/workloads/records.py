@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Page view count, after the program of that name in Mars: how often each URL occurs in a web log."""
 
 from __future__ import annotations

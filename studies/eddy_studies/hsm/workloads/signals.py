@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Signals: fast Walsh transform, convolutions, and the reconstruction of magnetic resonance images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """DXT1 compression of textures by cluster fit, and what decodes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The schedulers as [004]'s published artefact has them, where that departs from the text.
 
 They are written for a polling hypervisor: each call is one turn of its loop, at most one task is given a slot, and a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """First come, first served, and no sharing, as the artefact has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Nimblock as the artefact has it."""
 
 from __future__ import annotations

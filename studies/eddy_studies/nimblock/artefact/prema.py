@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """PREMA as the artefact has it: tokens, thresholds and lengths are those of single tasks."""
 
 from __future__ import annotations

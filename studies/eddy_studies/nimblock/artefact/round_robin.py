@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Round robin as the artefact has it: slots' queues are heaps in which the lowest priority comes out first."""
 
 from __future__ import annotations

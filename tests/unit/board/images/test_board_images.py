@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Image files, the private copies, keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's package: packed from what a build leaves, with a stand-in for Vivado, and checked before it is taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compressed images: what is compressed comes back, what is damaged is refused, and neither is long."""
 
 from __future__ import annotations

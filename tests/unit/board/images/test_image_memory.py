@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images in memory: what is read when, what leaves, and that reading ahead never costs a load anything."""
 
 from __future__ import annotations

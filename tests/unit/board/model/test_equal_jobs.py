@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Many equal jobs at once whose items are far shorter than loads: all of them go through a task before the next one."""
 
 from __future__ import annotations

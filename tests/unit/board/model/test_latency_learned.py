@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is learned of items' durations: task by task, and what stands in for a task that was not seen."""
 
 from __future__ import annotations

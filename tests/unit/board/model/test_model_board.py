@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The model board: time, loads, items, memory."""
 
 from __future__ import annotations

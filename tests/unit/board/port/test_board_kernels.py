@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels on a cluster in a slot where the slot itself goes wrong, and what the firewall is told; in plain Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values measured on a board: what a report gives, and what a file may say in place of a profile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Profiles parse, and a wrong one says what is wrong."""
 
 from __future__ import annotations

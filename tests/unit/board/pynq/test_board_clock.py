@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Wall time of a real board: waits end by a bell, by an end of work, or by the time."""
 
 from __future__ import annotations

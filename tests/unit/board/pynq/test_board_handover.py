@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Memory is handed on only with proof that its last user reaches it no more, and there is no way round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The arena under random use: nothing overlaps, nothing leaks, nothing is lost in a cache."""
 
 from __future__ import annotations

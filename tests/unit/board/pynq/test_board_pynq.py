@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The PYNQ adapter's own rules, over a shell in plain Python."""
 
 from __future__ import annotations

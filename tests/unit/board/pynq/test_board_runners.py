@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runners: what the board asks of the module in a slot, and that another kind of module is another runner."""
 
 from __future__ import annotations

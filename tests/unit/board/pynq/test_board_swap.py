@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The swap: its order, and that every way it can fail leaves the slot closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Other loaders of the fabric: what is seen of them, and what may be replaced."""
 
 from __future__ import annotations

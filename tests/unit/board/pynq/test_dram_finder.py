@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Maps of memory found by asking which pairs of addresses are slow, compared with the map that answered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whose design is on the fabric: every case of the table, and what the FPGA manager is given."""
 
 from __future__ import annotations

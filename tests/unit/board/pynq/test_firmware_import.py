@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Packages of /lib/firmware/xilinx: what fits becomes an image the board admits; the rest is refused with a reason."""
 
 from __future__ import annotations

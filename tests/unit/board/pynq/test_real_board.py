@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What PYNQ needs around it is checked before it is imported: one thing missing, one cause."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A line that rings in vain is listened to less and less; one that tells something is not."""
 
 from __future__ import annotations

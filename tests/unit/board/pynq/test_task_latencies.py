@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tasks that share a module: what the model board takes for each, and where it learns it."""
 
 from __future__ import annotations

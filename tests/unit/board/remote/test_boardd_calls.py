@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slices of board time: as long as a wait may have them, and short while nobody waits."""
 
 from __future__ import annotations

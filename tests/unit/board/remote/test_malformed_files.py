@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Files of boards and designs that were cut, damaged or never were any: each ends in an error of ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """boardd signs heads of the audit log: who owns the server's folder and secret cannot write the log again unseen."""
 
 from __future__ import annotations

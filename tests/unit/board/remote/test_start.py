@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The start of a server: boardd may come up beside it, and the search for cycles is put off for imports alone."""
 
 from __future__ import annotations

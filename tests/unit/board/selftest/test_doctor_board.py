@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy doctor` on a board, in a folder that stands for its file system: each finding, well and not."""
 
 from __future__ import annotations

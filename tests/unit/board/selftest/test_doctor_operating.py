@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`eddy doctor` on a server that is left running: each thing that can be wrong is found, with what helps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The runs that `eddy board-test` knows the results of: as the numpy models compute them now, for every module."""
 
 from __future__ import annotations

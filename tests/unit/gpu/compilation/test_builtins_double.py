@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """No function of OpenCL C 1.2 takes a double and computes it as float: each is right in double, or refused in words.
 
 The errors of functions of double are in test_builtins_math.py, their edges in test_builtins_edges.py.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Built-in functions at their edges: signed zeros, infinities, no numbers, results in two parts."""
 
 from __future__ import annotations

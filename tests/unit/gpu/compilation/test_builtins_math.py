@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Mathematical functions against exact values: errors in units of the last place, on the instruction-set model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Built-in functions of whole numbers, relations, conversions, permutations and halves, against numpy and Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values in a declared type: every pair of types at the bounds of both, against exact arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Compiling kernels: what comes out, what is refused, and in which words."""
 
 from __future__ import annotations

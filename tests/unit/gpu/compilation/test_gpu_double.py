@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """double by soft float: bit for bit where IEEE 754 says so, within the specification's units elsewhere."""
 
 from __future__ import annotations

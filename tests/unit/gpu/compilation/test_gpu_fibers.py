@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Work-groups larger than a core: items of a lane in turn, with barriers anywhere all of a group come to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The way to address is chosen by the length of the innermost loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Functions and kernels with more arguments than registers hold: right, whatever their types and linkage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The device library's mathematics: errors in units of the last place, and the same bits with and without an FPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Atomic functions of OpenCL C: every one, on both kinds of memory, against Python; and many items on few words."""
 
 from __future__ import annotations

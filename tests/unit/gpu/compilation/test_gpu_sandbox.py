@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Hostile sources: nothing of the host leaks, and nothing takes for ever."""
 
 from __future__ import annotations

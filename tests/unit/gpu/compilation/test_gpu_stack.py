@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Stacks: as large as a kernel needs, never overrun; what has no bound is refused with line, function and number."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels whose lanes go from item to item between barriers: which are, and that each item is as if it were alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels that do items of two rows at once: which do, and that each item is as if it were alone."""
 
 from __future__ import annotations

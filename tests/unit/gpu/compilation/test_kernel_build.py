@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Headers of a tenant's own and build options: from memory, by name, with the right lines in every message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Structures and unions by value: laid out as the compiler lays them out, from numpy records or bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`__local` variables of inner blocks: where clang refuses them they are moved, and nothing else is."""
 
 from __future__ import annotations

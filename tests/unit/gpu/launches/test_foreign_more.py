@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs in the style of further Rodinia, Parboil and Vortex ones: images, atomics, headers, groups of 64 to 256."""
 
 from __future__ import annotations

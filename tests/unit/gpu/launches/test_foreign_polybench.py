@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels in the style of PolyBench, with groups of 256 and 32 x 8, against numpy on a small cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Programs in the style of Rodinia, with the work-groups such programs ship with, against numpy on a small cluster."""
 
 from __future__ import annotations

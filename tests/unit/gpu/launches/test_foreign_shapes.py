@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Ways through a kernel and values kept over barriers as programs have them, in groups of several sizes."""
 
 from __future__ import annotations

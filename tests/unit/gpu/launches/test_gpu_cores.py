@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slices of one kernel on single cores, side by side in one region, give what a launch on the whole cluster gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images and samplers in software: every format, every mode, against numpy."""
 
 from __future__ import annotations

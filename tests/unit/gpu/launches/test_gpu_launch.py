@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Launching kernels on the instruction-set model: who runs where, together, with what, and how it ends."""
 
 from __future__ import annotations

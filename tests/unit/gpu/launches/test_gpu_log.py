@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Logs of kernels: honest ones are whole, forged ones cost a bounded number of bytes and steps, whatever they hold."""
 
 from __future__ import annotations

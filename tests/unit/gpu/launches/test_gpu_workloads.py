@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every workload leaves what its reference says, on clusters of several shapes, with and without an FPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The parallel fraction: the equations of [000], how its readings relate, and the laws it must obey."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Calibrations of memory: fitted to kernels that fill it, kept, and refused where they are of other hardware."""
 
 from __future__ import annotations

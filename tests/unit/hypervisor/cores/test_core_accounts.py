@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The account of a cluster's cores: nobody is owed time it could not use, and every debt is worked off."""
 
 from __future__ import annotations

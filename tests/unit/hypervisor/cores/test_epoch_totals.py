@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What an epoch adds up, by tenant and cluster, starts from zero with each epoch."""
 
 from __future__ import annotations

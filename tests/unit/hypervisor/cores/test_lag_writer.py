@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants owe on shared clusters outlives a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What slices say of a kernel: its speed on one core alone, and F from how it slows with its tenant's cores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Epochs are rows of the store: the same after a restart, bounded, and written once each."""
 
 from __future__ import annotations

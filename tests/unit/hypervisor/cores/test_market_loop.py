@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The live side of a price policy: epochs, what is known of kernels, and which configurations a policy is shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Shares of what a tenant's kernels reach: one kernel on one cluster, and nothing sold where it cannot run."""
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def first_place(loop: PriceLoop, slots: list[MachineSlot], tenant: str, busy: in
     queues = SimpleNamespace(has_no_bound_kernel=lambda _: True, is_claimed=lambda slot, _: slot == busy)
     work = SimpleNamespace(
         slices_left=lambda slot, _: 0,
-        wants=lambda slot: {"other": 1} if slot == busy else {},
+        startable_slices=lambda slot: {"other": 1} if slot == busy else {},
     )
     loads = SimpleNamespace(target_module=lambda slot: slot.module, next_module=lambda slot: slot.module)
     binding = ClusterBinding(

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Accounts of use: whatever happens, what is charged to tenants and to nobody adds up to the board's time exactly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What predictors of progress are told: kernels that run, and what the last epoch counted of those still there."""
 
 from __future__ import annotations

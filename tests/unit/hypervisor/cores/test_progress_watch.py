@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Counters by epoch: what tenants did between two readings, and the predictions that are kept of it."""
 
 from __future__ import annotations

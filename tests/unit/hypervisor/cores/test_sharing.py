@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When kernels on shared cores start and end: by hand, and as the engine ran them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What estimates say of kernels: speed on so many cores, and what slices measured."""
 
 from __future__ import annotations

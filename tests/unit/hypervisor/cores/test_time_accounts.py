@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When the slots' time is written down, and up to when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The engine reads each event of the board once, on the time axis of the jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A crowd that submits without end holds nobody's work up, on boards whose time passes only where it is waited for."""
 
 from __future__ import annotations

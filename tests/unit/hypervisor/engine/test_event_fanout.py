@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Everyone who follows is told everything once and in order, from one reading; who has no room harms nobody."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What operators change reaches the engine's inbox once it takes requests, and a price policy is in force on return."""
 
 from __future__ import annotations

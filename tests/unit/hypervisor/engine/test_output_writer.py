@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Outputs on their way to the disk: in order, bounded, and forgotten only when nobody writes any more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a step that only asks for buffers changed is committed with the step that follows at once."""
 
 from __future__ import annotations

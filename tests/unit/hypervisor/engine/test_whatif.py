@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a job waits for, and what would have made it faster."""
 
 from __future__ import annotations

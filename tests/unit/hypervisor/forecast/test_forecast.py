@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Forecasts of a queue: what the live policy would do with it, in virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs outside the machine: what holds them back, what lets them in, and in which order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Kernels are compiled a few at a time, one for each tenant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Steps give way: over any stretch in which somebody waits they take their share of a processor, and no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Estimates for overviews while the board keeps the engine: the last ones, with their age."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What comes in while the engine recovers is told once; nobody who is let in waits for the disk of another."""
 
 from __future__ import annotations

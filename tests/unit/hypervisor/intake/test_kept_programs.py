@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A program that another version of Eddy compiled is not run: its source is compiled again."""
 
 from __future__ import annotations

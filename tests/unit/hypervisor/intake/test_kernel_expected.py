@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What public OpenCL programs expect and the specification leaves open is what happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Groups of submissions: who waits together is committed together, in order, and nobody suffers for another."""
 
 from __future__ import annotations

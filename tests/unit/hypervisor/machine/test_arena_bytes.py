@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The memory a job is admitted with is that of the buffers it is given, in whole pages."""
 
 from __future__ import annotations

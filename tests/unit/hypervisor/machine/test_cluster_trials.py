@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel is measured on every kind of cluster, whatever was guessed of it there; on the model of `de10pro`."""
 
 from __future__ import annotations

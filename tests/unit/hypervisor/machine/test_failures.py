@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the record of a job says of an error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots between tenants by weight, before any policy's rank: the machine in virtual time under every policy."""
 
 from __future__ import annotations

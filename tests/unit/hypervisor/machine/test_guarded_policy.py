@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A price policy in force: exchanged when asked to, and one that fails is replaced by the entitlement for an epoch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """No cluster stands idle while a kernel that could run there waits for a core of another; on the model of `de10pro`."""
 
 from __future__ import annotations

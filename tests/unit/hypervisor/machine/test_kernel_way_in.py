@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel's way in is a line of values: request, program, arrangement, packing, plan, each made once and in order."""
 
 from __future__ import annotations

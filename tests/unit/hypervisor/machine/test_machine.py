@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The state machine, one rule at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The parts a state machine is made of, each by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the state machine promises, on random task graphs, batches, policies and faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The part of the state machine that has images read into memory before loads need them, by itself."""
 
 from __future__ import annotations

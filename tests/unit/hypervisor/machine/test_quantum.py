@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The longest wait for the board follows the board's time alone."""
 
 from __future__ import annotations

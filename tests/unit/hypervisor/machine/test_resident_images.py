@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Images near the port, through the machine: what is asked for, what policies are shown, and what it is worth."""
 
 from __future__ import annotations

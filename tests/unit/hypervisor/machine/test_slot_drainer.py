@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots that are given to nobody any more, drained or quarantined; policies switched between steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The jobs of one tenant leave a part of the board's memory to others."""
 
 from __future__ import annotations

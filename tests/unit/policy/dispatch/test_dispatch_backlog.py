@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A backlog does not change what is decided, and hardly what a decision costs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Values that are kept: a sorted map, and the jobs of a view, beside the plain collections they stand for."""
 
 from __future__ import annotations

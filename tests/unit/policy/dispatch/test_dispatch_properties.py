@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What holds under every dispatch policy, on random applications, tenants, pools and load times."""
 
 from __future__ import annotations

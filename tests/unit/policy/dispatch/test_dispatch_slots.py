@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Nimblock, PREMA and round robin on worlds small enough to decide by hand."""
 
 from __future__ import annotations

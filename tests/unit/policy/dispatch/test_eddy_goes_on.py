@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Wherever jobs stand still, `eddy` decides something: nobody would ask it again."""
 
 from __future__ import annotations

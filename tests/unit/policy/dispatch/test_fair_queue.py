@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Weighted fair queueing between tenants as values: who comes next, and by how much anybody can be behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The two simplest policies, decision by decision."""
 
 from __future__ import annotations

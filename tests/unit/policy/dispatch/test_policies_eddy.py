@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The `eddy` policy on worlds small enough to decide by hand, and what it learns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Whatever a policy finds, every job comes to its end: slots in which tasks would wait for ever are given back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When jobs would end without sharing, kept from decision to decision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Accelerators of a few kinds: found exactly, priced and packed by kind, no worse than one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Placement where only computation counts: bounds hold, published ratios hold, the default is close to the optimum."""
 
 from __future__ import annotations

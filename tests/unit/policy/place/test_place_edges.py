@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Batches at the edge of what makes sense: one job, one host, zeros, ties, places that cannot run, huge spreads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Placement where sending counts: Algorithms 3 and 4, the default, SJF and LJF; a referee replays every answer."""
 
 from __future__ import annotations

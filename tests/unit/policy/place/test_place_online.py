@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Batches over a busy system, mixed batches in waves, groups of sizes, reconfiguration ([002] 3.4 and 3.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Small batches against the optimum, found by trying everything; and what holds of every batch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Packing beside a packing that looks at the whole table in every round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head's policy: short sending is done first, within every rate; where sending counts, the default decides."""
 
 from __future__ import annotations

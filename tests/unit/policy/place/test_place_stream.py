@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Placement of many jobs: the table is read a few times, and the answer is still close to a bound that holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which cluster a kernel is bound to, when it leaves one, and when it is tried."""
 
 from __future__ import annotations

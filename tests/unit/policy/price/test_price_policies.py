@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Algorithm 1 rule by rule, the baselines, and what every price policy must keep."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """HSM-Fair and HSM-QoS, as policies alone: in a world that is as HSM assumes, and against misleading counters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A round of most token first, written to be fast, against the same rules written to be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every price policy behind the one interface: shares that fit the clusters, pure, and what each of them promises."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who gets which core: floor(x) or ceil(x) at any moment, the promise over time, and nothing for those who lie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Curves of predicted progress: through the origin and what was seen, and HSM's for kernels of known private speed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's agent stays in its pool whatever its own server or a head answers."""
 
 from __future__ import annotations

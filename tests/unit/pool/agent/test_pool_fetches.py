@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How many fetches of a board a head keeps: as many as its jobs may have, and no more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What an agent asks of its board, of a server that only keeps keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A board's agent computes while the pool is told: the next part, and the next job; commits stay in order."""
 
 from __future__ import annotations

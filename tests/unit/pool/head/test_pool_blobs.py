@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What tenants' bytes are counted by: records, references, parts of what is stored, and how the store is divided."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head decides beside placing: what waits for other jobs, what is too late, what a rebalance moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A task that loses its cancellation is cancelled again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which board floods a pool, from what heads hear of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head expects of jobs: where the line says, as often as it says, and never of what nobody can run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head takes part in deciding from its start to its end, however it ends."""
 
 from __future__ import annotations

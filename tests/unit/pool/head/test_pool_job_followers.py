@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Who waits for a job is woken by its changes and by nothing else, and misses none."""
 
 from __future__ import annotations

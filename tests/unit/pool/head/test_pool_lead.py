@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the leading head keeps of its own changes, and whom it tells of placements again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head's log goes to standard error: on standard output it would be in the way of `--json`, and fill a pipe."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A job that no board has the memory for is refused as it is submitted, as a board itself refuses it."""
 
 from __future__ import annotations

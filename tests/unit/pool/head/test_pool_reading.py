@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A bucket is read to the last entry its leader knew of, whatever the server of the watch says."""
 
 from __future__ import annotations

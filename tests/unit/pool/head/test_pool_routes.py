@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head speaks the API of a board: what it does not is listed here, each with the reason."""
 
 from __future__ import annotations

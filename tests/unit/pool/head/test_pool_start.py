@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A head that starts while the servers of its pool choose leaders: it waits for them, and does not give up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A call to the pool is tried again while its servers are away, and not where it would be the same for ever."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which drops hold a board back, for how long, and what ends that."""
 
 from __future__ import annotations

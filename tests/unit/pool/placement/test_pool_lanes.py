@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Calls at once: lanes keep their order, others do not wait for them, and a failure begins nothing more."""
 
 from __future__ import annotations

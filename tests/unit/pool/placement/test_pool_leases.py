@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When a board is taken to be gone: after `LEASE_S` in which it would have been heard, and not before."""
 
 from __future__ import annotations

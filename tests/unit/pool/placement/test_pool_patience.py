@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Boards that name a job and commit nothing: when they are believed no longer, and that honest slow ones always are."""
 
 from __future__ import annotations

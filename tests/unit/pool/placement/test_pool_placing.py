@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The head's decision: estimates, links and what boards have already go into the policy; boards get what they have
 room for."""
 

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When jobs that boards have are planned again, and which are moved: none without gain, none twice in an interval."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of an array come in any order, and again: none counts before that of its first place, which comes last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Bounds of tenants: heads that are asked at once accept no more together than one would."""
 
 from __future__ import annotations

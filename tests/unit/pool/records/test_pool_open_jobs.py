@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a head keeps of jobs that have not ended, against a look at all of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a pool keeps of a job: parts are committed once, in order, and under the token in force."""
 
 from __future__ import annotations

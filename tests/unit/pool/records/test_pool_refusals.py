@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What the pool's servers say is understood, whichever of the client's errors says it."""
 
 from __future__ import annotations

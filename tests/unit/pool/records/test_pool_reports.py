@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What boards say is kept as what was understood of it: the rest would be told to operators, and added up."""
 
 from __future__ import annotations

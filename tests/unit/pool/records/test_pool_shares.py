@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Weights over the pool: as fair as boards and wants allow, settled within three rounds; places by weight."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What is larger than servers or boards take is refused when it comes, and holds nobody up if it is there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Records of a pool that are damaged: each is refused as a whole, or is one that everybody can deal with."""
 
 from __future__ import annotations

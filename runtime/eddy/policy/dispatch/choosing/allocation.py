@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One decision of `eddy` in the making: slots are offered to tasks in order of rank."""
 
 from __future__ import annotations

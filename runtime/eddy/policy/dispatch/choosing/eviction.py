@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which module is loaded over: the one that is wanted last."""
 
 from __future__ import annotations

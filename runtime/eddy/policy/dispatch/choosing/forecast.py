@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What `eddy` expects items and loads to take, and what therefore lies before jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The slots that one decision may still give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tasks that wait for their module in a slot that another job is about to give back, instead of loading it again.
 
 One configuration port serves all slots. While many short jobs come at once it is what they wait for, and a load that is

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots that are kept for tasks whose load must wait, and lent to others meanwhile.
 
 Slots kept for a task that waits for the configuration port, lent meanwhile to one that needs no load there.

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Which slot `eddy` takes from the job that has it, for a task that counts more."""
 
 from __future__ import annotations

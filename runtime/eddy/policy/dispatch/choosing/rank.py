@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """In which order jobs are offered slots by `eddy`: the less the rank, the sooner."""
 
 from __future__ import annotations

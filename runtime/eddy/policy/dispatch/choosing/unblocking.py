@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The way on where slots are held by tasks that wait for others which have none.
 
 It takes a fault, a drain or a change of policy to get there: whoever gives slots without taking any gives none to a

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """When each job would end if jobs had all slots one after another, in order of arrival: what sharing is measured by.
 
 A job's response relative to that without sharing is its response over `end - arrival` here. So whoever ranks by work

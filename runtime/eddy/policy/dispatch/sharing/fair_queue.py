@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Weighted fair queueing between tenants, over the time of slots: who is to have the next one.
 
 Each tenant has a virtual time: the slot-seconds it was served, over its weight. A slot is held from the begin of its

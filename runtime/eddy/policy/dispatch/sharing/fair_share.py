@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Slots between tenants by weight, before any policy's rank; within a tenant the policy decides.
 
 The policy is asked for one tenant at a time, the least served first: it sees that tenant's jobs, the slots they hold,

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Tokens and candidates, as PREMA accumulates them and [004] Algorithm 1 uses them.
 
 A waiting job gathers tokens in proportion to its priority and to how much waiting has slowed it down, measured in

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What dispatch policies share: which task could use a slot, and which slot suits it."""
 
 from __future__ import annotations

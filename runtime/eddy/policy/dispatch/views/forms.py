@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """In which form a job is run: its tasks as they are, or fused ones for some of them; whatever ends earliest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """One job as a dispatch policy sees it, and its tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The jobs a dispatch policy sees, in an order that costs nothing to keep.
 
 What changes between two decisions are a few jobs; what waits may be ten thousand. So the collection is a value that

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs without a slot, by what they have in common: application, tasks, priority, whether they have deadlines.
 
 Of one kind and batch they differ in their age alone, so whoever ranks them looks at the heads of lines. Where items

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What lies before a job, as far as is known: how much work, how long a way, and which tasks could use a slot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Jobs nothing was done for, in order of rank, as far as somebody asks.
 
 Of one application and priority a job ranks before every other that is younger and has no smaller batch. So of a kind

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How much of a job is left, how many slots it holds, and which of its tasks could use one more ([004] 2.3.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A sorted map that never changes: a change answers a new map, which shares with the old all that stayed.
 
 Views and what policies remember are frozen. With ten thousand jobs waiting, what is frozen cannot be copied for each

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What a dispatch policy sees, and what it may decide ([004] section 2.3).
 
 A policy is a value with `initial()` and `decide(view)`. The view is frozen and holds the time, so the hypervisor, the

@@ -1,3 +1,4 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What follows from a job's view alone, worked out once a view.
 
 The hypervisor makes a new view of a job only where something about it changed, so with a hundred jobs pending a
