@@ -27,7 +27,7 @@ TAG_BITS = 6
 
 VERILATOR_FLAGS = (
     *("--cc", "--assert", "-O3", "--prefix", "Vfpu", "--top-module", "gpu_fpu", "--no-timing", "--quiet"),
-    *("--x-assign", "fast", "--x-initial", "fast", "-Wall"),
+    *("--x-assign", "fast", "--x-initial", "fast"),
 )
 HOST_FLAGS = ("-O1", "-frounding-math", "-ffp-contract=off", "-ffp-exception-behavior=strict")
 
