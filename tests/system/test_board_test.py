@@ -20,7 +20,7 @@ from eddy.board.port.port import BoardPort, SlotPhase
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq.dram_finder import profile_map
 from eddy.board.remote.factory import open_device
-from eddy.board.selftest.board_test import ITEM_MODULE, LEFT_OUT, TestEnvironment, canonical, report, run
+from eddy.board.selftest.board_test import ITEM_MODULE, LEFT_OUT, SelfTestEnvironment, canonical, report, run
 from eddy.board.selftest.board_test_dram import DRAM_MAP, PROBE, SIMULATED, dram_map
 from eddy.board.selftest.board_test_past import (
     CLOCKS,
@@ -62,7 +62,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 
 def outcomes(harness: Harness, sysfs: Path, swaps: int = 6) -> dict[str, StepReport]:
     board = cast(BoardPort, Few(harness.board))
-    return {step.step: step for step in run(board, swaps, TestEnvironment(lambda: 0.0, None, sysfs))}
+    return {step.step: step for step in run(board, swaps, SelfTestEnvironment(lambda: 0.0, None, sysfs))}
 
 
 def test_a_good_board_passes_what_can_be_run_and_names_the_rest(harness: Harness, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_clock_that_is_not_the_profiles_is_found(harness: Harness, tmp_path: P
         wall[0] += seconds
         board.wait(board.now_s() + seconds * 0.9)
 
-    steps = run(cast(BoardPort, Few(board)), 0, TestEnvironment(lambda: wall[0], sleep, tmp_path))
+    steps = run(cast(BoardPort, Few(board)), 0, SelfTestEnvironment(lambda: wall[0], sleep, tmp_path))
     found = next(step for step in steps if step.step == "time")
     assert found.outcome is StepOutcome.FAIL
     assert found.measured["shell_hz"] == pytest.approx(90e6, rel=1e-3)

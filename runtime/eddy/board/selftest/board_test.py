@@ -35,7 +35,7 @@ HOT_C = 85.0
 
 
 @dataclass(frozen=True)
-class TestEnvironment:
+class SelfTestEnvironment:
     """What is asked beside the board port.
 
     Attributes:
@@ -49,7 +49,9 @@ class TestEnvironment:
     sysfs: Path
 
 
-def run(board: BoardPort, swaps: int, around: TestEnvironment, past: CheckBypass | None = None) -> Iterator[StepReport]:
+def run(
+    board: BoardPort, swaps: int, around: SelfTestEnvironment, past: CheckBypass | None = None
+) -> Iterator[StepReport]:
     """Run every step; each is given as soon as it has ended. Nothing else may use the board meanwhile.
 
     Args:
@@ -128,7 +130,7 @@ def _images(board: BoardPort) -> StepReport:
     return StepReport("images", StepOutcome.PASS, f"{len(images)} images", {"images": float(len(images))})
 
 
-def _time(board: BoardPort, around: TestEnvironment) -> StepReport:
+def _time(board: BoardPort, around: SelfTestEnvironment) -> StepReport:
     if around.sleep is None:
         return StepReport("time", StepOutcome.NOT_RUN, "board time of a simulated board is not wall time")
     wall_s, board_s = around.wall_s(), board.now_s()
@@ -232,7 +234,7 @@ def _swaps(board: BoardPort, swaps: int) -> StepReport:
     return StepReport("swaps", StepOutcome.PASS, f"{swaps} of {swaps} loads came up", measured)
 
 
-def _dram_map(board: BoardPort, around: TestEnvironment) -> StepReport:
+def _dram_map(board: BoardPort, around: SelfTestEnvironment) -> StepReport:
     profile = load_profile(board.describe().profile)
     if profile.cache_bytes:
         return StepReport(DRAM_MAP, StepOutcome.NOT_RUN, "a cache in front of memory answers reads of the same words")

@@ -131,7 +131,7 @@ def run_board_test(
     from eddy.board.pynq.pynq import PynqBoard
     from eddy.board.remote.factory import open_board
     from eddy.board.remote.socket import SocketBoard
-    from eddy.board.selftest.board_test import TestEnvironment, report, run
+    from eddy.board.selftest.board_test import SelfTestEnvironment, report, run
 
     if board == "model":
         message = "The model board is no hardware and no RTL; test rtl or pynq."
@@ -146,7 +146,7 @@ def run_board_test(
         opened = SocketBoard(boardd)
     with contextlib.ExitStack() as ending:
         ending.callback(opened.release)
-        around = TestEnvironment(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))
+        around = SelfTestEnvironment(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))
         steps = []
         past = ending.enter_context(opened.past_checks()) if past_checks and isinstance(opened, PynqBoard) else None
         for step in run(opened, swaps, around, past):
