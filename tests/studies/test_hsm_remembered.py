@@ -68,5 +68,5 @@ def test_rows_and_headlines_have_both_kinds(tmp_path: Path, monkeypatch: pytest.
     rows, heads = remembered.rows(tmp_path)
     assert len(rows) == len(heads) == 11
     assert (tmp_path / "remembered_RTL.csv").exists()
-    monkeypatch.setattr(remembered, "kept", lambda: replace(KEPT, mixes={}))
+    monkeypatch.setattr(remembered, "load_runs", lambda: replace(KEPT, mixes={}))
     assert remembered.rows(tmp_path) == ([], {})

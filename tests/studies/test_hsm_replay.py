@@ -50,7 +50,7 @@ FOUND = MeasuredRuns("made-up", HEAD, RUNS, MIXES)
 
 
 def test_figures_of_measured_runs_say_that_they_are_rtl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(measured, "kept", lambda: FOUND)
+    monkeypatch.setattr(measured, "load_runs", lambda: FOUND)
     rows, heads = measured.rows(tmp_path)
     assert {row.figure for row in rows} == {"2", "3", "4", "10"}
     assert all("RTL" in row.note for row in rows)
@@ -67,7 +67,7 @@ def test_figures_of_measured_runs_say_that_they_are_rtl(monkeypatch: pytest.Monk
     assert set(here.points) == {"LOW", "HIGH"}
     assert here.law.c1 > 0
     assert here.scaling()["SUM"] == {4: 0.5, 8: 1.0}
-    monkeypatch.setattr(measured, "kept", lambda: MeasuredRuns("", {}, {}, {}))
+    monkeypatch.setattr(measured, "load_runs", lambda: MeasuredRuns("", {}, {}, {}))
     assert measured.rows(tmp_path) == ([], {})
 
 
@@ -164,7 +164,7 @@ def test_the_machine_played_on_is_the_measured_one() -> None:
 
 
 def test_streams_of_other_hardware_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "kept", lambda: replace(load_runs(), hardware="other"))
+    monkeypatch.setattr(replay, "load_runs", lambda: replace(load_runs(), hardware="other"))
     assert replay.rows(tmp_path) == ([], {})
 
 
