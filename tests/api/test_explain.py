@@ -113,6 +113,13 @@ async def test_who_took_a_slot_is_told_to_whom_it_may_be(server: Any, tenant: st
         assert "grace" not in taken["words"]
 
 
+async def test_a_drained_slot_is_no_decision_of_the_policy(server: Any) -> None:
+    job = (await server.submit())["id"]
+    server.store.commit(Commit(events=(event(job, 1.5, JobEventKind.PREEMPT, slot=1, task=0, detail="drained"),)))
+    (taken,) = (await explained(server, job, "ada"))["preempted"]
+    assert taken["words"].startswith("Slot 1 was drained")
+
+
 async def test_nobody_elses_job_is_explained(server: Any) -> None:
     job = (await server.submit())["id"]
     async with server.client("grace") as client:

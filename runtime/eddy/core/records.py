@@ -262,7 +262,7 @@ class JobEventKind(str, enum.Enum):
     RESULT = "result"
     """All tasks are done with an item and its outputs are committed."""
     PREEMPT = "preempt"
-    """The slot was taken at a batch boundary."""
+    """The slot was taken at a batch boundary: by the policy, or, where `detail` is ``drained``, to be given to none."""
     RELEASE = "release"
     """The slot was given back."""
     DROPPED = "dropped"

@@ -154,7 +154,10 @@ def explain_preemption(
         whom = f"job {told}{f' of {follower.tenant}' if operator else ', yours too,'} had it next"
     else:
         whom = "a job of another tenant had it next"
-    words = f"The policy {policy} took slot {event.slot} between two items; {whom}. Finished items stayed finished."
+    taken = (
+        f"Slot {event.slot} was drained" if event.detail == "drained" else f"The policy {policy} took slot {event.slot}"
+    )
+    words = f"{taken} between two items; {whom}. Finished items stayed finished."
     return Taken(at_s=event.at_s, slot=event.slot, words=words)
 
 

@@ -258,7 +258,7 @@ class MachineState:
             job.loading -= 1
         else:
             job.held -= 1
-        self.log(job, slot, at_s, what)
+        self.log(job, slot, at_s, what, detail="drained" if what is JobEventKind.PREEMPT and slot.drained else "")
         if what is JobEventKind.PREEMPT:
             job.preemptions += 1
             job.preempted = True

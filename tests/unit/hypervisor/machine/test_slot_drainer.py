@@ -64,6 +64,7 @@ def test_what_runs_ends_its_work_moves_and_nothing_new_is_placed() -> None:
     assert (slot.phase, out.drained, slot.snapshot()["job"]) == (Phase.RUNNING, {0: "a new fan"}, 1)
     out = bench.done(0, decide=[Configure(1, 0, 0)])
     assert [event.what for event in out.log if event.slot == 0] == [JobEventKind.ITEM_DONE, JobEventKind.PREEMPT]
+    assert [event.detail for event in out.log if event.what is JobEventKind.PREEMPT] == ["drained"], "not the policy"
     assert [event.detail.rpartition(": ")[2] for event in out.log if event.what is JobEventKind.DROPPED] == [
         "the slot is drained"
     ]
