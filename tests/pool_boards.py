@@ -53,7 +53,7 @@ class Boards:
 
     @contextlib.asynccontextmanager
     async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, HeadClient]]:
-        given = access or PoolAccess.load_access(str(self.server.admission.board_file(name)))
+        given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
         async with connected(given, name, WAIT_S) as nats:
             yield nats, HeadClient(nats, name)
 

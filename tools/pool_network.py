@@ -108,7 +108,7 @@ class Cluster:
         source = self.admission.admit(name) if board else self.admission.head_file
         urls = ",".join(f"tls://127.0.0.1:{self._ways[name, server].port}" for server in SERVERS)
         path = self.admission.board_file(name) if board else self.folder / f"{name}.json"
-        replace(PoolAccess.load_access(str(source)), urls=urls).write(path)
+        replace(PoolAccess.named(str(source)), urls=urls).write(path)
         return path
 
     def ways(self, name: str) -> list[Way]:

@@ -199,9 +199,9 @@ def test_a_server_of_a_cluster_is_named_and_another_pools_folder_is_left_alone(t
     for wrong in (("up",), ("up", "--server", "three"), ("cluster", *servers[::-1]), ("admit", "b1", "--host", "h")):
         assert said(*wrong)[0] != 0, wrong
     assert (tmp_path / "users.json").read_bytes() == kept
-    urls = {PoolAccess.load_access(str(tmp_path / "head.json")).urls}
+    urls = {PoolAccess.named(str(tmp_path / "head.json")).urls}
     said("admit", "b1")
-    urls.add(PoolAccess.load_access(str(tmp_path / "boards" / "b1.json")).urls)
+    urls.add(PoolAccess.named(str(tmp_path / "boards" / "b1.json")).urls)
     assert urls == {"tls://127.0.0.1:4333,tls://127.0.0.1:4334"}
 
 
@@ -242,7 +242,7 @@ async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
 
 async def _gets_a_job(link: Link, board: str, pool: str, creds: str = "") -> None:
     """A board joins, fetches from its own queue, and says that it runs what it was given."""
-    access = PoolAccess.load_access(pool, creds)
+    access = PoolAccess.named(pool, creds)
     async with connected(access, board, WAIT_S, board=board) as nats:
         asking = HeadClient(nats, board)
         await steadily(lambda: asking.join(FACTS))
@@ -361,7 +361,7 @@ def test_boards_and_heads_join_by_every_way_of_saying_who_they_are(tmp_path: Pat
         file.write_text(json.dumps({"urls": f"nats://b1:bp@{url}", "name": "b1"}))
         joins(f"nats://head:hp@{url}", str(file))
         with pytest.raises(PoolUnreachable, match="does not let this key in"):
-            asyncio.run(connected(PoolAccess.load_access(f"nats://head:wrong@{url}"), "head", 3.0).__aenter__())
+            asyncio.run(connected(PoolAccess.named(f"nats://head:wrong@{url}"), "head", 3.0).__aenter__())
     operator, account, system, head, board = OperatorKey(), AccountKey(), AccountKey(), UserKey(), UserKey()
     limits = {"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": True, "conn": -1,
               "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}  # fmt: skip
@@ -389,4 +389,4 @@ def test_boards_and_heads_join_by_every_way_of_saying_who_they_are(tmp_path: Pat
         joins(f"nats://{url}", f"nats://{url}", str(tmp_path / "head.creds"), str(tmp_path / "b1.creds"))
     for wrong in ("nothing.creds", "b1.json"):
         with pytest.raises(PoolUnreachable, match=wrong):
-            PoolAccess.load_access(f"nats://{url}", str(tmp_path / wrong))
+            PoolAccess.named(f"nats://{url}", str(tmp_path / wrong))

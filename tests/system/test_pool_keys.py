@@ -192,7 +192,7 @@ def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_othe
 
 def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
-        stolen = PoolAccess.load_access(str(boards.server.admission.board_file("b1")))
+        stolen = PoolAccess.named(str(boards.server.admission.board_file("b1")))
         cut = asyncio.Event()
 
         async def gone() -> None:
@@ -285,7 +285,7 @@ def test_boards_that_are_let_in_at_once_all_are(tmp_path: Path) -> None:
 
 def test_nobody_gets_in_without_key_and_certificate(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
-        good = PoolAccess.load_access(str(boards.server.admission.board_file("b1")))
+        good = PoolAccess.named(str(boards.server.admission.board_file("b1")))
         other = PoolAdmission(tmp_path / "other")
 
         async def kept_out(access: PoolAccess) -> None:
@@ -309,7 +309,7 @@ def test_the_date_of_a_board_matters_to_no_connection(tmp_path: Path) -> None:
     """Boards without a clock battery have any. The certificate is the one that was copied to the board."""
 
     async def check(file: Path) -> None:
-        async with connected(PoolAccess.load_access(str(file)), "head", WAIT_S):
+        async with connected(PoolAccess.named(str(file)), "head", WAIT_S):
             pass
 
     with patch("eddy.pool.servers.certificate.CERTIFICATE_DAYS", -1), NatsServer(tmp_path).running() as server:
@@ -330,16 +330,16 @@ def test_a_damaged_file_of_a_pool_is_said_to_be_one(tmp_path: Path) -> None:
     good = json.loads(admission.head_file.read_text()) | {"urls": "tls://127.0.0.1:1"}
     file = tmp_path / "copied"
     file.write_text(json.dumps(good))
-    assert PoolAccess.load_access(str(file)).urls == good["urls"]
+    assert PoolAccess.named(str(file)).urls == good["urls"]
     for field, wrong in WRONG.items():
         for each in [wrong] if isinstance(wrong, bytes) else [json.dumps({**good, field: it}).encode() for it in wrong]:
             file.write_bytes(each)
             with pytest.raises(PoolUnreachable):
-                PoolAccess.load_access(str(file))
+                PoolAccess.named(str(file))
     with pytest.raises(PoolUnreachable, match="has been started"):
         asyncio.run(connected(PoolAccess(""), "b1").__aenter__())
     with pytest.raises(PoolUnreachable, match="'h:x'"):
-        PoolAccess.load_access("tls://somebody:secret@h:x")
+        PoolAccess.named("tls://somebody:secret@h:x")
     for wrong in (b"", b"[]", b"{}", b'{"head": "x", "boards": 3, "places": []}', b"[" * 200_000):
         (tmp_path / "users.json").write_bytes(wrong)
         with pytest.raises(StorageDamaged, match="restore it"):
@@ -363,8 +363,8 @@ def test_keys_are_written_as_nats_writes_them(tmp_path: Path) -> None:
         with pytest.raises(InvalidRequest):
             admission.admit(name)
     with pytest.raises(PoolUnreachable, match="no file"):
-        PoolAccess.load_access(str(tmp_path / "nothing"))
-    assert PoolAccess.load_access("nats://a,nats://b").seed == ""
+        PoolAccess.named(str(tmp_path / "nothing"))
+    assert PoolAccess.named("nats://a,nats://b").seed == ""
 
 
 def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class PartitionedPool(Pool):
     @property
     def head_file(self) -> Path:
         file = self.cluster.file("someone", board=False)
-        access = PoolAccess.load_access(str(file))
+        access = PoolAccess.named(str(file))
         ways = [url for server, url in zip(SERVERS, access.urls.split(","), strict=True) if server in self.reached]
         found = self.folder / f"{'-'.join(self.reached)}.json"
         replace(access, urls=",".join(ways)).write(found)

@@ -42,7 +42,7 @@ class StolenCredentials:
     """Somebody with a copy of a file, who stays connected for as long as the servers let him."""
 
     def __init__(self, file: Path) -> None:
-        self.access = PoolAccess.load_access(str(file))
+        self.access = PoolAccess.named(str(file))
         self._in, self.cut, self._left = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=asyncio.run, args=[self._stay()])
         self._thread.start()
@@ -122,7 +122,7 @@ def test_a_key_is_out_on_each_way_of_calling(tmp_path: Path, monkeypatch: pytest
 def test_a_key_that_is_revoked_while_the_server_is_down_is_out_when_it_starts(tmp_path: Path) -> None:
     server = NatsServer(tmp_path)
     with server.running():
-        access = PoolAccess.load_access(str(server.admission.admit("b1")))
+        access = PoolAccess.named(str(server.admission.admit("b1")))
         assert is_admitted(access, "127.0.0.1", server.port, WAIT_S)
     PoolAdmission(tmp_path).revoke("b1")
     with NatsServer(tmp_path, port=server.port).running():
@@ -240,10 +240,10 @@ def test_a_command_that_is_killed_between_two_steps_is_ended_by_the_next(tmp_pat
             assert not server.admission.board_file(name).exists()
         with dies_at("servers are told"), pytest.raises(Killed):
             PoolAdmission(tmp_path).revoke(HEADS)
-        old = PoolAccess.load_access(str(server.admission.head_file))
+        old = PoolAccess.named(str(server.admission.head_file))
         PoolAdmission(tmp_path).revoke(HEADS)
         assert not is_admitted(old, "127.0.0.1", server.port, WAIT_S)
-        assert is_admitted(PoolAccess.load_access(str(server.admission.head_file)), "127.0.0.1", server.port, WAIT_S)
+        assert is_admitted(PoolAccess.named(str(server.admission.head_file)), "127.0.0.1", server.port, WAIT_S)
 
 
 def test_a_server_that_cannot_read_who_is_let_in_is_said_and_the_next_try_is_no_less(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_key_is_out_at_every_server(tmp_path: Path) -> None:
     with contextlib.ExitStack() as running:
         for server in servers:
             running.enter_context(server.running())
-        stolen = PoolAccess.load_access(str(admission.admit("b1")))
+        stolen = PoolAccess.named(str(admission.admit("b1")))
         thieves = []
         for server in servers:
             replace(stolen, urls=f"tls://127.0.0.1:{server.port}").write(tmp_path / "stolen.json")
@@ -304,7 +304,7 @@ def test_a_key_is_out_at_every_server(tmp_path: Path) -> None:
 @contextlib.asynccontextmanager
 async def a_heads(file: Path) -> AsyncIterator[Any]:
     def access() -> PoolAccess:
-        return PoolAccess.load_access(str(file))
+        return PoolAccess.named(str(file))
 
     async with connected(access(), "head", WAIT_S, access_now=access) as nats:
         yield nats
@@ -325,7 +325,7 @@ def test_a_stolen_key_of_the_heads_is_out_and_heads_go_on_with_another(tmp_path:
         with StolenCredentials(server.admission.head_file) as thief:
             asyncio.run(check(server))
             assert thief.is_out()
-        board = PoolAccess.load_access(str(server.admission.board_file("b1")))
+        board = PoolAccess.named(str(server.admission.board_file("b1")))
         assert is_admitted(board, "127.0.0.1", server.port, WAIT_S), "boards notice nothing"
 
 

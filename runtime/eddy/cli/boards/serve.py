@@ -175,7 +175,7 @@ def _beside(pool: str, creds: str, name: str, width: int) -> list[Beside]:
         from eddy.pool.connection.credentials import PoolAccess
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "pool") from missing
-    admitted = PoolAccess.load_access(pool, creds).name
+    admitted = PoolAccess.named(pool, creds).name
     called = name or admitted or socket.gethostname()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", called):
         message = "A board's name in the pool has letters, digits, - and _; give one with --pool-name."

@@ -59,7 +59,7 @@ class AgentSettings:
         Raises:
             PoolUnreachable: That cannot be read.
         """
-        return PoolAccess.load_access(self.pool, self.creds)
+        return PoolAccess.named(self.pool, self.creds)
 
 
 class Agent:

@@ -116,7 +116,7 @@ class PoolAccess:
     jwt: str = ""
 
     @staticmethod
-    def load_access(pool: str, creds: str = "") -> PoolAccess:
+    def named(pool: str, creds: str = "") -> PoolAccess:
         """From a URL, or from the file that `eddy pool up` or `eddy pool admit` wrote.
 
         Args:

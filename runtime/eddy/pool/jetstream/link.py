@@ -108,7 +108,7 @@ async def open_pool(
     """
 
     def access() -> PoolAccess:
-        return PoolAccess.load_access(pool, creds)
+        return PoolAccess.named(pool, creds)
 
     async with connected(access(), name, patience_s, access_now=access) as client:
         several = len(access().urls.split(",")) >= REPLICAS

@@ -281,7 +281,7 @@ class PoolAdmission:
     def _without_board(self, kept: _Users, board: str) -> _Users:
         seeds = kept.revoked.get(board, ())
         with contextlib.suppress(PoolUnreachable):  # the file may be gone, or another's
-            found = PoolAccess.load_access(str(self.board_file(board))).seed
+            found = PoolAccess.named(str(self.board_file(board))).seed
             if UserKey.from_seed(found).public == kept.boards[board]:
                 seeds = (*seeds, found)
         boards = {name: public for name, public in kept.boards.items() if name != board}
@@ -483,7 +483,7 @@ class PoolAdmission:
     def _head_urls(self, kept: _Users) -> str:
         """Where heads find the servers: an operator may have written others into their file."""
         try:
-            return PoolAccess.load_access(str(self.head_file)).urls
+            return PoolAccess.named(str(self.head_file)).urls
         except PoolUnreachable:
             return self._urls(kept)
 
@@ -511,7 +511,7 @@ class PoolAdmission:
         try:
             kept = json.loads(self._kept.read_text(encoding="utf-8"))
             # Earlier releases kept the heads' secret in their file alone, and knew no other keys.
-            seed = str(kept.get("head_seed") or PoolAccess.load_access(str(self.head_file)).seed)
+            seed = str(kept.get("head_seed") or PoolAccess.named(str(self.head_file)).seed)
             return _Users(
                 head=str(kept["head"]),
                 head_seed=seed,
