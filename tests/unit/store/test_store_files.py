@@ -196,7 +196,9 @@ def test_a_damaged_blob_is_named_and_can_be_put_up_again(
     assert digest in damaged.value.message
     assert damaged.value.path == path
     assert str(path) not in damaged.value.message, "a tenant reads it"
+    assert not store.blobs.has(TENANT, digest), "who asks before sending sends it"
     store.blobs.put(TENANT, digest, data)
+    assert store.blobs.has(TENANT, digest)
     assert store.blobs.get(TENANT, digest) == data
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eddy.store.disk import files
+from eddy.store.disk.verification_cache import VerificationCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class BlobFile:
         path: The file.
         sha256: What its bytes hash to.
         size_bytes: How many there are.
+        damaged: Where it is noted if they are not what was stored.
     """
 
     path: Path
     sha256: str
     size_bytes: int
+    damaged: VerificationCache = field(compare=False, repr=False, default_factory=VerificationCache)
 
     def pieces(self, place: int, size: int) -> Iterator[tuple[int, bytes]]:
         """`size` bytes from `place` on, not verified: offsets from there, and the bytes, a piece at a time.
@@ -47,6 +50,8 @@ class BlobFile:
         for at, piece in self.pieces(0, self.size_bytes):
             digest.update(piece)
             yield at, piece
+        if digest.hexdigest() != self.sha256:
+            self.damaged.remember(self.path)
         files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
         with suppress(FileNotFoundError):  # it was forgotten while it was read
             size = self.path.stat().st_size

@@ -137,6 +137,8 @@ class Blobs:
         self.folder = folder
         self._db, self._numbers, self._quota = db, numbers, quota
         self._sizes, self._verified = Sizes(), VerificationCache()
+        self._damaged = VerificationCache()
+        """Files that were found damaged. `has` says that they are not there, so who asks before sending sends them."""
         # Held while a file gets or loses its name, and its row: the two must not cross.
         self._naming = threading.Lock()
         query = f"SELECT tenant, sum(bytes) AS n FROM blob WHERE {check_summable('bytes')} GROUP BY tenant"
@@ -239,8 +241,11 @@ class Blobs:
         size = self._known_bytes(tenant, sha256)
         if size is None:
             return False
+        path = self._blob_path(tenant, sha256)
+        if self._damaged.is_remembered(path):
+            return False
         with suppress(OSError):
-            found = self._blob_path(tenant, sha256).lstat()
+            found = path.lstat()
             return stat.S_ISREG(found.st_mode) and found.st_size == size
         return False
 
@@ -277,7 +282,7 @@ class Blobs:
         size = self.size_bytes(tenant, sha256)
         if size is None:
             raise NotFound(f"no blob {sha256} of tenant {tenant}: upload it first", field="sha256", asked=sha256)
-        return BlobFile(self._blob_path(tenant, sha256), sha256, size)
+        return BlobFile(self._blob_path(tenant, sha256), sha256, size, self._damaged)
 
     def read(self, tenant: str, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
         """Bytes of a blob from `begin` up to `stop`, a piece at a time. All of it is verified first; for a part, unless
@@ -290,7 +295,7 @@ class Blobs:
         while True:
             before = seen(file.path)
             try:
-                if stop - begin == file.size_bytes or not self._verified.is_verified(file.path):
+                if stop - begin == file.size_bytes or not self._verified.is_remembered(file.path):
                     file.verify()
                     self._verified.remember(file.path)
                 pieces = (piece for _, piece in file.pieces(begin, stop - begin))

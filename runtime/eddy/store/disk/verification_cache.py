@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Files that were found to be what was stored, as long as nothing about them has changed since."""
+"""Files of which something was found out, as long as nothing about them has changed since."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class VerificationCache:
         self._seen: OrderedDict[_Key, Seen] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_verified(self, path: Path, part: tuple[int, int] = _ALL) -> bool:
-        """Whether a file, or a part (first byte and size), was found to be whole, and the file is as it was then."""
+    def is_remembered(self, path: Path, part: tuple[int, int] = _ALL) -> bool:
+        """Whether a file, or a part (first byte and size), was remembered, and the file is as it was then."""
         with self._lock:
             known = self._seen.get((path, part))
         return known is not None and known == seen(path)
 
     def remember(self, path: Path, part: tuple[int, int] = _ALL) -> None:
-        """Take note that it was found to be whole just now."""
+        """Take note of it as it is now."""
         found, key = seen(path), (path, part)
         with self._lock:
             self._seen.pop(key, None)

@@ -104,7 +104,7 @@ class OutputFile:
             if first < last:
                 wanted.append((part.place + first, last - first))
                 whole = last - first == part.size_bytes
-                if whole or not self.verified.is_verified(self.path, (part.place, part.size_bytes)):
+                if whole or not self.verified.is_remembered(self.path, (part.place, part.size_bytes)):
                     touched.append(part)
             at += part.size_bytes
         dataclasses.replace(self, parts=tuple(touched)).verify()
