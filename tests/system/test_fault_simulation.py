@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,18 @@ def test_every_promise_holds_whatever_goes_wrong(made: Parts, seed: int) -> None
 
 def test_the_same_seed_is_the_same_history(made: Parts) -> None:
     assert World(11, made).run() == World(11, made).run()
+
+
+def test_a_slow_machine_has_the_same_history(made: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is decided follows from how long something takes here."""
+    quick, act = World(19, made).run(), World._act
+
+    def slow(world: World) -> None:
+        time.sleep(0.02)
+        act(world)
+
+    monkeypatch.setattr(World, "_act", slow)
+    assert World(19, made).run() == quick
 
 
 class RefusingBoard:
