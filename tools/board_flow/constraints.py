@@ -51,7 +51,7 @@ FIFOS = {
 
 
 @dataclass(frozen=True)
-class AllowedCrossing:
+class CrossingException:
     """A crossing that may take as long as it is given.
 
     Attributes:
@@ -88,34 +88,34 @@ def vivado_name(name: str, register: bool = True) -> str:
     return f"{path}_reg" if register else path
 
 
-def crossings(board: Board, shell_hz: float) -> Iterator[AllowedCrossing]:
+def crossings(board: Board, shell_hz: float) -> Iterator[CrossingException]:
     """Every crossing of a board's fabric: a level or a Gray pointer within the shorter of the two periods."""
-    yield AllowedCrossing("u_zynqmp/u_ps/u_ps8/EMIOGPIOO[95]", "u_zynqmp/u_ps/u_sync_reset/sync_q_reg[0]", 0.0)
+    yield CrossingException("u_zynqmp/u_ps/u_ps8/EMIOGPIOO[95]", "u_zynqmp/u_ps/u_sync_reset/sync_q_reg[0]", 0.0)
     yield from _engine_crossings(shell_hz)
     for slot in board.slots:
         path = f"u_zynqmp/u_shell/gen_slot[{slot.index}].u_path"
         ns = 1e9 / max(shell_hz, slot.clk_hz)
         for sink, (source, _) in SYNCHRONISERS.items():
-            yield AllowedCrossing(f"{path}/{source}", f"{path}/{sink}/sync_q_reg[0]", ns)
+            yield CrossingException(f"{path}/{source}", f"{path}/{sink}/sync_q_reg[0]", ns)
         for fifo, written_by_slot in FIFOS.items():
             reader = f"[get_clocks {SHELL_CLOCK}]" if written_by_slot else slot_clock(slot.index)
             yield from _fifo(f"{path}/{fifo}", reader, ns)
 
 
-def _engine_crossings(shell_hz: float) -> Iterator[AllowedCrossing]:
+def _engine_crossings(shell_hz: float) -> Iterator[CrossingException]:
     """Between the configuration engine's two sides."""
     ns = 1e9 / (PORT_CLOCKS * shell_hz)
     for sink, source in ENGINE_SYNCHRONISERS.items():
-        yield AllowedCrossing(f"{ENGINE}/{source}", f"{ENGINE}/{sink}/sync_q_reg[0]", ns)
+        yield CrossingException(f"{ENGINE}/{source}", f"{ENGINE}/{sink}/sync_q_reg[0]", ns)
     for fifo, written_by_port in ENGINE_FIFOS.items():
         yield from _fifo(f"{ENGINE}/{fifo}", f"[get_clocks {SHELL_CLOCK}]" if written_by_port else PORT_CLOCK, ns)
 
 
-def _fifo(path: str, reader: str, ns: float) -> Iterator[AllowedCrossing]:
+def _fifo(path: str, reader: str, ns: float) -> Iterator[CrossingException]:
     """Its two pointers, and its words, which a clock reads."""
     for side in ("write", "read"):
-        yield AllowedCrossing(f"{path}/{side}_gray_q_reg[*]", f"{path}/{side}_gray_meta_q_reg[*]", ns)
-    yield AllowedCrossing(f"{path}/mem_q_reg*", reader, ns)
+        yield CrossingException(f"{path}/{side}_gray_q_reg[*]", f"{path}/{side}_gray_meta_q_reg[*]", ns)
+    yield CrossingException(f"{path}/mem_q_reg*", reader, ns)
 
 
 def timing_xdc(board: Board, shell_hz: float) -> str:

@@ -44,7 +44,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True)
-class ExcessSpending:
+class BudgetExcess:
     """What a tenant spends beyond its budget, with the derivatives of that by log w and log epsilon."""
 
     over: Decimal
@@ -70,7 +70,7 @@ class DemandSample:
     excess: Row
     over: Row
     bought: list[list[Purchase]]
-    spending: list[ExcessSpending]
+    spending: list[BudgetExcess]
 
     @property
     def worst_excess(self) -> Decimal:
@@ -139,7 +139,7 @@ class SmoothedDemand:
             w = then
         return w
 
-    def _bought(self, i: int, w: Decimal, price: Row, epsilon: Decimal) -> tuple[list[Purchase], ExcessSpending]:
+    def _bought(self, i: int, w: Decimal, price: Row, epsilon: Decimal) -> tuple[list[Purchase], BudgetExcess]:
         """What a tenant buys and spends."""
         over, spends, fades = -self.budgets[i], ZERO, ZERO
         bought = []
@@ -148,7 +148,7 @@ class SmoothedDemand:
             x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
             over, spends, fades = over + p * x, spends + p * rises, fades + p * bends
             bought.append(Purchase(c, x, rises, bends))
-        return bought, ExcessSpending(over, spends, fades)
+        return bought, BudgetExcess(over, spends, fades)
 
     def _piece(
         self, r: Decimal, fraction: Decimal, epsilon: Decimal, capacity: Decimal

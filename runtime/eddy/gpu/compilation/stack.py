@@ -33,7 +33,7 @@ class StackUnbounded(EddyError):
     """No bound can be given; `details` has `function`, its address."""
 
 
-class InstructionMissing(StackUnbounded):
+class UnsupportedInstruction(StackUnbounded):
     """The cores do not have an instruction of the program."""
 
 
@@ -153,7 +153,7 @@ class _Walk:
                     return
                 self._call(target, found.rd, registers)
             elif found.kind == "reserve":
-                raise InstructionMissing(
+                raise UnsupportedInstruction(
                     "uses lr and sc, which the cores do not have; " + _INSTEAD, function=self._entry
                 )
             elif found.kind == "branch":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from eddy.core.errors import CompilationFailed
-from eddy.gpu.compilation.stack import InstructionMissing, StackNeeds, StackUnbounded
+from eddy.gpu.compilation.stack import StackNeeds, StackUnbounded, UnsupportedInstruction
 from eddy.gpu.programs.layout import MAX_STACK_BYTES, STACK_BYTES
 from eddy.gpu.programs.program import flat_image, symbols
 from eddy.gpu.programs.signature import Kernel
@@ -45,7 +45,7 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
     for name, kernel in kernels.items():
         try:
             asked = max(needs.of_kernel(stub) for stub in (kernel.stub, kernel.loop_stub) if stub)
-        except InstructionMissing as error:
+        except UnsupportedInstruction as error:
             function = needs.name(int(error.details["function"]))
             raise _refused(error.message, function, ir(), "lr") from error
         except StackUnbounded as error:
