@@ -1,0 +1,44 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+/// What the halves of a kernel's memory port say to each other.
+package kernel_pkg;
+
+  /// A kernel's burst, as its data is cut by.
+  typedef struct packed {
+    /// Where it begins, within 64 bytes.
+    logic [5:0] at;
+    /// A beat has 2**size bytes.
+    logic [2:0] size;
+    /// Beats, less one.
+    logic [7:0] len;
+    /// Every beat is at the same address.
+    logic       fixed;
+    /// Nothing of it goes to memory; it is answered SLVERR.
+    logic       refused;
+  } burst_t;
+
+  /// How a beat's bytes lie in words of 64 bits: the bits of the word's number that count within a beat.
+  function automatic logic [2:0] words_mask(logic [2:0] size);
+    unique case (size)
+      3'd4: return 3'b001;
+      3'd5: return 3'b011;
+      3'd6: return 3'b111;
+      default: return 3'b000;
+    endcase
+  endfunction
+
+  /// Bytes of a beat toward memory, 2**unit: those of the kernel's, and a word at most.
+  function automatic logic [1:0] unit_of(logic [2:0] size);
+    return size > 3'd3 ? 2'd3 : size[1:0];
+  endfunction
+
+  /// Whether a beat of the kernel ends with its word of this number.
+  function automatic logic ends_beat(logic [2:0] word, logic [2:0] size);
+    return (word & words_mask(size)) == words_mask(size);
+  endfunction
+
+  /// Where the beat toward memory lies that follows the one at `at`, in a burst that does not stay at one address.
+  function automatic logic [5:0] next_at(logic [5:0] at, logic [2:0] size);
+    return ((at >> unit_of(size)) + 6'd1) << unit_of(size);
+  endfunction
+
+endpackage
