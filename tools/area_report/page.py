@@ -79,8 +79,8 @@ board.
 """,
     "import": """## Around an imported kernel
 
-What `eddy module import` puts between a kernel's AXI ports and the slot: once a memory port, for the ports together, and once
-for the registers.
+What `eddy module import` puts between AXI ports of a kernel and the slot: once a memory port, for the ports
+together, and once for the registers.
 """,
     "module": """## Reconfigurable modules
 

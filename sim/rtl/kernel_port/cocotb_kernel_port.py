@@ -1,8 +1,8 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """A kernel's memory ports: what each reads and writes, byte by byte by AXI's rules, whatever its width and its bursts.
 
-Two ports of the widths of the build work at once on parts of memory of their own. What a burst touches is worked out beat
-by beat (ARM IHI 0022, A3.4.1); toward memory, the slot contract's own checker watches.
+Two ports of the widths of the build work at once on parts of memory of their own. What a burst touches is worked out
+beat by beat (ARM IHI 0022, A3.4.1); toward memory, the slot contract's own checker watches.
 """
 
 from __future__ import annotations

@@ -1,0 +1,2 @@
+rtl/xpm_fifo_sync.sv
+rtl/xpm_fifo_async.sv

@@ -1,0 +1,116 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""A kernel in the shape of an HLS export becomes an application in one step, and tenants' jobs on it are right."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from contract.harness import OPEN
+from eddy.board.port.profile import load_profile
+from eddy.board.remote.factory import open_device
+from eddy.cli.boards.module import write_new
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest
+from eddy.hypervisor.engine.engine import Engine
+from eddy.packages.applications import load_application, load_constants
+from eddy.packages.manifests import load_module_manifest
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+from eddy_sim.design import bitstreams, build
+from eddy_sim.device import SimClock, SimDevice
+from eddy_sim.importing.kernel import KernelChoices, import_kernel
+from eddy_sim.importing.package import package_texts
+from eddy_sim.modcheck.records import record_check
+from eddy_sim.tools.products import ROOT, build_folder
+from system.live_rig import run_out
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
+
+KERNEL = ROOT / "tests" / "kernels" / "hls_total"
+Words = npt.NDArray[np.uint32]
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Path:
+    """The tree that the import writes, with the check of the module on record."""
+    kernel = import_kernel(KERNEL, KernelChoices(types={"y": "<u4"}, values={"n": 32}))
+    assert [(each.name, each.access, each.bytes) for each in kernel.arguments if each.pointer] == [
+        ("x", "r", 128),
+        ("y", "w", 128),
+    ]
+    assert not kernel.notes
+    write_new(tmp_path, package_texts(kernel, tmp_path), kernel.name)
+    manifest = tmp_path / "bitstreams" / "hls_total" / "manifest.yaml"
+    record_check(
+        manifest.parent, load_module_manifest(manifest), f"{build.module_build_hash(manifest):016x}", passed=True
+    )
+    return tmp_path
+
+
+class Jobs:
+    """An engine on a simulated board, and one application."""
+
+    def __init__(self, root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        manifest = root / "bitstreams" / name / "manifest.yaml"
+        built = build_folder()
+        built.mkdir(parents=True, exist_ok=True)
+        (root / "build").mkdir()
+        (root / "build" / "sim").symlink_to(built)
+        monkeypatch.setenv("EDDY_BUILD_DIR", str(root / "build"))
+        monkeypatch.setattr(build, "manifest_path", lambda _: manifest)
+        profile, found = load_profile("tiny"), load_module_manifest(manifest)
+        files = bitstreams.list_or_build(profile, found=[found])
+        device = SimDevice(profile)
+        folder = files.overlay.parent
+        self.board = open_device(files.overlay, device, SimClock(device), profile, folder, OPEN)
+        package = root / "bitstreams" / "applications" / f"{name}.yaml"
+        self.application = load_application(package)
+        shipped = {(name, key): value for key, value in load_constants(package, self.application).items()}
+        self.store = Store(root / "eddy.sqlite")
+        self.engine = Engine(
+            self.board, POLICIES["fcfs"](), self.store, {name: self.application}, {name: found}, constants=shipped
+        )
+        self.engine.start()
+
+    def run(self, items: list[Words], **constants: int) -> JobRecord:
+        """Run a job of one item for each array of `x`; constants replace those that the package ships."""
+        digests = [self._put(item.astype("<u4").tobytes()) for item in items]
+        sizes = {spec.name: spec.bytes for spec in self.application.buffers}
+        given = {name: self._put(value.to_bytes(sizes[name], "little")) for name, value in constants.items()}
+        request = JobRequest("ada", self.application.name, len(items), {"x": tuple(digests)}, given, 1)
+        job = self.engine.intake.accept(request)
+        run_out(self.engine)
+        return self.store.jobs.get("ada", job.id)
+
+    def _put(self, raw: bytes) -> str:
+        digest = hashlib.sha256(raw).hexdigest()
+        self.store.blobs.put("ada", digest, raw)
+        return digest
+
+    def output(self, job: JobRecord, name: str) -> npt.NDArray[np.generic]:
+        dtype = next(spec.dtype for spec in self.application.buffers if spec.name == name)
+        return np.frombuffer(self.store.outputs.read("ada", job.id, name), dtype)
+
+
+def test_an_imported_kernel_runs_tenants_jobs(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers of 32 and 128 bits; a result of 64 bits and one of 16; a scalar of 8, which the tenant may set."""
+    jobs = Jobs(imported, "hls_total", monkeypatch)
+    try:
+        rng = np.random.default_rng(5)
+        items = [rng.integers(0, 1 << 32, 32, dtype="u4") for _ in range(3)]
+        for step, n in ((16, 32), (200, 24)):
+            given = {} if n == 32 else {"step": step, "n": n}
+            record = jobs.run(items, **given)
+            assert record.state is JobState.SUCCEEDED, record.detail
+            sums = [item[:n] + np.uint32(16 if not given else step) for item in items]
+            got = jobs.output(record, "y").reshape(3, 32)
+            assert all((row[:n] == wanted).all() for row, wanted in zip(got, sums, strict=True))
+            assert not got[:, n:].any()
+            assert jobs.output(record, "ap_return").tolist() == [int(each.astype("u8").sum()) for each in sums]
+            assert jobs.output(record, "peak").tolist() == [int((item[:n] & 0xFFFF).max()) for item in items]
+    finally:
+        jobs.board.release()
