@@ -16,10 +16,12 @@ from eddy.core.errors import InvalidRequest
 from pyslang.ast import (
     ArgumentDirection,
     Compilation,
+    GenerateBlockSymbol,
     InstanceSymbol,
     PackageSymbol,
     PortSymbol,
     UninstantiatedDefSymbol,
+    VisitAction,
 )
 from pyslang.driver import Driver
 
@@ -193,11 +195,20 @@ def _parts(top: InstanceSymbol) -> tuple[set[str], dict[str, int]]:
     blocks: set[str] = set()
     missing: dict[str, int] = {}
 
-    def see(symbol: object) -> None:
+    def name(symbol: object) -> None:
+        if isinstance(symbol, UninstantiatedDefSymbol):
+            blocks.add(symbol.definitionName)
+
+    def see(symbol: object) -> VisitAction | None:
+        if isinstance(symbol, GenerateBlockSymbol) and symbol.isUninstantiated:
+            # Nothing of it is there, and tools want sources of all that it names.
+            symbol.visit(name)
+            return VisitAction.Skip
         if isinstance(symbol, InstanceSymbol):
             blocks.add(symbol.definition.name)
         elif isinstance(symbol, UninstantiatedDefSymbol):
             missing[symbol.definitionName] = missing.get(symbol.definitionName, 0) + 1
+        return None
 
     top.visit(see)
     return blocks, missing

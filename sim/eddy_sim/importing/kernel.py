@@ -128,7 +128,7 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> list
     if ports.interrupt is None:
         found.append("it has no interrupt port; export it with one")
     for memory in ports.memories:
-        if memory.data_width not in (8, 16, 32, 64, 128, 256, 512) or not 12 <= memory.addr_width <= 64:
+        if memory.data_width not in (8, 16, 32, 64, 128, 256, 512, 1024) or not 12 <= memory.addr_width <= 64:
             found.append(f"{memory.prefix} has {memory.data_width} bits of data and {memory.addr_width} of address")
     if len(ports.memories) > MOST_MEMORIES:
         found.append(f"it has {len(ports.memories)} memory ports, more than {MOST_MEMORIES}: bundle them")

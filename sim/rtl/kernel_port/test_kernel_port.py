@@ -7,7 +7,7 @@ import pytest
 from eddy_sim.design.bench import ROOT, Bench
 
 HERE = Path(__file__).parent
-SIZES = [(64, 32, 64), (512, 8, 64), (128, 16, 32), (256, 64, 40)]
+SIZES = [(64, 32, 64), (512, 8, 64), (128, 16, 32), (1024, 256, 40)]
 
 
 @pytest.mark.rtl

@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
-/// The memory port of a kernel, of 8 to 512 bits, as one manager of 64 bits that never holds memory up: a write goes when its
+/// The memory port of a kernel, of 8 to 1024 bits, as one manager of 64 bits that never holds memory up: a write goes when its
 /// data is here, a read when there is room for its answer (`burst_buffer`).
 ///
 /// The contracts of what it serves and refuses stand above `kernel_parts`, `kernel_read` and `kernel_write`. Toward memory,
@@ -32,8 +32,8 @@ module kernel_mem
   output logic quiet_o
 );
 
-  if (KernelDataWidth < 8 || KernelDataWidth > 512 || (KernelDataWidth & (KernelDataWidth - 1)) != 0) begin : gen_check_data
-    $fatal(1, "kernel_mem: KernelDataWidth must be a power of two from 8 to 512");
+  if (KernelDataWidth < 8 || KernelDataWidth > 1024 || (KernelDataWidth & (KernelDataWidth - 1)) != 0) begin : gen_check_data
+    $fatal(1, "kernel_mem: KernelDataWidth must be a power of two from 8 to 1024");
   end
   if (KernelAddrWidth < 12 || KernelAddrWidth > 64) begin : gen_check_addr
     $fatal(1, "kernel_mem: KernelAddrWidth must be 12 to 64");

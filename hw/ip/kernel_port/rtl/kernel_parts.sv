@@ -9,7 +9,7 @@ module kernel_parts
   import eddy_pkg::*;
   import kernel_pkg::*;
 #(
-  /// The kernel's bus: 8 to 512 bits of data, 12 to 64 of address.
+  /// The kernel's bus: 8 to 1024 bits of data, 12 to 64 of address.
   parameter int unsigned KernelDataWidth = 64,
   parameter int unsigned KernelAddrWidth = 64
 ) (
@@ -44,7 +44,7 @@ module kernel_parts
   // What is to come of the burst under way: beats of 2**unit bytes; how often a FIXED burst's beat comes again.
   logic valid_q, fixed_q;
   logic [AddrWidth-1:0] addr_q, addr_in, addr_next;
-  logic [11:0] left_q, total;
+  logic [12:0] left_q, total;
   logic [3:0] again_q, to_boundary;
   logic [1:0] unit_q;
   logic [WideAddr-1:0] wide;
@@ -59,23 +59,24 @@ module kernel_parts
   // Of a wide beat that begins in its middle, the words before its address are not asked for.
   always_comb begin
     unique case (size_i)
-      3'd4: total = {2'd0, beats, 1'b0};
-      3'd5: total = {1'd0, beats, 2'd0};
-      3'd6: total = {beats, 3'd0};
-      default: total = {3'd0, beats};
+      3'd4: total = {3'd0, beats, 1'b0};
+      3'd5: total = {2'd0, beats, 2'd0};
+      3'd6: total = {1'd0, beats, 3'd0};
+      3'd7: total = {beats, 4'd0};
+      default: total = {4'd0, beats};
     endcase
-    total = total - 12'(wide[5:3] & words_mask(size_i));
+    total = total - 13'(wide[6:3] & words_mask(size_i));
     addr_in = wide[AddrWidth-1:0];
     if (size_i > 3'd3) addr_in[2:0] = '0;
   end
 
-  assign burst_o = '{at: addr_in[5:0], size: size_i, len: len_i, fixed: fixed, refused: refused};
+  assign burst_o = '{at: addr_in[6:0], size: size_i, len: len_i, fixed: fixed, refused: refused};
   assign put_o = valid_i && ready_o;
   assign ready_o = rst_ni && !full_i && (!valid_q || (done && part_ready_i));
   assign idle_o = !valid_q;
 
   assign to_boundary = ~4'(addr_q[6:0] >> unit_q);
-  assign last = left_q <= 12'(to_boundary) + 12'd1;
+  assign last = left_q <= 13'(to_boundary) + 13'd1;
   assign done = last && (!fixed_q || again_q == '0);
   assign addr_next = ((addr_q >> (3'd4 + 3'(unit_q))) + AddrWidth'(1)) << (3'd4 + 3'(unit_q));
   assign part_valid_o = valid_q;
@@ -101,7 +102,7 @@ module kernel_parts
       again_q <= again_q - 4'd1;
       if (!fixed_q) begin
         addr_q <= addr_next;
-        left_q <= left_q - 12'(to_boundary) - 12'd1;
+        left_q <= left_q - 13'(to_boundary) - 13'd1;
       end
     end
   end

@@ -87,13 +87,13 @@ module kernel_read
 
   // Where the word that comes lies in its beat; which beat it is.
   logic inside_q, ends, room, word, out, last, valid_q;
-  logic [5:0] at_q, at;
+  logic [6:0] at_q, at;
   logic [7:0] beat_q;
   logic [1:0] worst_q, worst;
   logic [KernelDataWidth-1:0] beat;
 
   assign at = inside_q ? at_q : burst.at;
-  assign ends = ends_beat(at[5:3], burst.size);
+  assign ends = ends_beat(at[6:3], burst.size);
   assign room = !valid_q || rready_i;
   assign r_ready_o = !empty && !burst.refused && (!ends || room);
   assign word = r_valid_i && r_ready_o;

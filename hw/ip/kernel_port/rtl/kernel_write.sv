@@ -117,12 +117,12 @@ module kernel_write
 
   // Data: where the word that goes lies in its beat; which beat it is; which word of its part.
   logic inside_q, open, swallow, owed_full, owed_empty;
-  logic [5:0] at_q, at;
+  logic [6:0] at_q, at;
   logic [7:0] beat_q;
   logic [3:0] word_q;
 
   assign at = inside_q ? at_q : burst.at;
-  assign ends = ends_beat(at[5:3], burst.size);
+  assign ends = ends_beat(at[6:3], burst.size);
   assign last = beat_q == burst.len;
   assign part_last = word_q == part_len;
   assign open = !empty && !burst.refused && !lens_empty && !(part_last && owed_full);
