@@ -29,6 +29,12 @@ from eddy_sim.importing.sources import KernelSources
 from eddy_sim.tools.filelist import VERILOG
 
 _INCLUDE = re.compile(r'`include\s+"([^"]+)"')
+TRANSLATE_OFF = ("synthesis", "synopsys", "pragma")
+"""Words of comments by which synthesizers are told to pass over lines."""
+_OFF = re.compile(
+    rf"^[^\S\n]*//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_off.*?//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_on[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
@@ -89,8 +95,9 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         *(path for path in sources.verilog if path in needed),
     ]
     ordered = [path for path in ordered if path not in modelled]
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in (*ordered, *sources.headers)]
-    included = {Path(name).name for text in texts for name in _INCLUDE.findall(text)}
+    texts = [synthesised_text(path) for path in ordered]
+    headers = _included(texts, sources)
+    texts += [synthesised_text(path) for path in headers]
     named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
     return KernelDesign(
         chosen.definition.name,
@@ -100,11 +107,27 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
             if isinstance(port, PortSymbol)
         ),
         tuple(ordered),
-        tuple(path for path in sources.headers if path.name in included),
+        headers,
         _data(sources, named),
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
     )
+
+
+def synthesised_text(path: Path) -> str:
+    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`."""
+    return _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+
+
+def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:
+    """The headers that sources include, and that these include."""
+    names: set[str] = set()
+    left = list(texts)
+    while left:
+        found = {Path(name).name for name in _INCLUDE.findall(left.pop())} - names
+        names |= found
+        left += [synthesised_text(path) for path in sources.headers if path.name in found]
+    return tuple(path for path in sources.headers if path.name in names)
 
 
 def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) -> Compilation:
@@ -112,6 +135,7 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
     command = [
         *("slang", "-Wnone", "--ignore-unknown-modules", "--error-limit=20", "--allow-use-before-declare"),
         *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
+        *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),
         *(f"-I{folder}" for folder in folders),
         *map(str, (*sources.verilog, *models)),

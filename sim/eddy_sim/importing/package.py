@@ -12,12 +12,12 @@ from pathlib import Path
 from eddy.core.errors import InvalidRequest
 from eddy.packages.applications import DTYPES
 
-from eddy_sim.importing.design import KernelDesign
+from eddy_sim.importing.design import KernelDesign, synthesised_text
 from eddy_sim.importing.interfaces import KernelPorts
 from eddy_sim.importing.trial import Touched, TrialRun
 from eddy_sim.importing.vendor import is_watcher
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle, slot_top
-from eddy_sim.tools.filelist import HARDWARE
+from eddy_sim.tools.filelist import DATA_SUFFIXES, HARDWARE
 
 CLOCK_HZ = 100_000_000
 MARGIN = 50
@@ -237,9 +237,14 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
             raise InvalidRequest(f"{taken[path.name]} and {path} have one name; rename one", field="source")
     return {
         f"{block}/{name}.f": "\n".join(lines) + "\n",
-        **{f"{block}/rtl/{path.name}": path.read_bytes() for path in files},
+        **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs),
     }
+
+
+def _copy(path: Path) -> str | bytes:
+    """A file as it is, or as a synthesizer reads it where it is a source."""
+    return path.read_bytes() if path.suffix in DATA_SUFFIXES else synthesised_text(path)
 
 
 def _stub_ports(kernel: ImportedKernel, part: str) -> list[str]:
