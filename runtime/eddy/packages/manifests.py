@@ -48,6 +48,7 @@ from eddy.packages.modules import (
     FIRST_ARGUMENT,
     IDENTITY_OFFSET,
     MAX_REGISTER_BITS,
+    WORD_BYTES,
     ArgumentRegister,
     ModuleKind,
     ModuleManifest,
@@ -58,6 +59,8 @@ from eddy.packages.modules import (
 
 SCRUB_RECORD, CHECK_RECORD = "scrub.yaml", "check.yaml"
 """Names of the records beside a manifest."""
+ALIGNMENTS = [8, 16, 32, 64, 128]
+"""Of what pointers may be multiples: the bytes of a beat of the widest memory port."""
 FIELDS = (
     *("module", "kind", "top", "files", "register_map", "clk_hz"),
     *("registers", "resources", "scrub", "control", "summary", "example", "parameters", "stream"),
@@ -169,10 +172,11 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
             f"{field}.offset is {offset!r}; it must be a multiple of 4 from 0x10 to below 0xF000",
             field=f"{field}.offset",
         )
-    access = None
+    access, align = None, WORD_BYTES
     if kind is RegisterKind.POINTER:
+        align = fields.choice(raw.get("align", WORD_BYTES), f"{field}.align", ALIGNMENTS)
         access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
-    return ArgumentRegister(name, offset, width, kind, access)
+    return ArgumentRegister(name, offset, width, kind, access, align)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:

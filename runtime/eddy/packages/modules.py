@@ -42,6 +42,8 @@ class RegisterKind(str, enum.Enum):
     """Read when a run has ended, and put into a buffer."""
 
 
+WORD_BYTES = 8
+"""Of what pointers are multiples, unless their manifest says otherwise: a word of the memory port."""
 MAX_REGISTER_BITS = 4096
 """Bits of the widest register: a tenant's argument, not a tenant's data."""
 
@@ -65,6 +67,7 @@ class ArgumentRegister:
         width: Its bits, 1 to 4096, in words of 32, the lowest first; of the last one those above it read zero.
         kind: Pointer, scalar, status or result.
         access: What the module does with the buffer a pointer names; None for the other kinds.
+        align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
     """
 
     name: str
@@ -72,6 +75,7 @@ class ArgumentRegister:
     width: int
     kind: RegisterKind
     access: Access | None = None
+    align: int = WORD_BYTES
 
     def words(self, value: int) -> tuple[tuple[int, int], ...]:
         """The (byte offset, 32-bit value) writes that put `value` into the register.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
 from eddy.packages.applications import DTYPES
+from eddy.packages.modules import WORD_BYTES
 
 from eddy_sim.importing.design import KernelDesign, synthesised_text
 from eddy_sim.importing.interfaces import KernelPorts
@@ -52,6 +53,7 @@ class KernelArgument:
         bytes: Size of its buffer, of an address.
         dtype: Element type of its buffer, as numpy names it.
         value: What a scalar was in the trial.
+        align: Of what an address is a multiple, in bytes.
     """
 
     name: str
@@ -64,6 +66,7 @@ class KernelArgument:
     bytes: int = 0
     dtype: str = ""
     value: int = 0
+    align: int = WORD_BYTES
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ def describe(
         if dtype not in DTYPES:
             raise InvalidRequest(f"{dtype!r} is no element type", field="type", allowed=list(DTYPES))
         size = -(-max(touched.read, touched.written, 8) // 8) * 8
-        arguments.append(replace(argument, pointer=True, access=access, bytes=size, dtype=dtype))
+        align = max(_data_width(kernel, touched) // 8, WORD_BYTES)
+        arguments.append(replace(argument, pointer=True, access=access, bytes=size, dtype=dtype, align=align))
         notes += _doubts(argument, touched)
     if run.astray is not None:
         notes.append(
@@ -272,6 +276,7 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
     for argument in kernel.arguments:
         kind = "result" if argument.output else "pointer" if argument.pointer and tried else "scalar"
         access = f", access: {argument.access}" if kind == "pointer" else ""
+        access += f", align: {argument.align}" if kind == "pointer" and argument.align > WORD_BYTES else ""
         place = f"offset: {argument.offset:#x}, width: {argument.width}"
         lines.append(f"  {argument.name}: {{{place}, kind: {kind}{access}}}")
     lines += [f"  wrapper_status: {{offset: {STATUS_OFFSET:#x}, width: 32, kind: status}}", "scrub: load"]
