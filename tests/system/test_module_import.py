@@ -1,9 +1,11 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""A kernel in the shape of an HLS export becomes an application in one step, and tenants' jobs on it are right."""
+"""The tutorial of HLS kernels, walked: an export becomes an application by its command, and tenants' jobs are right."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 from contract.harness import OPEN
 from eddy.board.port.profile import load_profile
 from eddy.board.remote.factory import open_device
-from eddy.cli.boards.module import write_new
+from eddy.cli.main import app
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
@@ -22,32 +24,32 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
-from eddy_sim.importing.kernel import KernelChoices, import_kernel
-from eddy_sim.importing.package import package_texts
 from eddy_sim.modcheck.records import record_check
 from eddy_sim.tools.products import ROOT, build_folder
 from system.live_rig import run_out
+from typer.testing import CliRunner
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
 
-KERNEL = ROOT / "tests" / "kernels" / "hls_total"
+PAGE = (ROOT / "docs" / "tutorials" / "your-hls-kernel.md").read_text(encoding="utf-8")
+NAME = "total"
 Words = npt.NDArray[np.uint32]
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Path:
-    """The tree that the import writes, with the check of the module on record."""
-    kernel = import_kernel(KERNEL, KernelChoices(types={"y": "<u4"}, values={"n": 32}))
-    assert [(each.name, each.access, each.bytes) for each in kernel.arguments if each.pointer] == [
-        ("x", "r", 128),
-        ("y", "w", 128),
-    ]
-    assert not kernel.notes
-    write_new(tmp_path, package_texts(kernel, tmp_path), kernel.name)
-    manifest = tmp_path / "bitstreams" / "hls_total" / "manifest.yaml"
-    record_check(
-        manifest.parent, load_module_manifest(manifest), f"{build.module_build_hash(manifest):016x}", passed=True
-    )
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tree that the tutorial's command writes, which prints what the tutorial shows; the check is on record."""
+    monkeypatch.chdir(ROOT)
+    (command,) = re.findall(r"^eddy (module import .*)$", PAGE, re.MULTILINE)
+    done = CliRunner().invoke(app, [*shlex.split(command), "--no-check", "--root", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    shown = re.findall(r"^  \w+: .* bits at .*$", PAGE, re.MULTILINE)
+    assert len(shown) == 6
+    assert [line for line in shown if line not in done.output.splitlines()] == []
+    assert "note:" not in done.output
+    manifest = tmp_path / "bitstreams" / NAME / "manifest.yaml"
+    build_hash = f"{build.module_build_hash(manifest):016x}"
+    record_check(manifest.parent, load_module_manifest(manifest), build_hash, passed=True)
     return tmp_path
 
 
@@ -97,17 +99,17 @@ class Jobs:
 
 
 def test_an_imported_kernel_runs_tenants_jobs(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buffers of 32 and 128 bits; a result of 64 bits and one of 16; a scalar of 8, which the tenant may set."""
-    jobs = Jobs(imported, "hls_total", monkeypatch)
+    """Ports of 32 and 128 bits; a result of 64 bits and one of 16; a scalar of 8, which the tenant may set."""
+    jobs = Jobs(imported, NAME, monkeypatch)
     try:
         rng = np.random.default_rng(5)
-        items = [rng.integers(0, 1 << 32, 32, dtype="u4") for _ in range(3)]
-        for step, n in ((16, 32), (200, 24)):
-            given = {} if n == 32 else {"step": step, "n": n}
+        items = [rng.integers(0, 1 << 32, 256, dtype="u4"), np.arange(256, dtype="u4")]
+        for given in ({}, {"step": 5}, {"step": 200, "n": 24}):
             record = jobs.run(items, **given)
             assert record.state is JobState.SUCCEEDED, record.detail
-            sums = [item[:n] + np.uint32(16 if not given else step) for item in items]
-            got = jobs.output(record, "y").reshape(3, 32)
+            n = given.get("n", 256)
+            sums = [item[:n] + np.uint32(given.get("step", 16)) for item in items]
+            got = jobs.output(record, "y").reshape(2, 256)
             assert all((row[:n] == wanted).all() for row, wanted in zip(got, sums, strict=True))
             assert not got[:, n:].any()
             assert jobs.output(record, "ap_return").tolist() == [int(each.astype("u8").sum()) for each in sums]

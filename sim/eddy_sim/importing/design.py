@@ -147,6 +147,7 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
         if read:
             compilation = driver.createCompilation()
             driver.reportCompilation(compilation, True)
+            driver.reportDiagnostics(True)
     errors = [line for line in said if ": error: " in line]
     if not read or errors:
         what = "\n".join(errors[:8]) or "\n".join(said[:8])

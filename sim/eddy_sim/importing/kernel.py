@@ -16,7 +16,7 @@ from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe,
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.trial import KernelTrial, find_pointers, find_run
-from eddy_sim.importing.vendor import is_watcher, models_for
+from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import HARDWARE, read_filelist, source_files
 from eddy_sim.tools.products import Progress, ignore_progress
@@ -58,7 +58,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     """
     progress("reading the sources")
     sources = find_sources(given)
-    design, models = _with_models(sources, choices.top or None)
+    design, models, floats = _with_models(sources, choices.top or None)
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
     prefixes = [control.prefix for control in ports.controls]
@@ -73,7 +73,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     placed = _place(ports.controls, bundles)
     arguments = _arguments(placed, bundles, read_types(sources.about))
     control = "chain" if any(each.chain for each in bundles.values()) else "hs"
-    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, _unread(sources, ports))
+    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, _unread(sources, ports), 0, floats)
     return _tried(kernel, choices, progress)
 
 
@@ -81,20 +81,31 @@ def _headers(sources: KernelSources) -> list[Path]:
     return [path for path in sources.about if path.suffix == ".h"]
 
 
-def _with_models(sources: KernelSources, top: str | None) -> tuple[KernelDesign, tuple[Path, ...]]:
+def _with_models(
+    sources: KernelSources, top: str | None
+) -> tuple[KernelDesign, tuple[Path, ...], tuple[FloatPart, ...]]:
     """The design, with models of the vendor's parts where it has such."""
     design = read_design(sources, top)
-    absent = [name for name, _ in design.missing if not is_watcher(name)]
+    scripts = {path.stem.removesuffix("_ip"): path for path in sources.scripts}
+    floats, absent = [], []
+    for name, _ in design.missing:
+        script = scripts.get(name.removesuffix("_ip"))
+        part = read_float_part(name, script.read_text(encoding="utf-8") if script else "")
+        if part:
+            floats.append(part)
+        elif not is_watcher(name):
+            absent.append(name)
     models, unknown = models_for(absent)
+    models += (FP_MODEL,) if floats else ()
     if unknown:
-        scripts = [path.name for path in sources.scripts if path.stem.removesuffix("_ip") in "".join(unknown)]
-        how = f" (IP that {scripts[0]} makes)" if scripts else ""
+        made = [path.name for stem, path in scripts.items() if stem in "".join(unknown)]
+        how = f" (IP that {made[0]} makes)" if made else ""
         raise InvalidRequest(
             f"{design.top} instantiates {', '.join(unknown)}{how}, of which {sources.folder} holds no Verilog and Eddy"
             " has no model: add its source to the folder, or write the kernel without it",
             field="source",
         )
-    return design, models
+    return design, models, tuple(floats)
 
 
 def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> list[str]:
@@ -125,6 +136,8 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> list
             for each in bundle.registers
             if each.memory
         ]
+    if not ports.memories and not any(each.output for bundle in bundles.values() for each in bundle.registers):
+        found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
     if ports.interrupt is None:
         found.append("it has no interrupt port; export it with one")
     for memory in ports.memories:

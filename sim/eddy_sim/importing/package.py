@@ -16,7 +16,7 @@ from eddy.packages.modules import WORD_BYTES
 from eddy_sim.importing.design import KernelDesign, synthesised_text
 from eddy_sim.importing.interfaces import KernelPorts
 from eddy_sim.importing.trial import Touched, TrialRun
-from eddy_sim.importing.vendor import is_watcher
+from eddy_sim.importing.vendor import FloatPart, float_text, is_watcher
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle, slot_top
 from eddy_sim.tools.filelist import DATA_SUFFIXES, HARDWARE
 
@@ -83,6 +83,7 @@ class ImportedKernel:
         models: Models of the vendor's parts that it instantiates.
         notes: What was not understood, or is to be known.
         cycles: How long its trial took.
+        floats: Floating-point operators of the vendor's that it instantiates.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ImportedKernel:
     models: tuple[Path, ...]
     notes: list[str] = field(default_factory=list)
     cycles: int = 0
+    floats: tuple[FloatPart, ...] = ()
 
     def may_be_address(self, width: int) -> bool:
         """Whether an argument of so many bits can be an address on one of the memory ports."""
@@ -120,7 +122,7 @@ class ImportedKernel:
                 {"port": each.interface.prefix, "offset": each.base, "bytes": each.bytes} for each in self.bundles
             ],
             "arguments": [_said(argument) for argument in self.arguments],
-            "models": [path.stem for path in self.models],
+            "models": [*(path.stem for path in self.models), *(part.name for part in self.floats)],
             "cycles": self.cycles,
             "notes": self.notes,
         }
@@ -232,6 +234,7 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
     lines = [
         *(f"-f {each}" for each in lists),
         *(os.path.relpath(path, root / block) for path in kernel.models),
+        *(f"rtl/{part.name}.sv" for part in kernel.floats),
         *(f"rtl/{path.name}" for path in files),
         f"rtl/{name}_slot.sv",
     ]
@@ -242,6 +245,7 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
     return {
         f"{block}/{name}.f": "\n".join(lines) + "\n",
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
+        **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
         f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs),
     }
 
