@@ -35,6 +35,8 @@ _TYPES = (
     (r"float", "<f4"),
     (r"double", "<f8"),
 )
+BENCH = Path(__file__).with_name("bench.py")
+"""The bench of a kernel called skeleton."""
 _BY_WIDTH = {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 
 
@@ -222,7 +224,7 @@ def package_texts(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         f"bitstreams/{name}/manifest.yaml": _manifest(kernel, tried=True),
         f"bitstreams/applications/{name}.yaml": _application(kernel),
         **{f"bitstreams/applications/{name}/{buffer}.bin": value for buffer, value in _constants(kernel).items()},
-        f"sim/rtl/{name}/test_{name}.py": BENCH.replace("NAME", name),
+        f"sim/rtl/{name}/test_{name}.py": BENCH.read_text(encoding="utf-8").replace("skeleton", name),
     }
 
 
@@ -346,20 +348,3 @@ def _readme(kernel: ImportedKernel) -> str:
         )
         + "\n"
     )
-
-
-BENCH = '''"""Holds the imported kernel NAME against the slot contract, as `eddy module check NAME` does."""
-
-from pathlib import Path
-
-import pytest
-from eddy_sim.modcheck.runner import check_module
-
-MANIFEST = Path(__file__).parents[3] / "bitstreams/NAME/manifest.yaml"
-
-
-@pytest.mark.rtl
-def test_NAME() -> None:
-    failed = [finding for finding in check_module(MANIFEST) if not finding.passed]
-    assert not failed, failed
-'''

@@ -60,7 +60,7 @@ def wanted(name: str, a: Any, b: Any, asked: int) -> Any:
         if said == "unordered":
             return bool(np.isnan(a) or np.isnan(b))
         return bool(getattr(np, said)(a, b))
-    operation = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}.get(name)
+    operation: Any = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}.get(name)
     return flushed(real(operation(a, b) if operation else np.sqrt(a)))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from eddy.cli.boards.module import app, check_name, fail, print_checks, run_checks, source_root, write_new
+from eddy.cli.boards.module import check_name, fail, print_checks, run_checks, source_root, write_new
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import print_json
 from eddy.core.errors import EddyError, InvalidRequest
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from eddy_sim.importing.package import ImportedKernel
 
 
-@app.command("import")
+def with_import(group: typer.Typer) -> typer.Typer:
+    """Add the command to those of `eddy module`."""
+    group.command("import")(import_module)
+    return group
+
+
 def import_module(
     source: Annotated[Path, typer.Argument(help="A folder that Vitis HLS exported, or one of RTL, or one source.")],
     top: Annotated[str, typer.Option(help="The kernel's top, where sources have several.")] = "",
