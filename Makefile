@@ -72,7 +72,7 @@ fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, 
 
 pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots in out/pages
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
-	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
+	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/pages.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
 
 pictures: $(STAMP) ## README's pictures of the demo, the dashboard and `eddy top`, of today (needs Chromium)
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'

@@ -137,6 +137,13 @@ class BlobPage(_BlobPage, total=False):
     """Blobs that belong on this page, and whose records cannot be read."""
 
 
+class BoardHistory(TypedDict):
+    """What the board did."""
+
+    points: list[HistoryPoint]
+    """Oldest first; times in which no server ran have none."""
+
+
 class BoardTime(TypedDict):
     """What `slot_ns` and `shared_ns` of all entries of all days add up to: `before_ns + slots * (to_ns - from_ns)`."""
 
@@ -341,13 +348,6 @@ class Health(_Health, total=False):
 
     detail: str
     """Why it does not; empty where it does."""
-
-
-class History(TypedDict):
-    """What the board did."""
-
-    points: list[HistoryPoint]
-    """Oldest first; times in which no server ran have none."""
 
 
 class HistoryPoint(TypedDict):
@@ -827,6 +827,8 @@ class _Overview(TypedDict):
 class Overview(_Overview, total=False):
     """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
 
+    board: str
+    """What the board is called; empty of a pool."""
     damaged: dict[str, int]
     """For the operator: damaged records that were met since the start, by kind, where there are any."""
 
