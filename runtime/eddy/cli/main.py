@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from eddy import distribution, logs
-from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
+from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module_import, serve
 from eddy.cli.demo import command as demo_command
 from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
 from eddy.cli.pools import pool
@@ -177,7 +177,7 @@ app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
 app.add_typer(pool.app, name="pool", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
-app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
+app.add_typer(module_import.app, name="module", rich_help_panel="For hardware authors")
 
 if __name__ == "__main__":
     app()
