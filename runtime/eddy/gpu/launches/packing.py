@@ -104,7 +104,7 @@ class Packing:
             "local_stride": self._group_bytes,
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
-        self._blocks = LaunchBlocks(shape, arrangement, found.iterates_items, words, LOG_BYTES)
+        self._blocks = LaunchBlocks(shape, arrangement, words, LOG_BYTES)
 
     def _stacks(self, kernel: Kernel, least: int, room: range) -> dict[str, int]:
         """Where stacks lie: in local memory where there is room for what the kernel needs and nobody asks for more.
