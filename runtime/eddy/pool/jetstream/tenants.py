@@ -16,6 +16,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
+from eddy.core.submission_options import SubmissionOptions
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.bucket_reader import entries, read_entry
 from eddy.pool.jetstream.link import Link
@@ -67,6 +68,9 @@ class PoolTenant:
 
     def check_progress(self, wanted: float) -> None:
         """Boards measure progress, and refuse what a tenant was not promised there."""
+
+    def check_boards(self, asked: SubmissionOptions) -> None:
+        """What boards there are is known further in (`eddy.pool.routes.submission`)."""
 
     @staticmethod
     def decode(data: bytes | None, name: str) -> PoolTenant:

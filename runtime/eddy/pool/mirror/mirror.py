@@ -32,7 +32,7 @@ from eddy.pool.mirror.job_inputs import InputLocations, NeededInputs
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.mirror.record_bytes import RecordBytes
 from eddy.pool.records.records import PoolBoard, PoolJob
-from eddy.pool.records.reports import lease_read
+from eddy.pool.records.reports import kept_board_read, lease_read
 
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
@@ -260,13 +260,13 @@ class Mirror:
 
     def _joined(self, name: str, data: bytes) -> None:
         try:
-            board = lease_read(name, data)
+            board = kept_board_read(name, data)
         except ValueError as wrong:
             self._link.troubles.record_unreadable("eddy_boards", name, str(wrong))
             return
         self._link.troubles.forget("eddy_boards", name)
         known = self.boards.get(board.name, board)
-        self._board(replace(known, drained=board.drained))
+        self._board(replace(known, drained=board.drained, labels=board.labels))
         self.changed.set()
 
     async def _leases(self) -> None:
@@ -296,9 +296,9 @@ class Mirror:
         before = self.boards.get(board.name)
         if before is not None and before.session != board.session:
             self.there.forget(board.name)  # its disk may be another; what it has, it is not sent again
-        drained = before.drained if before is not None else board.drained
-        self._board(replace(board, drained=drained))
-        if not self.alive(board.name) or (before is not None and before.running != board.running):
+        kept = before or board
+        self._board(replace(board, drained=kept.drained, labels=kept.labels))
+        if not self.alive(board.name) or (before is not None and _news(before) != _news(board)):
             self.changed.set()
         self._heard[board.name] = self.heard.s
 
@@ -426,3 +426,8 @@ class Mirror:
             self.collectable.append(job)
         self.jobs.add_record(job)
         self.changed.set()
+
+
+def _news(board: PoolBoard) -> tuple[object, ...]:
+    """What of a board's lease a decision may wait for."""
+    return board.running, board.modules, board.computes

@@ -54,6 +54,7 @@ HEADS_OWN = {
     "GET /v1/pool",
     "POST /v1/pool/rebalance",
     "PUT /v1/pool/boards/{}",
+    "PUT /v1/pool/boards/{}/labels",
     "DELETE /v1/pool/boards/{}",
     "GET /v1/pool/jobs/{}/explain",
     "GET /v1/pool/timeline",
