@@ -54,6 +54,7 @@ from eddy.pool.routes import (
     overview,
     session,
     timeline,
+    usage,
 )
 from eddy.pool.routes.bounds import Bounds
 from eddy.pool.routes.context import HeadParts, caller_of
@@ -149,6 +150,7 @@ def routers() -> tuple[APIRouter, ...]:
         events,
         session,
         account,
+        usage,
         timeline,
         keys,
         health,

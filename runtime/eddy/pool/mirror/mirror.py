@@ -31,6 +31,7 @@ from eddy.pool.mirror.job_index import JobIndex
 from eddy.pool.mirror.job_inputs import InputLocations, NeededInputs
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.mirror.record_bytes import RecordBytes
+from eddy.pool.mirror.usage_accounts import UsageAccounts
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.records.reports import kept_board_read, lease_read
 
@@ -138,6 +139,7 @@ class Mirror:
         index: All jobs, to be listed.
         arrays: Which arrays are there whole.
         records: Bytes of records.
+        usage: What tenants had of boards.
         inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         followers: Who waits for a job.
@@ -163,7 +165,7 @@ class Mirror:
         self.index = JobIndex()
         self.arrays = ArrayAssembler()
         self.followers, self.keys = JobFollowers(), KeyCache()
-        self.records, self.inputs = RecordBytes(), NeededInputs()
+        self.records, self.inputs, self.usage = RecordBytes(), NeededInputs(), UsageAccounts()
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
         self._revision = 0
         self._caught_up_at = -1
@@ -413,6 +415,7 @@ class Mirror:
     def _take(self, job: PoolJob) -> None:
         self.index.add_record(job)
         self.inputs.add_job(job)
+        self.usage.add_record(job, news=self.whole.is_set())
         self.drops.learn(job, news=self.whole.is_set())
         self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:

@@ -52,6 +52,15 @@ class PoolQuota(Request):
     max_blob_bytes: Whole | None = Field(
         default=None, ge=0, le=1 << 62, description="Bytes it may keep: blobs, outputs, records of jobs."
     )
+    max_requests_per_s: float | None = Field(
+        default=None, gt=0, le=1e6, description="Requests of all its keys a second, at each head; null for any."
+    )
+    max_slot_s: float | None = Field(
+        default=None, ge=0, le=1e12, description="Seconds of boards' places a day (UTC); null for any."
+    )
+    max_core_s: float | None = Field(
+        default=None, ge=0, le=1e12, description="Seconds of cores of shared clusters a day; null for any."
+    )
 
 
 class PoolTenantSubmission(Request):

@@ -133,7 +133,14 @@ def explain_placement(
 
 def render_quota(tenant: PoolTenant, most_bytes: int) -> dict[str, Any]:
     """Bounds of a tenant as a board shows them; null for what has no bound over the pool. `most_bytes` it may keep."""
-    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority, "max_blob_bytes": most_bytes}
+    bounds = {
+        "max_jobs": tenant.max_jobs,
+        "max_priority": tenant.max_priority,
+        "max_blob_bytes": most_bytes,
+        "max_requests_per_s": tenant.max_requests_per_s,
+        "max_slot_s": tenant.max_slot_s,
+        "max_core_s": tenant.max_core_s,
+    }
     return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
 
 

@@ -40,7 +40,6 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/market/explain": "epochs are kept by the board whose market it is",
     "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
     "POST /v1/admin/purge": "records of a pool's jobs are kept for ever; boards remove theirs",
-    "GET /v1/usage": "boards account for slots and cores, in the name of `pool.TENANT`",
     "POST /v1/apps": "packages are files beside each board and head, signed there",
     "GET /v1/jobs/{}/log": "what a kernel printed stays on the board that ran it",
     "PUT /v1/jobs/{}/hold": KEPT,
