@@ -173,6 +173,12 @@ MIGRATIONS: tuple[Migration, ...] = (
     -- Arrays have ids that no job has. Those that are there keep theirs, which are their first jobs' as well.
     """,
     jobs_that_go,
+    """
+    CREATE TABLE sample (
+        unix_s INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
+    """,
 )
 
 
