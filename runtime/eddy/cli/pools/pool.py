@@ -222,6 +222,11 @@ def serve(
     max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
         "max_connections_per_client"
     ),
+    retention_age_s: Annotated[float, option("retention_age_s")] = default("retention_age_s"),
+    retention_jobs: Annotated[int, option("retention_jobs")] = default("retention_jobs"),
+    retention_jobs_per_tenant: Annotated[int, option("retention_jobs_per_tenant")] = default(
+        "retention_jobs_per_tenant"
+    ),
     data: Data = DATA,
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -235,6 +240,7 @@ def serve(
         from eddy.api.service import log_lines
         from eddy.pool.head.head_server import Head, HeadSettings
         from eddy.pool.placement.replanning import ReplanSettings
+        from eddy.store.db.bounds import JobBounds
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
@@ -252,6 +258,7 @@ def serve(
             patience_s=patience_s,
             creds=pool_creds,
             connections=ConnectionLimits(max_connections, max_connections_per_client),
+            retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
         )
         head = Head(settings)
 

@@ -135,6 +135,11 @@ class OpenJobs(Mapping[int, PoolJob]):
         if before is not None and before.array is not None:
             self._look_again((before.array.id, True))
 
+    def names(self, number: int, array: int | None) -> bool:
+        """Whether a job that has not ended waits for one, or for its array, or goes with it."""
+        waited_for = (number, False) in self._followers or (array, True) in self._followers
+        return waited_for or self.partners.named(number)
+
     def _look_again(self, key: _Key) -> None:
         """What waits for a job or an array is filed again: something became of that."""
         for number in self._followers.get(key, ()):

@@ -26,6 +26,10 @@ class PartnerBoards:
         or whose record is gone, is missing: nothing of it is anywhere."""
         return self._board
 
+    def named(self, number: int) -> bool:
+        """Whether an open job goes with one."""
+        return number in self._followers
+
     def add_record(self, job: PoolJob, before: PoolJob | None, known: Mapping[int, PoolJob]) -> None:
         """A job is new, or changed, or has ended.
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from eddy.core.errors import QuotaExceeded
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.mirror.usage_accounts import Spent, UsageAccounts, spent_by_day, utc_day
+from eddy.pool.mirror.usage_accounts import UsageAccounts, UsedTime, spent_by_day, utc_day
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.pool.routes.bounds import Bounds
 
@@ -61,15 +61,15 @@ def test_a_head_that_starts_late_counts_the_same() -> None:
 
 def test_cores_of_a_shared_cluster_count_as_such() -> None:
     job = PoolJob(1, "ada", {"kernel": {"kernel": "k"}}, 0.0, parts=(part(0, 5.0, 2.0),))
-    assert spent_by_day(job) == {"1970-01-01": Spent(2_000_000_000, 0)}
+    assert spent_by_day(job) == {"1970-01-01": UsedTime(2_000_000_000, 0)}
     shared = replace(job, kernel={"core_seconds": 0.25})
-    assert spent_by_day(shared) == {"1970-01-01": Spent(0, 250_000_000)}
+    assert spent_by_day(shared) == {"1970-01-01": UsedTime(0, 250_000_000)}
 
 
 def test_who_has_had_what_it_may_is_refused_until_the_day_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eddy.pool.routes.bounds.time.time", lambda: 2.25 * DAY_S)
     usage = UsageAccounts()
-    usage.add("ada", {"1970-01-03": Spent(3_000_000_000), "1970-01-02": Spent(0, 9_000_000_000)})
+    usage.add("ada", {"1970-01-03": UsedTime(3_000_000_000), "1970-01-02": UsedTime(0, 9_000_000_000)})
 
     async def told() -> None:
         return None
