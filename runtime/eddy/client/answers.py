@@ -454,6 +454,17 @@ class _Job(TypedDict):
     """What becomes of it where its deadline has passed."""
     min_progress: float | None
     """Part of its speed alone that it asked to keep; null for what was promised."""
+    board_kind: Literal["computing", "model", "any"] | None
+    """Which boards of a pool may have it: `computing` ones, those that `model` times alone and whose outputs are
+    zeros, or `any`; null for computing ones, and at a board alone for whatever that is."""
+    board_labels: str | None
+    """Labels that its board in a pool must have, `NAME=VALUE` or `NAME!=VALUE` with commas between; null for any."""
+    resident_module: str | None
+    """A module that must be in a slot of its board in a pool as it is placed; null for none."""
+    apart: str | None
+    """A name: no board of a pool is given two jobs of yours with the same one at once; null for none."""
+    same_board_as: int | None
+    """A job of yours: this one goes to the board of a pool that has it, or had it last; null for any board."""
 
 
 class Job(_Job, total=False):
@@ -1157,7 +1168,7 @@ class WaitShown(TypedDict):
 
     cause: str
     """`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, `price-share` or
-    `ending`; empty where it waits for nothing."""
+    `ending`; at a pool also `board`, `inputs` or `constraint`; empty where it waits for nothing."""
     words: str
     """The same for people."""
 
@@ -1189,3 +1200,14 @@ class SubmissionOptions(TypedDict, total=False):
     min_progress: float | None
     """For a kernel: part of its speed alone that it should keep beside others, at most what your tenant was
     promised; null for that."""
+    board_kind: Literal["computing", "model", "any"] | None
+    """Which boards of a pool may have it: `computing` ones, those that `model` times alone and whose outputs are
+    zeros, or `any`; null for computing ones, and at a board alone for whatever that is."""
+    board_labels: str | None
+    """Labels that its board in a pool must have, `NAME=VALUE` or `NAME!=VALUE` with commas between; null for any."""
+    resident_module: str | None
+    """A module that must be in a slot of its board in a pool as it is placed; null for none."""
+    apart: str | None
+    """A name: no board of a pool is given two jobs of yours with the same one at once; null for none."""
+    same_board_as: int | None
+    """A job of yours: this one goes to the board of a pool that has it, or had it last; null for any board."""

@@ -238,6 +238,8 @@ def test_the_operators_commands(pool: Pool) -> None:
     assert files["pool.png"].stat().st_size > 5000
     bars = [each for each in json.loads(files["pool.json"].read_text())["traceEvents"] if each["ph"] == "X"]
     assert sum(bar["args"]["items"] for bar in bars) == 2
+    (entry,) = operator.usage()["entries"]
+    assert (entry["tenant"], entry["slot_ns"] > 0, entry["core_ns"]) == ("ada", True, 0)
     grace = pool.tenant(head, "grace").transport.json("GET", "/v1/pool/timeline")
     assert (grace["parts"], grace["boards"]) == ([], ["b1"])
 
@@ -349,6 +351,13 @@ def test_bounds_over_the_pool(pool: Pool) -> None:
     with pytest.raises(InvalidRequest, match="at most 3"):
         ada.submit("image_compression", order.inputs, priority=9)
     assert order.submit(ada).data["state"] == "queued"
+    operator.change_tenant("ada", max_slot_s=0)
+    with pytest.raises(QuotaExceeded, match="places today"):
+        order.submit(ada)
+    operator.change_tenant("ada", max_requests_per_s=0.001)
+    with asking(head.url, pool.keys["ada"]) as plain:
+        until(lambda: plain.get("/v1/quota").status_code == 429)
+    assert operator.tenants()[0]["quota"]["max_requests_per_s"] == 0.001, "an operator has no bound"
 
 
 @pytest.mark.usefixtures("patient")

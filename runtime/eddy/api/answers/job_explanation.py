@@ -35,7 +35,7 @@ class WaitShown(Answer):
 
     cause: str = Field(
         description="`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, "
-        "`price-share` or `ending`; empty where it waits for nothing."
+        "`price-share` or `ending`; at a pool also `board`, `inputs` or `constraint`; empty where it waits for nothing."
     )
     words: str = Field(description="The same for people.")
 
