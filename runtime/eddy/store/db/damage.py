@@ -35,6 +35,9 @@ class RecordKind(str, enum.Enum):
     EPOCH = "epoch"
     SLOT = "slot"
     VALUE = "value"
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    MAINTENANCE = "maintenance window"
 
 
 class Damage:

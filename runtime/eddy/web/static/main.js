@@ -5,6 +5,7 @@ import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
 import { list, show } from "./jobs.js";
+import { announce, forgetAnnouncement } from "./maintenance.js";
 import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
 import { offer, withdraw } from "./submit.js";
 import { legend, timeline } from "./timeline.js";
@@ -133,6 +134,7 @@ async function refresh() {
     const [state, market] = await Promise.all([api.overview(), api.market()]);
     draw(state, market);
     accounts(state);
+    announce(at("maintenance")).catch(() => {});
   } catch (problem) {
     if (problem.status === 401) return logIn();
     at("status").className = "bad";
@@ -148,6 +150,7 @@ function logIn() {
   at("board").hidden = at("who").hidden = true;
   forget();
   forgetAccounts();
+  forgetAnnouncement(at("maintenance"));
   withdraw();
   at("status").className = "";
   at("status").textContent = "Not logged in";
