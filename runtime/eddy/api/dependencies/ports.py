@@ -36,6 +36,7 @@ from eddy.store.db.bounds import JobBounds
 from eddy.store.tables.audit import Sign
 from eddy.store.tables.notices import Notice
 from eddy.store.tables.retention import EvictionCandidate
+from eddy.store.tables.samples import Sample
 
 
 class OperatorPort(Protocol):
@@ -170,6 +171,10 @@ class _NoticeWriter(Protocol):
     ) -> int: ...
 
 
+class _SampleWriter(Protocol):
+    def add(self, sample: Sample) -> None: ...
+
+
 class _FaultCounter(Protocol):
     def fault(self, fault: Fault) -> None: ...
 
@@ -199,6 +204,8 @@ class StoreWriter(Protocol):
     def maintenance(self) -> _MaintenanceWriter: ...
     @property
     def notices(self) -> _NoticeWriter: ...
+    @property
+    def samples(self) -> _SampleWriter: ...
     @property
     def happened(self) -> _FaultCounter: ...
     def settle(self) -> None: ...

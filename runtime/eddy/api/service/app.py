@@ -39,6 +39,7 @@ from eddy.api.routes import (
     blobs,
     events,
     explain,
+    history,
     holds,
     jobs,
     keys,
@@ -56,6 +57,7 @@ from eddy.api.routes import (
 from eddy.api.service.calendar_service import CalendarService
 from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
 from eddy.api.service.gauges import GaugeCollector
+from eddy.api.service.history_recorder import HistoryRecorder
 from eddy.api.service.notice_service import NoticeService
 from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
@@ -87,6 +89,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         slots,
         market,
         overview,
+        history,
         session,
         keys,
         usage,
@@ -164,6 +167,7 @@ def create_app(
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
             group.start_soon(PurgeService(context).run)
+            group.start_soon(HistoryRecorder(context).run)
             group.start_soon(CalendarService(context).run)
             group.start_soon(NoticeService(context).run)
             group.start_soon(context.standing.watch)

@@ -174,6 +174,12 @@ MIGRATIONS: tuple[Migration, ...] = (
     """,
     jobs_that_go,
     """
+    CREATE TABLE sample (
+        unix_s INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
+    """,
+    """
     CREATE TABLE subscription (
         id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,

@@ -55,6 +55,7 @@ from eddy.store.tables.outputs import Outputs
 from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
+from eddy.store.tables.samples import Samples
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
@@ -122,6 +123,7 @@ class Store:
         usage: What tenants used, by day.
         audit: What operators did.
         epochs: Of the market.
+        samples: What the board did, by minutes.
         jobs, events: Jobs, and what happened to them.
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
@@ -147,6 +149,7 @@ class Store:
         self.usage = Usage(db)
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
+        self.samples = Samples(db)
         self.jobs = JobTable(db, self.numbers)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)

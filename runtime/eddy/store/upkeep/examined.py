@@ -32,6 +32,7 @@ from eddy.store.tables.keys import key_from_row
 from eddy.store.tables.maintenance import window_from_row
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.tables.outputs import part_of
+from eddy.store.tables.samples import sample_from_row
 from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
@@ -236,6 +237,7 @@ TABLES: Mapping[str, Table] = {
         usage_row,
     ),
     "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", epoch_body),
+    "sample": Table("* FROM sample", lambda row, _: f"sample {row['unix_s']}", sample_from_row),
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
     "subscription": Table("* FROM subscription", lambda row, _: f"subscription {row['id']}", subscription_from_row),
     "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),
