@@ -204,6 +204,38 @@ class Change(TypedDict):
     drained, or jobs elsewhere hold the memory."""
 
 
+class DeliveryAnswer(TypedDict):
+    """One message to one subscriber."""
+
+    id: str
+    """Its name; the same at every attempt."""
+    kind: str
+    """What it tells."""
+    body: dict[str, Any]
+    """As it is sent."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    state: str
+    """`waiting`, `delivered` or `failed`."""
+    attempts: int
+    """How often it was sent since it was last asked for."""
+    next_unix_s: float | None
+    """When it is sent next; null where it is not."""
+    tried_unix_s: float | None
+    """When it was sent last; null for never."""
+    status: int | None
+    """What the receiver answered last; null for nothing."""
+    said: str
+    """What went wrong the last time; empty for nothing."""
+
+
+class DeliveryList(TypedDict):
+    """Messages to a subscriber."""
+
+    deliveries: list[DeliveryAnswer]
+    """Newest first."""
+
+
 class DoubledShare(TypedDict):
     """A cluster with the tenant's weight doubled."""
 
@@ -1024,6 +1056,61 @@ class Spent(TypedDict):
     """Board time, in whole nanoseconds."""
 
 
+class SubscriptionAnswer(TypedDict):
+    """Who is told what, and where."""
+
+    id: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    target: str
+    """Where notices go."""
+    kinds: list[str]
+    """What is told."""
+    everyone: bool
+    """Whether of everyone's jobs."""
+    label: str
+    """What its owner calls it."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    off: str
+    """Why nothing is sent any more; empty while it is."""
+    dropped: int
+    """Messages that were not kept, because too many waited."""
+
+
+class SubscriptionList(TypedDict):
+    """Subscriptions, oldest first."""
+
+    subscriptions: list[SubscriptionAnswer]
+    """Yours; everyone's, for operators."""
+
+
+class SubscriptionMade(TypedDict):
+    """A subscription just made; a webhook's secret is shown this once."""
+
+    id: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    target: str
+    """Where notices go."""
+    kinds: list[str]
+    """What is told."""
+    everyone: bool
+    """Whether of everyone's jobs."""
+    label: str
+    """What its owner calls it."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    off: str
+    """Why nothing is sent any more; empty while it is."""
+    dropped: int
+    """Messages that were not kept, because too many waited."""
+    secret: str
+    """What webhooks are signed with (`whsec_...`); empty for mails."""
+
+
 class Taken(TypedDict):
     """A slot that was taken from a job."""
 
@@ -1167,8 +1254,8 @@ class WaitShown(TypedDict):
     """What a job waits for now."""
 
     cause: str
-    """`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, `price-share` or
-    `ending`; at a pool also `board`, `inputs` or `constraint`; empty where it waits for nothing."""
+    """`slot`, `load`, `memory`, `preempted`, `maintenance`, `drain`, `predecessor`, `array`, `building`, `items`,
+    `price-share` or `ending`; at a pool also `board`, `inputs` or `constraint`; empty where it waits for nothing."""
     words: str
     """The same for people."""
 
@@ -1184,6 +1271,34 @@ class Waiting(TypedDict):
     """The board's memory was full."""
     preempted: float
     """Its slots had been taken."""
+    maintenance: float
+    """Slots were closed by calendar, or about to be before it could end."""
+
+
+class Window(TypedDict):
+    """A maintenance window."""
+
+    id: str
+    """Its name."""
+    title: str
+    """What is done."""
+    stage: str
+    """`planned`, `draining`, `open`, `ended` or `cancelled`."""
+    begins_unix_s: float
+    """From when, by wall time."""
+    ends_unix_s: float
+    """Until when."""
+    drains_unix_s: float
+    """From when its slots take nothing new."""
+    slots: list[int]
+    """Which slots; none named means all of the board."""
+
+
+class WindowList(TypedDict):
+    """Maintenance windows."""
+
+    windows: list[Window]
+    """Those to come first, by their beginnings."""
 
 
 class SubmissionOptions(TypedDict, total=False):

@@ -313,6 +313,11 @@ class Intake:
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
         self._store.settle()
 
+    def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
+        """Have the next step know which slots close by calendar; see `messages.CloseSoon`. Nothing is kept: who keeps
+        the calendar says so again and again."""
+        self._inbox.append(m.CloseSoon(dict(closing)))
+
     @contextmanager
     def slots_kept_drained(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:
         """Which of the slots a step drained, or brought back, are kept so, while the step is made durable.

@@ -36,6 +36,9 @@ class RecordKind(str, enum.Enum):
     SAMPLE = "sample"
     SLOT = "slot"
     VALUE = "value"
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    MAINTENANCE = "maintenance window"
 
 
 class Damage:

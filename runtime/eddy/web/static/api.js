@@ -70,6 +70,18 @@ export async function output(path) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
+let hasCalendar = true;
+export async function maintenance() {
+  // A head of a pool has no calendar; it is asked once.
+  if (!hasCalendar) return [];
+  try {
+    return (await call("GET", "/v1/maintenance")).windows;
+  } catch (problem) {
+    if (problem.status === 404) hasCalendar = false;
+    return [];
+  }
+}
+
 let hasMarket = true;
 export async function market() {
   // A server without clusters has no market; it is asked once.

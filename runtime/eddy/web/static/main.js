@@ -8,6 +8,7 @@ import { forgetHistory, history } from "./history.js";
 import { forgetList, jobList } from "./joblist.js";
 import { leave, list, show } from "./jobs.js";
 import { offerKernel, withdrawKernel } from "./kernel.js";
+import { announce, forgetAnnouncement } from "./maintenance.js";
 import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
 import { address, named, turn } from "./router.js";
 import { offer, withdraw } from "./submit.js";
@@ -170,6 +171,7 @@ async function refresh() {
     if (page === "account" || page === "audit") accounts(state);
     if (page === "jobs") jobList(state);
     if (page === "overview" && state.operator && !state.boards) history(at("history").clientWidth || at("main").clientWidth - 34);
+    announce(at("maintenance")).catch(() => {});
   } catch (problem) {
     if (problem.status === 401) return logIn();
     if (problem.status) {
@@ -208,6 +210,7 @@ function logIn() {
   at("board").hidden = at("who").hidden = at("pages").hidden = true;
   forget();
   forgetAccounts();
+  forgetAnnouncement(at("maintenance"));
   withdraw();
   at("status").className = "";
   at("status").textContent = "Not logged in";
