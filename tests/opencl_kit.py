@@ -57,7 +57,8 @@ class Host:
 
     def address(self, place: int) -> int | None:
         """What is at a place of the dispatch table."""
-        return self._table[place]
+        address = self._table[place]
+        return None if address is None else int(address)
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call an entry point; handles and pointers are returned, codes are raised.
@@ -87,7 +88,8 @@ class Host:
         self.call(name, *about, ctypes.c_size_t(0), None, ctypes.byref(size))
         room = (ctypes.c_char * max(1, size.value))()
         self.call(name, *about, size, room, None)
-        return bytes(room[: size.value]) if form is bytes else form.from_buffer_copy(room[: size.value]).value
+        answer = room.raw[: size.value]
+        return answer if form is bytes else form.from_buffer_copy(answer).value
 
     def make(self, name: str, *arguments: Any) -> Handle:
         """A handle that a call makes."""
@@ -163,6 +165,21 @@ class Host:
         waits = (len(after), handles(*after))
         self.call("clEnqueueNDRangeKernel", queue, kernel, *range_of, *waits, ctypes.byref(event))
         return event
+
+    def write(
+        self, queue: Handle, buffer: Handle, data: bytes, offset: int = 0, after: Sequence[Handle] = ()
+    ) -> Handle:
+        """Bytes to a buffer; its event."""
+        event = Handle()
+        where = (ctypes.c_size_t(offset), ctypes.c_size_t(len(data)), data)
+        self.call("clEnqueueWriteBuffer", queue, buffer, 0, *where, len(after), handles(*after), ctypes.byref(event))
+        return event
+
+    def release(self, **objects: Any) -> None:
+        """Release objects, by what they are: `MemObject=buffer`, or several of a kind."""
+        for kind, given in objects.items():
+            for each in given if isinstance(given, (tuple, list)) else (given,):
+                self.call(f"clRelease{kind}", each)
 
     def status(self, event: Handle) -> int:
         """An event's status."""

@@ -20,10 +20,9 @@ _KINDS = {"value": 0, "global": 1, "constant": 2, "local": 3}
 _IMAGE, _SAMPLER = 4, 5
 _ADDRESSES = {"value": "PRIVATE", "global": "GLOBAL", "constant": "CONSTANT", "local": "LOCAL"}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_HEADING = re.compile(
-    r"\b(?:__)?kernel\b([^;{]*?)\bvoid\s+((?:__attribute__\s*\(\(.*?\)\)\s*)?)(\w+)\s*\(([^{;]*)\)\s*\{", re.S
-)
-_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*(.*?)\s*\)\)", re.S)
+_WORDS = r"(?:__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)\s*)"
+_HEADING = re.compile(rf"({_WORDS}*)\b(?:__)?kernel\b\s*({_WORDS}*)void\s+({_WORDS}*)(\w+)\s*\(([^{{;]*)\)\s*\{{", re.S)
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*(.*?)\s*\)\)(?!\))", re.S)
 
 
 def describe_kernels(kernels: Mapping[str, Kernel], source: str, shape: ClusterShape, local_bytes: int) -> bytes:
@@ -43,8 +42,8 @@ def describe_kernels(kernels: Mapping[str, Kernel], source: str, shape: ClusterS
 def _headings(source: str) -> dict[str, tuple[str, list[str]]]:
     """Attributes and arguments of kernels as they are written, as far as no macro makes them."""
     found = {}
-    for before, behind, name, arguments in _HEADING.findall(_COMMENT.sub(" ", source)):
-        attributes = " ".join(re.sub(r"\s+", "", each) for each in _ATTRIBUTE.findall(before + behind))
+    for *words, name, arguments in _HEADING.findall(_COMMENT.sub(" ", source)):
+        attributes = " ".join(re.sub(r"\s+", "", each) for each in _ATTRIBUTE.findall("".join(words)))
         found[name] = (attributes, arguments.split(","))
     return found
 

@@ -55,8 +55,9 @@ def join_units(units: Sequence[Unit]) -> Unit:
         for name, text in unit.headers.items():
             if headers.setdefault(name, text) != text:
                 raise DifferentHeaders(f"two units include different texts as {name!r}; give one of them another name")
-    common = [word for word in shlex.split(units[0].options) if not word.startswith("-D")]
-    return Unit(shlex.join(_without_defines(common)), "\n".join(map(_with_macros, units)), headers)
+    return Unit(
+        shlex.join(_without_defines(shlex.split(units[0].options))), "\n".join(map(_with_macros, units)), headers
+    )
 
 
 def _with_macros(unit: Unit) -> str:
@@ -76,4 +77,4 @@ def _defines(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _without_defines(words: Sequence[str]) -> list[str]:
-    return [word for at, word in enumerate(words) if word != "-D" and (at == 0 or words[at - 1] != "-D")]
+    return [word for at, word in enumerate(words) if not word.startswith("-D") and words[at - 1 : at] != ["-D"]]
