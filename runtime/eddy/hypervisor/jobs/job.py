@@ -275,7 +275,7 @@ class Job:
     @property
     def is_hidden(self) -> bool:
         """Whether nothing could be decided about it: it ends, waits for memory, or has its outputs left."""
-        return self.ending is not None or self.lacks_memory or self.items.all_finished
+        return self.ending is not None or self.lacks_memory or self.items.all_finished or self.spec.only_holds
 
     def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
         """What a policy sees; see `JobViews.view`."""

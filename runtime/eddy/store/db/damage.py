@@ -34,6 +34,7 @@ class RecordKind(str, enum.Enum):
     AUDIT = "audit"
     EPOCH = "epoch"
     SLOT = "slot"
+    SESSION = "session"
     VALUE = "value"
 
 

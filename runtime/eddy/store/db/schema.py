@@ -173,6 +173,16 @@ MIGRATIONS: tuple[Migration, ...] = (
     -- Arrays have ids that no job has. Those that are there keep theirs, which are their first jobs' as well.
     """,
     jobs_that_go,
+    """
+    CREATE TABLE session (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        tenant TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        record TEXT NOT NULL
+    );
+    CREATE INDEX session_by_tenant ON session (tenant, number);
+    """,
 )
 
 
