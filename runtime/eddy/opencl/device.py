@@ -53,7 +53,7 @@ def _entries(device: Device) -> Iterator[tuple[str, bytes]]:
     yield from _texts(device)
     yield from _cores(device)
     yield from _memory(device)
-    yield from _images()
+    yield from _images(device)
     yield from _rest()
 
 
@@ -99,8 +99,8 @@ def _memory(device: Device) -> Iterator[tuple[str, bytes]]:
     yield "CL_DEVICE_HOST_UNIFIED_MEMORY", _u32(0)
 
 
-def _images() -> Iterator[tuple[str, bytes]]:
-    yield "CL_DEVICE_IMAGE_SUPPORT", _u32(1)
+def _images(device: Device) -> Iterator[tuple[str, bytes]]:
+    yield "CL_DEVICE_IMAGE_SUPPORT", _u32(device.images)
     yield "CL_DEVICE_MAX_READ_IMAGE_ARGS", _u32(128)
     yield "CL_DEVICE_MAX_WRITE_IMAGE_ARGS", _u32(8)
     yield "CL_DEVICE_MAX_SAMPLERS", _u32(16)

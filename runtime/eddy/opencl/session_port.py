@@ -21,7 +21,8 @@ class Device:
         memory_bytes: What a context's buffers may have together.
         buffer_bytes: What one buffer may have.
         clock_hz: Of the cores.
-        version: The server's.
+        version: The platform's.
+        images: Whether kernels take images.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Device:
     buffer_bytes: int
     clock_hz: int
     version: str
+    images: bool = True
 
 
 @dataclass(frozen=True, slots=True)

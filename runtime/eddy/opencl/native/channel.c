@@ -163,7 +163,7 @@ static bool start_helper(int socket) {
     const char *python = getenv("EDDY_OPENCL_PYTHON"), *module = getenv("EDDY_OPENCL_HELPER");
     const char *log = getenv("EDDY_OPENCL_LOG");
     char *arguments[] = {(char *)(python && *python ? python : "python3"), "-m",
-                         (char *)(module && *module ? module : "eddy.opencl.helper"), NULL};
+                         (char *)(module && *module ? module : "eddy.cli.tenant.opencl_helper"), NULL};
     bool to_file = log && *log && strcmp(log, "-");
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

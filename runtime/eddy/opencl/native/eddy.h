@@ -57,6 +57,7 @@ struct _cl_device_id {
     size_t count;
     size_t group_limit, alignment, allocation_limit, image_limit, image3d_limit, array_limit, image_buffer_limit;
     size_t local_bytes;
+    bool images;
 };
 
 struct _cl_context {

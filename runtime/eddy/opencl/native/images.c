@@ -134,6 +134,9 @@ static cl_mem make_image(const char *function, cl_context context, cl_mem_flags 
     struct geometry rows;
     size_t side[3];
     if (!is_live(context, CONTEXT)) return refuse_null(function, errcode_ret, CL_INVALID_CONTEXT, "no context");
+    cl_device_id device = the_device(function);
+    if (device && !device->images)
+        return refuse_null(function, errcode_ret, CL_INVALID_OPERATION, "sessions of this server take no images");
     cl_int code = check_flags(function, flags, host);
     if (!code) code = check_description(function, format, image, host);
     if (code) return refuse_null(function, errcode_ret, code, "this image cannot be made");

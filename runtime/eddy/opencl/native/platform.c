@@ -80,6 +80,7 @@ static bool read_description(cl_device_id made) {
     made->array_limit = number(made, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE);
     made->image_buffer_limit = number(made, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
     made->local_bytes = number(made, CL_DEVICE_LOCAL_MEM_SIZE);
+    made->images = number(made, CL_DEVICE_IMAGE_SUPPORT);
     return !reader.bad;
 }
 
