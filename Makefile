@@ -56,10 +56,10 @@ area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/refer
 	@$(PY) tools/area.py $(ARGS)
 
 stops: $(STAMP) ## Stop 40 servers at random moments and check how each one ended
-	@$(PY) tests/system/stop_rig.py $(ARGS)
+	@$(PY) tests/system/crashes/stop_rig.py $(ARGS)
 
 crashes: $(STAMP) ## Kill serve, boardd or both 100 times under load, and check every job
-	@PYTHONPATH=tests $(PY) tests/system/crash_rig.py $(ARGS)
+	@PYTHONPATH=tests $(PY) tests/system/crashes/crash_rig.py $(ARGS)
 
 faults: $(STAMP) ## Seeds of the fault simulation: crashes, torn writes, a bad board; ARGS="--seeds 10000"
 	@$(PY) tools/faults.py $(ARGS)

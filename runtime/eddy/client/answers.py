@@ -343,6 +343,36 @@ class Health(_Health, total=False):
     """Why it does not; empty where it does."""
 
 
+class History(TypedDict):
+    """What the board did."""
+
+    points: list[HistoryPoint]
+    """Oldest first; times in which no server ran have none."""
+
+
+class HistoryPoint(TypedDict):
+    """Means over the time since the point before."""
+
+    unix_s: int
+    """When that time ended."""
+    slots: int
+    """Slots there were."""
+    busy: float
+    """Slots that ran an item or loaded a module."""
+    running: float
+    """Jobs that had begun."""
+    waiting: float
+    """Jobs that waited."""
+    ended: int
+    """Jobs that succeeded in that time."""
+    failed: int
+    """Jobs that failed or were cancelled in that time."""
+    prices: dict[str, float]
+    """Price of one core of a cluster, by slot."""
+    celsius: float | None
+    """The hottest sensor; null where the kernel shows none."""
+
+
 class _Job(TypedDict):
     """What every `Job` has."""
 

@@ -30,6 +30,7 @@ from eddy.store import Store
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
 from eddy.store.tables.listing import JobFilter
+from eddy.store.tables.samples import Sample
 from eddy.store.tables.submission import Submission
 from eddy.store.tables.usage import UsageRow, day_of
 from eddy.store.upkeep.examined import TABLES, examine_folder
@@ -113,6 +114,8 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert [each.id for each in store.arrays.write(several, 0.0)[0]] == [6, 7]
         store.usage.add([UsageRow(day_of(time.time()), TENANT, 0, "slot", 5)], {})
         store.epochs.add([(number, "{}") for number in range(2)], [0, 1])
+        for minute in range(2):
+            store.samples.add(Sample(60 * minute, 2, 1.0, 1.0, 0.0, 1, 0, {"0": 0.5}))
         store.audit.note(at.sign, "operator", "k1", "drain-slot", {"slot": 1})
         store.audit.note(at.sign, "operator", "k1", "undrain-slot", {"slot": 1})
         with store._db.transaction() as db:
@@ -200,6 +203,7 @@ def asked(store: Store) -> dict[str, object]:
         "usage": (store.usage.report(None), store.usage.today_s(TENANT)),
         "audit": store.audit.entries(),
         "epochs": store.epochs.all(),
+        "samples": store.samples.since(0),
         "metrics": store.damage.counts(),
     }
 

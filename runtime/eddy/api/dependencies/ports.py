@@ -37,6 +37,7 @@ from eddy.store.bytes.uploads import Upload
 from eddy.store.db.bounds import JobBounds
 from eddy.store.tables.audit import Sign
 from eddy.store.tables.retention import EvictionCandidate
+from eddy.store.tables.samples import Sample
 
 
 class OperatorPort(Protocol):
@@ -159,6 +160,10 @@ class _RetentionWriter(Protocol):
     def collect(self, jobs: Sequence[EvictionCandidate]) -> int: ...
 
 
+class _SampleWriter(Protocol):
+    def add(self, sample: Sample) -> None: ...
+
+
 class _FaultCounter(Protocol):
     def fault(self, fault: Fault) -> None: ...
 
@@ -184,6 +189,8 @@ class StoreWriter(Protocol):
     def removal(self) -> _RemovalWriter: ...
     @property
     def retention(self) -> _RetentionWriter: ...
+    @property
+    def samples(self) -> _SampleWriter: ...
     @property
     def happened(self) -> _FaultCounter: ...
     def settle(self) -> None: ...

@@ -177,6 +177,21 @@ USAGE: dict[str, Any] = {
     ],
     "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5, "before_ns": 0},
 }
+HISTORY: dict[str, Any] = {
+    "points": [
+        {
+            "unix_s": 1767225600,
+            "slots": 4,
+            "busy": 2.5,
+            "running": 3.0,
+            "waiting": 11.25,
+            "ended": 42,
+            "failed": 1,
+            "prices": {"2": 0.37},
+            "celsius": 41.5,
+        }
+    ]
+}
 AUDIT: dict[str, Any] = {
     "entries": [
         {

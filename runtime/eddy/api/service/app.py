@@ -39,6 +39,7 @@ from eddy.api.routes import (
     blobs,
     events,
     explain,
+    history,
     holds,
     jobs,
     keys,
@@ -54,6 +55,7 @@ from eddy.api.routes import (
 )
 from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
 from eddy.api.service.gauges import GaugeCollector
+from eddy.api.service.history_recorder import HistoryRecorder
 from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
 from eddy.core.errors import EddyError
@@ -84,6 +86,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         slots,
         market,
         overview,
+        history,
         session,
         sessions,
         keys,
@@ -160,6 +163,7 @@ def create_app(
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
             group.start_soon(PurgeService(context).run)
+            group.start_soon(HistoryRecorder(context).run)
             group.start_soon(context.standing.watch)
             group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), ClockJumpDetector())
             group.start_soon(tell_manager, Notifier())

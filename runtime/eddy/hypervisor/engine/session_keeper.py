@@ -80,6 +80,8 @@ class SessionKeeper:
         self._active: dict[int, Session] = {}
         """Those to be looked at in the next step."""
         self._look_s = 0.0
+        self._recording = threading.Lock()
+        """A session's record is changed by one thread at a time."""
         self._feeding = threading.Lock()
         """Batches of a session go into the inbox in the order in which they were checked."""
         self._waiters: dict[str, set[Callable[[], None]]] = {}
@@ -95,8 +97,8 @@ class SessionKeeper:
         record = self._store.sessions.add(
             lambda name: SessionRecord(0, name, tenant, options, opened_unix_s=time.time())
         )
-        session = self._make(record)
-        self._inbox.append(lambda now_s: [self._arrive(session, now_s)])
+        session = self._open[record.id] = self._make(record)
+        self._inbox.append(partial(self._begin, session))
         return record
 
     def get(self, name: str, tenant: str | None = None) -> Session:
@@ -130,10 +132,13 @@ class SessionKeeper:
 
     def close(self, session: Session, cause: str = "closed") -> None:
         """Have a session end; that it is to is durable when this returns."""
-        if session.record.state is not SessionState.CLOSING:
-            session.record = dataclasses.replace(session.record, state=SessionState.CLOSING, cause=cause)
-            self._store.sessions.put(session.record)
+        self._keep(session, SessionState.CLOSING, cause)
+        self._store.settle()
         self._inbox.append(partial(self._begin_close, session, cause))
+
+    def has_ended(self, name: str) -> bool:
+        """Whether a session is not open any more."""
+        return self._store.sessions.get(name).state.is_final
 
     def follow(self, name: str, wake: Callable[[], None]) -> None:
         """Have something called, from the engine's thread, whenever a session has more results or ends."""
@@ -233,15 +238,17 @@ class SessionKeeper:
     # Its parts ----------------------------------------------------------------------------------------------------
 
     def _make(self, record: SessionRecord) -> Session:
-        memory = JobMemory(self._buffers, session_job(record.number))
-        session = Session(record, memory, self._clusters)
-        self._open[record.id] = self._by_number[record.number] = session
-        return session
+        return Session(record, JobMemory(self._buffers, session_job(record.number)), self._clusters)
 
     def _clusters(self) -> Clusters:
         slots, shapes = self._planner.slots, self._planner.clusters()
         offers = {module: ClusterOffer(shape, slots.get(module, 1)) for module, shape in shapes.items()}
         return Clusters(offers, self._planner.limits.time_limit_s)
+
+    def _begin(self, session: Session, now_s: float) -> list[m.Input]:
+        """A session that was opened, or has never had memory, gets some."""
+        self._by_number[session.record.number] = session
+        return [self._arrive(session, now_s)]
 
     def _arrive(self, session: Session, now_s: float) -> m.Input:
         """Ask for a session's memory."""
@@ -311,18 +318,17 @@ class SessionKeeper:
         session.move(state)
         session.cause = cause
         session.fail_all(0.0, f"session-{state.value}", f"the session has ended: {cause}")
-        ended = dataclasses.replace(session.record, state=state, cause=cause, ended_unix_s=time.time())
-        session.record = ended
-        self._store.sessions.put(ended)
-        self._store.sessions.drop_memory(ended.number)
+        self._keep(session, state, cause)
+        number, name = session.record.number, session.record.id
+        self._store.sessions.drop_memory(number)
         for known in (self._active, self._by_number):
-            known.pop(ended.number, None)
-        self._open.pop(ended.id, None)
+            known.pop(number, None)
+        self._open.pop(name, None)
         self._wake(session)
-        self._waiters.pop(ended.id, None)
+        self._waiters.pop(name, None)
 
     def _begin_close(self, session: Session, cause: str, now_s: float) -> list[m.Input]:
-        if session.record.id not in self._open or session.state is SessionState.CLOSING:
+        if session.record.number not in self._by_number or session.state is SessionState.CLOSING:
             return []
         was = session.state
         session.move(SessionState.CLOSING)
@@ -336,9 +342,14 @@ class SessionKeeper:
             return [m.Cancel(launch_job(number, command)) for command in session.running]
         return [m.Cancel(session_job(number))]
 
-    def _keep(self, session: Session, state: SessionState) -> None:
-        session.record = dataclasses.replace(session.record, state=state)
-        self._store.sessions.put(session.record, wait=False)
+    def _keep(self, session: Session, state: SessionState, cause: str = "") -> None:
+        """Write a session's state down, on disk a little later; one that is to end only goes on to its end."""
+        with self._recording:
+            if session.record.state is SessionState.CLOSING and not state.is_final:
+                return
+            ended = time.time() if state.is_final else None
+            session.record = dataclasses.replace(session.record, state=state, cause=cause, ended_unix_s=ended)
+            self._store.sessions.put(session.record, wait=False)
 
     def _wake(self, session: Session) -> None:
         for wake in [*self._waiters.get(session.record.id, ())]:
@@ -388,8 +399,7 @@ class SessionKeeper:
     def _spilled(self, session: Session, now_s: float) -> list[m.Input]:
         if session.state is not SessionState.SPILLING:
             return []
-        session.record = dataclasses.replace(session.record, state=SessionState.SPILLED)
-        self._store.sessions.put(session.record)
+        self._keep(session, SessionState.SPILLED)
         return [m.Cancel(session_job(session.record.number))]
 
     # After a restart ----------------------------------------------------------------------------------------------
@@ -433,8 +443,8 @@ class SessionKeeper:
             self._resume_spilled(record, before)
         elif record.state is SessionState.WAITING:
             self._buffers.free(number)
-            session = self._make(record)
-            self._inbox.append(lambda now_s: [self._arrive(session, now_s)])
+            session = self._open[record.id] = self._make(record)
+            self._inbox.append(partial(self._begin, session))
         elif complete:
             self._resume_resident(record, before, machine, done)
         else:

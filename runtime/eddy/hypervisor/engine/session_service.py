@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
@@ -23,6 +24,9 @@ from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.sessions.commands import Command
 from eddy.hypervisor.sessions.launches import BuiltProgram
 from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Session
+
+CLOSE_S = 5.0
+"""Wall seconds for which a request that closes a session waits for its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,9 @@ class SessionService:
         return await self._turning.request(self._keeper.open, tenant, options)
 
     async def close(self, session: Session, cause: str) -> None:
-        """Have a session end."""
+        """Have a session end; it has ended when this returns, unless what runs of it takes longer than `CLOSE_S`."""
         await self._turning.request(self._keeper.close, session, cause)
+        await self._until(session, lambda: self._keeper.has_ended(session.record.id), CLOSE_S)
 
     def get(self, name: str, tenant: str | None) -> Session:
         """An open session; see `SessionKeeper.get`."""
@@ -165,12 +170,17 @@ class SessionService:
     async def _wait(self, session: Session, batch: Batch, known: int) -> None:
         """Until what is waited for has come, or the session has ended, or the time is over."""
         life, keeper, stream = self._keeper.life, self._keeper, session.stream
-        loop, came = asyncio.get_running_loop(), asyncio.Event()
 
         def is_over() -> bool:
             ended = session.state.is_final or keeper.life != life
             done = stream.is_ended(batch.until) if batch.until else stream.ended > known
             return ended or done
+
+        await self._until(session, is_over, batch.wait_s)
+
+    async def _until(self, session: Session, is_over: Callable[[], bool], wait_s: float) -> None:
+        """Wait for something that comes with a session's results or its end."""
+        keeper, loop, came = self._keeper, asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
             if is_over():
@@ -179,7 +189,7 @@ class SessionService:
         keeper.follow(session.record.id, wake)
         try:
             if not is_over():
-                with anyio.move_on_after(batch.wait_s):
+                with anyio.move_on_after(wait_s):
                     await came.wait()
         finally:
             keeper.leave(session.record.id, wake)

@@ -33,6 +33,7 @@ class RecordKind(str, enum.Enum):
     USAGE = "usage"
     AUDIT = "audit"
     EPOCH = "epoch"
+    SAMPLE = "sample"
     SLOT = "slot"
     SESSION = "session"
     VALUE = "value"

@@ -174,6 +174,12 @@ MIGRATIONS: tuple[Migration, ...] = (
     """,
     jobs_that_go,
     """
+    CREATE TABLE sample (
+        unix_s INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
+    """,
+    """
     CREATE TABLE session (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,

@@ -53,6 +53,7 @@ from eddy.store.tables.outputs import Outputs
 from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
+from eddy.store.tables.samples import Samples
 from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
@@ -121,6 +122,7 @@ class Store:
         usage: What tenants used, by day.
         audit: What operators did.
         epochs: Of the market.
+        samples: What the board did, by minutes.
         sessions: Memory that tenants hold on the board.
         jobs, events: Jobs, and what happened to them.
         submissions, arrays: What takes jobs in.
@@ -145,6 +147,7 @@ class Store:
         self.usage = Usage(db)
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
+        self.samples = Samples(db)
         self.sessions = SessionTable(db, folder / SPILLED)
         self.jobs = JobTable(db, self.numbers)
         self.usage.on_written = self.jobs.tally.mark_written

@@ -30,6 +30,7 @@ from eddy.store.tables.audit import load_entry, read_head, verify
 from eddy.store.tables.epochs import epoch_body
 from eddy.store.tables.keys import key_from_row
 from eddy.store.tables.outputs import part_of
+from eddy.store.tables.samples import sample_from_row
 from eddy.store.tables.sessions import session_from_row
 from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
@@ -235,6 +236,7 @@ TABLES: Mapping[str, Table] = {
         usage_row,
     ),
     "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", epoch_body),
+    "sample": Table("* FROM sample", lambda row, _: f"sample {row['unix_s']}", sample_from_row),
     "session": Table("* FROM session", lambda row, _: f"session {row['id']}", session_from_row),
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),

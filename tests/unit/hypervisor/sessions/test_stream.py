@@ -111,7 +111,9 @@ def test_any_order_of_ends_out_of_order_releases_everything_once() -> None:
         stream, count = CommandStream(out_of_order=True), 24
         for number in range(1, count + 1):
             after = tuple({draw.randrange(1, number) for _ in range(draw.randrange(3))} if number > 1 else ())
-            kind = draw.choice([launch(1, after=after), {"do": "barrier"}, {"do": "marker", "after": [*after]}])
+            kind: dict[str, object] = draw.choice(
+                [launch(1, after=after), {"do": "barrier"}, {"do": "marker", "after": [*after]}]
+            )
             fed(stream, kind)
         done: list[int] = []
         while stream.open:
