@@ -23,9 +23,10 @@ from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import BoardUnreachable, NotFound, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import KernelRecord
-from eddy.core.sessions import OnPressure, SessionOptions, SessionRecord, SessionState
+from eddy.core.sessions import SessionOptions, SessionRecord, SessionState
 from eddy.core.slots import Pool
 from eddy.hypervisor.engine.output_writer import Spawn
+from eddy.hypervisor.engine.session_room import MemoryRoom
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
@@ -35,7 +36,7 @@ from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.sessions.commands import Command
 from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, read_directory
 from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, ClusterOffer, SessionLaunch
-from eddy.hypervisor.sessions.memory import SessionMemory, pack_memory, unpack_memory
+from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
 from eddy.hypervisor.sessions.session import Clusters, Session
 from eddy.store import Store
@@ -72,13 +73,15 @@ class SessionKeeper:
         awaken: Callable[[], None],
     ) -> None:
         self._store, self._buffers, self._work, self._planner = store, buffers, work, planner
-        self._spawn, self._awaken = spawn, awaken
+        self._awaken = awaken
         self.life = secrets.token_hex(8)
         self._open: dict[str, Session] = {}
         self._by_number: dict[int, Session] = {}
         self._inbox: deque[Callable[[float], Iterable[m.Input]]] = deque()
         self._active: dict[int, Session] = {}
         """Those to be looked at in the next step."""
+        self.room = MemoryRoom(store, spawn, self._put, self.keep)
+        """Brings memory that nobody uses to the disk."""
         self._look_s = 0.0
         self._recording = threading.Lock()
         """A session's record is changed by one thread at a time."""
@@ -132,13 +135,18 @@ class SessionKeeper:
 
     def close(self, session: Session, cause: str = "closed") -> None:
         """Have a session end; that it is to is durable when this returns."""
-        self._keep(session, SessionState.CLOSING, cause)
+        self.keep(session, SessionState.CLOSING, cause)
         self._store.settle()
         self._inbox.append(partial(self._begin_close, session, cause))
 
     def has_ended(self, name: str) -> bool:
         """Whether a session is not open any more."""
         return self._store.sessions.get(name).state.is_final
+
+    def _put(self, what: Callable[[float], Iterable[m.Input]]) -> None:
+        """Into the inbox, from any thread."""
+        self._inbox.append(what)
+        self._awaken()
 
     def follow(self, name: str, wake: Callable[[], None]) -> None:
         """Have something called, from the engine's thread, whenever a session has more results or ends."""
@@ -172,7 +180,7 @@ class SessionKeeper:
             inputs += self._inbox.popleft()(now_s)
         self.expire()
         if machine.state.memory.waiting:
-            self._make_room(machine)
+            self.room.make(machine, self._by_number.values())
         for number, session in [*self._active.items()]:
             inputs += self._advance(session, now_s)
             if not (session.has_work and session.state is SessionState.RESIDENT and session.may_go_on):
@@ -295,7 +303,7 @@ class SessionKeeper:
     def _granted(self, session: Session) -> None:
         """A session has its memory, filled."""
         session.move(SessionState.RESIDENT)
-        self._keep(session, SessionState.RESIDENT)
+        self.keep(session, SessionState.RESIDENT)
         self._store.sessions.drop_memory(session.record.number)
         self._touched(session)
 
@@ -318,7 +326,7 @@ class SessionKeeper:
         session.move(state)
         session.cause = cause
         session.fail_all(0.0, f"session-{state.value}", f"the session has ended: {cause}")
-        self._keep(session, state, cause)
+        self.keep(session, state, cause)
         number, name = session.record.number, session.record.id
         self._store.sessions.drop_memory(number)
         for known in (self._active, self._by_number):
@@ -342,7 +350,7 @@ class SessionKeeper:
             return [m.Cancel(launch_job(number, command)) for command in session.running]
         return [m.Cancel(session_job(number))]
 
-    def _keep(self, session: Session, state: SessionState, cause: str = "") -> None:
+    def keep(self, session: Session, state: SessionState, cause: str = "") -> None:
         """Write a session's state down, on disk a little later; one that is to end only goes on to its end."""
         with self._recording:
             if session.record.state is SessionState.CLOSING and not state.is_final:
@@ -354,53 +362,6 @@ class SessionKeeper:
     def _wake(self, session: Session) -> None:
         for wake in [*self._waiters.get(session.record.id, ())]:
             wake()
-
-    # Memory for others --------------------------------------------------------------------------------------------
-
-    def _make_room(self, machine: Machine) -> None:
-        """Bring the memory of a session nobody uses at the moment to the disk: somebody waits for board memory."""
-        if any(each.state is SessionState.SPILLING for each in self._by_number.values()):
-            return
-        waiter = machine.jobs[machine.state.memory.waiting[0]]
-        of_its_own = not machine.state.memory.fits(waiter)
-        able = [
-            each
-            for each in self._by_number.values()
-            if each.state is SessionState.RESIDENT
-            and each.record.options.on_pressure is OnPressure.SPILL
-            and each.is_at_rest
-            and (not of_its_own or each.record.tenant == waiter.spec.tenant)
-        ]
-        if able:
-            self._spill(min(able, key=lambda each: (each.asked_s, each.record.number)))
-
-    def _spill(self, session: Session) -> None:
-        session.move(SessionState.SPILLING)
-        packed = pack_memory(session)
-        self._spawn(partial(self._write_memory, session, packed))
-
-    def _write_memory(self, session: Session, packed: bytes) -> None:
-        """In the disk's thread."""
-        try:
-            self._store.sessions.write_memory(session.record.number, packed)
-        except StorageFailed as error:
-            _log.warning("session %s stays on the board: %s", session.record.id, error.message)
-            self._inbox.append(partial(self._stays, session))
-        else:
-            self._inbox.append(partial(self._spilled, session))
-        self._awaken()
-
-    def _stays(self, session: Session, now_s: float) -> list[m.Input]:
-        if session.state is SessionState.SPILLING:
-            session.move(SessionState.RESIDENT)
-            self._touched(session)
-        return []
-
-    def _spilled(self, session: Session, now_s: float) -> list[m.Input]:
-        if session.state is not SessionState.SPILLING:
-            return []
-        self._keep(session, SessionState.SPILLED)
-        return [m.Cancel(session_job(session.record.number))]
 
     # After a restart ----------------------------------------------------------------------------------------------
 

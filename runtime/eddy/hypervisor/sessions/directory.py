@@ -148,15 +148,14 @@ class Directory:
         self.through = min(self.through, number - 1)
 
     def write(self, put: Writing) -> None:
-        """Write what changed since the last time."""
-        for place in sorted(self._entries):
-            at = _TABLE + place * _ENTRY.size
-            put(at, bytes(self._whole[at : at + _ENTRY.size]))
+        """Write what changed since the last time, at once: fates and entries are never of two times."""
+        if not (self._marked or self._entries):
+            return
+        _HEAD.pack_into(self._whole, 0, _MAGIC, _VERSION, self.through)
+        end = _TABLE + _ENTRY.size * (max(self._entries, default=-1) + 1)
+        put(0, bytes(self._whole[:end]))
         self._entries.clear()
-        if self._marked:
-            _HEAD.pack_into(self._whole, 0, _MAGIC, _VERSION, self.through)
-            put(0, bytes(self._whole[:_TABLE]))
-            self._marked = False
+        self._marked = False
 
     def image(self) -> bytes:
         """All of it, for memory that is filled anew."""
