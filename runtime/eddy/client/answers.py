@@ -836,6 +836,10 @@ class MarketShare(TypedDict):
     """Whether F and throughput are a guess: not all of its kernels have run on such a cluster."""
 
 
+OnPressure = Literal["spill", "refuse"]
+"""What becomes of a session nobody uses at the moment when others wait for board memory."""
+
+
 class _Overview(TypedDict):
     """What every `Overview` has."""
 
@@ -907,6 +911,47 @@ class ProblemKind(TypedDict):
     """What to do about it."""
 
 
+class Program(TypedDict):
+    """A program of a session."""
+
+    program: str
+    """Names source and options: the same ones give the same program."""
+    kernels: list[ProgramKernel]
+    """Its kernels."""
+    local_bytes: int
+    """Local memory that its `__local` variables take."""
+    log: str
+    """What the compiler said though it succeeded."""
+
+
+class ProgramArgument(TypedDict):
+    """An argument of a kernel."""
+
+    name: str
+    """As the source names it."""
+    type: str
+    """As the source writes it."""
+    space: str
+    """`value`, or where its pointer points to: `global`, `constant` or `local`."""
+    bytes: int
+    """Its size among the arguments."""
+    const: bool
+    """Whether a pointer's target is not written."""
+
+
+class ProgramKernel(TypedDict):
+    """A kernel of a program."""
+
+    name: str
+    """As the source names it."""
+    arguments: list[ProgramArgument]
+    """In order."""
+    group_size: list[int]
+    """Work-group size the source requires; empty where it requires none."""
+    stack_bytes: int
+    """Stack a work-item needs."""
+
+
 class Progress(TypedDict):
     """Items of the batch whose results are committed."""
 
@@ -944,6 +989,55 @@ class QuotaAnswer(TypedDict):
     """Board seconds of GPU cores had today."""
 
 
+class Session(TypedDict):
+    """A session."""
+
+    session: str
+    """Its name, which is its token: who opened it finds it again by that."""
+    tenant: str
+    """Whose it is."""
+    state: SessionState
+    """Where it is in its life."""
+    cause: str
+    """Why it ended; "" while it is open."""
+    memory_bytes: int
+    """Board memory it has, or had."""
+    idle_timeout_s: float
+    """Wall seconds without use after which it is closed."""
+    on_pressure: OnPressure
+    """What becomes of it when others wait for memory."""
+    out_of_order: bool
+    """Whether `after` and barriers alone order its commands."""
+    priority: int
+    """Of its tenant's own work, higher comes first."""
+    opened_unix_s: float
+    """When it was opened, in seconds since 1970."""
+    ended_unix_s: float | None
+    """When it ended; null while it is open."""
+    buffers: int
+    """Buffers it has."""
+    buffer_bytes: int
+    """What they take of its memory."""
+    queued: int
+    """Commands that were taken and have not begun."""
+    running: int
+    """Launches that wait for cores or have some."""
+    launches: int
+    """Launches that ended since the server started."""
+    failures: int
+    """Commands that failed since the server started."""
+    bytes_up: int
+    """Bytes that its writes brought over the network since the server started."""
+    bytes_down: int
+    """Bytes that its reads took over the network since the server started."""
+    bytes_kept: int
+    """Bytes of buffers that launches found on the board since the server started."""
+    core_seconds: float
+    """What its launches had of cores since the server started."""
+    idle_s: float
+    """Wall seconds since its last request."""
+
+
 class SessionAnswer(TypedDict):
     """Who is logged in."""
 
@@ -953,6 +1047,17 @@ class SessionAnswer(TypedDict):
     """Whether it may do what the operator may."""
     csrf_token: str
     """Header `X-CSRF-Token` of every request of the session that changes something."""
+
+
+class SessionList(TypedDict):
+    """Sessions."""
+
+    sessions: list[Session]
+    """Oldest first."""
+
+
+SessionState = Literal["waiting", "resident", "spilling", "spilled", "closing", "closed", "lost"]
+"""Where a session is in its life."""
 
 
 class Slot(TypedDict):

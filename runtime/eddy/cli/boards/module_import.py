@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from eddy.cli.boards.module import app, check_name, fail, print_checks, run_checks, source_root, write_new
+from eddy.cli.boards.module import app as app
+from eddy.cli.boards.module import check_name, fail, print_checks, run_checks, source_root, write_new
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import print_json
 from eddy.core.errors import EddyError, InvalidRequest

@@ -35,6 +35,7 @@ class RecordKind(str, enum.Enum):
     EPOCH = "epoch"
     SAMPLE = "sample"
     SLOT = "slot"
+    SESSION = "session"
     VALUE = "value"
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"

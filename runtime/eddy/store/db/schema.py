@@ -226,6 +226,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         told TEXT NOT NULL
     );
     """,
+    """
+    CREATE TABLE session (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        tenant TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        record TEXT NOT NULL
+    );
+    CREATE INDEX session_by_tenant ON session (tenant, number);
+    """,
 )
 
 

@@ -40,7 +40,7 @@ from eddy.store.db.rows import (
     event_values,
     load_snapshot,
 )
-from eddy.store.disk.names import BLOBS, OUTPUTS
+from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
 from eddy.store.tables.arrays import Arrays
 from eddy.store.tables.audit import Audit
 from eddy.store.tables.epochs import Epochs
@@ -56,6 +56,7 @@ from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
 from eddy.store.tables.samples import Samples
+from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
@@ -124,6 +125,7 @@ class Store:
         audit: What operators did.
         epochs: Of the market.
         samples: What the board did, by minutes.
+        sessions: Memory that tenants hold on the board.
         jobs, events: Jobs, and what happened to them.
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
@@ -150,6 +152,7 @@ class Store:
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
         self.samples = Samples(db)
+        self.sessions = SessionTable(db, folder / SPILLED)
         self.jobs = JobTable(db, self.numbers)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)

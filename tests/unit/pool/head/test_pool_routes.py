@@ -37,7 +37,6 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/admin/price": POLICIES,
     "PUT /v1/admin/price": POLICIES,
     "GET /v1/market/history": "epochs are kept by the board whose market it is",
-    "GET /v1/history": "slots and sensors are the boards' own matter",
     "GET /v1/market/explain": "epochs are kept by the board whose market it is",
     "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
     "POST /v1/admin/purge": "`eddy pool serve --retention-age-s` removes records of jobs",
