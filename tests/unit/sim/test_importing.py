@@ -22,9 +22,11 @@ from typer.testing import CliRunner
 TOTAL = ROOT / "tests" / "kernels" / "hls_total"
 
 LITE = """
-  input s_axi_control_awvalid, output s_axi_control_awready, input [5:0] s_axi_control_awaddr, input s_axi_control_wvalid,
+  input s_axi_control_awvalid, output s_axi_control_awready, input [5:0] s_axi_control_awaddr,
+  input s_axi_control_wvalid,
   output s_axi_control_wready, input [31:0] s_axi_control_wdata, input [3:0] s_axi_control_wstrb,
-  output s_axi_control_bvalid, input s_axi_control_bready, output [1:0] s_axi_control_bresp, input s_axi_control_arvalid,
+  output s_axi_control_bvalid, input s_axi_control_bready, output [1:0] s_axi_control_bresp,
+  input s_axi_control_arvalid,
   output s_axi_control_arready, input [5:0] s_axi_control_araddr, output s_axi_control_rvalid,
   input s_axi_control_rready, output [31:0] s_axi_control_rdata, output [1:0] s_axi_control_rresp,
 """
@@ -111,7 +113,7 @@ def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
-    """What is not for synthesis goes, and with it what it includes; a generate block that is not there names its file."""
+    """What is not for synthesis goes, and with it what it includes; a generate block left out names its file."""
     body = (
         '// synthesis translate_off\n`include "watch.vh"\n// synthesis translate_on\n'
         "generate if (0) begin spare u (); end else begin used u (); end endgenerate"

@@ -26,7 +26,7 @@ from eddy_sim.design import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.modcheck.records import record_check
 from eddy_sim.tools.products import ROOT, build_folder
-from system.live_rig import run_out
+from system.jobs.live_rig import run_out
 from typer.testing import CliRunner
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
