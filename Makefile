@@ -37,7 +37,7 @@ types: $(STAMP) ## Types
 fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minutes
 	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/studies tests/contract tests/api $(ARGS)
 
-regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
+regs: $(STAMP) ## Regenerate RTL, Python, C and the tables of the manual from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
 native: $(STAMP) ## Compile what is shipped compiled again, for every platform
