@@ -113,7 +113,7 @@ def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
-    """What is not for synthesis goes, and with it what it includes; a generate block that is not there keeps its."""
+    """What is not for synthesis goes, and with it what it includes; a generate block left out names its file."""
     body = (
         '// synthesis translate_off\n`include "watch.vh"\n// synthesis translate_on\n'
         "generate if (0) begin spare u (); end else begin used u (); end endgenerate"

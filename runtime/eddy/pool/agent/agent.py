@@ -12,7 +12,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -122,6 +122,7 @@ class Agent:
             session=self._session,
             memory_bytes=self._board.memory_bytes,
             guests=GUESTS,
+            computes=facts.computes,
         )
 
     async def _renew(self, pool: HeadClient) -> None:
@@ -130,7 +131,7 @@ class Agent:
             with self._though_it_fails("slots"):
                 slots = await self._board.slots()
                 if slots.slots:
-                    self._now = replace(self._now, slots=slots.slots, kernels=slots.kernels, modules=slots.modules)
+                    self._now = replace(self._now, **asdict(slots))
             with self._though_it_fails("jobs"):
                 self._now = replace(self._now, load=await self._board.load())
             with self._though_it_fails("shares"):
