@@ -18,7 +18,7 @@ from eddy.gpu.programs.ndrange import Arrangement
 from eddy.gpu.programs.signature import Kernel
 from eddy.gpu.programs.walk import Walk
 
-NO_WALK = Walk(0, 1, 1, 1, 1, 1)
+NO_WALK = Walk(0, 1, 1, 1, 1, 1, 1)
 """What a launch block says whose kernel does not walk."""
 
 

@@ -66,17 +66,13 @@ static inline void begin_walk(u32 at) {
   const u32 strips = BLOCK(WALK_STRIPS), deep = quotient(line, strips);
   const u32 along = place - line * length, across = (line - deep * strips) * sides + side;
   const u32 more = lane <= BLOCK(WALK_LAST_LANE), last_line = more ? BLOCK(WALK_LINE_MORE) : BLOCK(WALK_LINE_LESS);
-  const u32 last = more ? BLOCK(WALK_LAST_MORE) : BLOCK(WALK_LAST_LESS);
-  const u32 id = BLOCK(GLOBAL_OFFSET_0) + (axis == 0 ? along : across);
-  const u32 id_1 = BLOCK(GLOBAL_OFFSET_1) + (axis == 0 ? across : axis == 1 ? along : deep);
-  const u32 id_2 = BLOCK(GLOBAL_OFFSET_2) + (axis == 2 ? along : deep), own = axis == 0 ? id : axis == 1 ? id_1 : id_2;
 
-  SET(WALKS, at < BLOCK(WALK_COUNT) && (line < last_line || (line == last_line && own < last)));
+  SET(WALKS, at < BLOCK(WALK_COUNT) && line <= last_line);
   SET(WALK_LINES, last_line - line);
-  SET(WALK_LAST, last);
-  SET(START_0, id);
-  SET(START_1, id_1);
-  SET(START_2, id_2);
+  SET(WALK_LAST, more ? BLOCK(WALK_LAST_MORE) : BLOCK(WALK_LAST_LESS));
+  SET(START_0, BLOCK(GLOBAL_OFFSET_0) + (axis == 0 ? along : across));
+  SET(START_1, BLOCK(GLOBAL_OFFSET_1) + (axis == 0 ? across : axis == 1 ? along : deep));
+  SET(START_2, BLOCK(GLOBAL_OFFSET_2) + (axis == 2 ? along : deep));
 }
 
 /// A lane's context before it enters its first group.

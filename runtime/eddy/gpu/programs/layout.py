@@ -43,7 +43,8 @@ BLOCK: tuple[str, ...] = (
     # A walk (`eddy.gpu.programs.walk`), where a stub goes from item to item by itself:
     "walk_axis",  # the dimension that lanes go along
     "walk_step",  # from a lane's item to its next one of a line
-    "walk_length",  # items of a line
+    "walk_length",  # items of a line, and what fills it up so that no warp is in two
+    "walk_length_end",  # one past the id of the last of them
     "walk_end",  # one past the last id in it
     "walk_lanes",  # lanes of a core
     "walk_share",  # those of them that share a line

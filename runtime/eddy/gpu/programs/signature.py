@@ -37,8 +37,8 @@ _RETURNS = re.compile(r"^return:|^  store i32 1, ptr %cleanup\.dest\.slot\b", re
 _ASKED = re.compile(r"\bcall [^@\n\"]*@_ZL?\d+get_global_idj\((?:i32 noundef (\d+)\))?")
 """Where a function asks for a global id, and for which where that is a constant."""
 _LABEL, _TARGETS = re.compile(r"^([\w.$-]+):"), re.compile(r"\blabel %([\w.$-]+)")
-SHORT = 16 << 10
-"""Characters of what a short kernel comes to, as the front end leaves it."""
+SHORT, LARGE = 16 << 10, 96 << 10
+"""Characters of what a short kernel comes to at most, and a very long one at least, as the front end leaves it."""
 BARRIER_MARK = "@eddy_barrier("
 PLACED_MARKS = ("# eddy-placed", "@printf(", "@eddy_printf64(")
 """What a kernel has that looks at its place in a work-group; printf orders its records by it."""
@@ -105,6 +105,7 @@ class Kernel:
         folds: Whether an item may do that of a second row as well, half the rows away.
         ids: How many global ids it may ask for, from the first on.
         short: Whether it has no loops and not many instructions.
+        one_way: Whether it has so many that its stub has it once, and goes across the first dimension alone.
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
     """
 
@@ -127,6 +128,7 @@ class Kernel:
     folds: bool = False
     ids: int = 3
     short: bool = False
+    one_way: bool = False
 
     @property
     def iterates_items(self) -> bool:
@@ -162,9 +164,11 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
         early = marked and any(_returns_early(function, bodies) for function in reached)
         placed = any(mark in text for text in texts for mark in PLACED_MARKS)
         asked = {int(number or 2) for text in texts for number in _ASKED.findall(text)}
-        short = sum(map(len, texts)) <= SHORT and not any(map(_goes_back, texts))
+        size = sum(map(len, texts))
+        short = size <= SHORT and not any(map(_goes_back, texts))
         ids = min(3, 1 + max(asked, default=-1))
         kernels[name] = replace(made, placed=placed, early=early, ids=ids, short=short)
+        kernels[name] = replace(kernels[name], one_way=size > LARGE)
     early = any(kernel.early for kernel in kernels.values())
     return {name: replace(kernel, early=early) for name, kernel in kernels.items()}
 
@@ -302,7 +306,8 @@ def _items_of(kernel: Kernel) -> str:
     read = "".join(f"const __auto_type eddy_{k} = {load}; " for k, load in enumerate(loads))
     call = f"{kernel.name}({', '.join(f'eddy_{k}' for k in range(len(kernel.arguments)))});"
     if kernel.iterates_items:
-        return read + walk(call, kernel.ids, kernel.short)
+        call = call if kernel.one_way else f"[[clang::always_inline]] {call}"
+        return read + walk(call, kernel.ids, kernel.one_way)
     ids = "".join(f"eddy_first_id[{k}] = EDDY_LANE(START_{k}) + EDDY_LOCAL_{k}(EDDY_LOCAL()); " for k in range(3))
     return f'{ids}{read}{call} __asm__ volatile("tail eddy_next");'
 

@@ -4,11 +4,12 @@
 A lane goes along one dimension, a *line*, in equal steps, and then to its next line. Several lines lie side by side,
 and the lanes of a core share out each of them. Where lines lie in the first dimension, lanes of a warp lie side by side
 in one; where they lie in another, lanes of a warp are in neighbouring lines, so that they touch neighbouring words
-there too. What is over at a line's end counts for the next one, so that no lane waits at one.
+there too. What is over at a line's end counts for the next one, so that no lane waits at one; a warp is in one line.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Walk:
         inside: Lines of a plane.
         depth: Planes.
         lanes: Lanes of a core.
+        threads: Lanes of a warp; 1 where a warp may be in several lines.
     """
 
     axis: int
@@ -50,6 +52,14 @@ class Walk:
     inside: int
     depth: int
     lanes: int
+    threads: int
+
+    @property
+    def filled(self) -> int:
+        """Items of a line with those that fill it up so that no warp is in two."""
+        most = self.inside > 1 or self.depth > 1
+        part = self.threads // (math.gcd(self.threads, self.side) if self.axis else 1)
+        return -(-self.length // part) * part if most else self.length
 
     @property
     def strips(self) -> int:
@@ -72,7 +82,7 @@ class Walk:
     @property
     def _places(self) -> int:
         """Items of one side's lines, one behind the other."""
-        return self.length * self.strips * self.depth
+        return self.filled * self.strips * self.depth
 
     def words(self, cores: int, offset: Sequence[int]) -> dict[str, int]:
         """What the launch block says of it.
@@ -86,9 +96,10 @@ class Walk:
         return {
             **{"walk_axis": self.axis, "walk_step": self.share * cores},
             **{f"walk_step_{k}": self.share * cores if k == self.axis else 0 for k in (1, 2)},
-            **{f"walk_back_{k}": self.length if k == self.axis else 0 for k in (1, 2)},
+            **{f"walk_back_{k}": self.filled if k == self.axis else 0 for k in (1, 2)},
             **{f"walk_deep_{k}": int(k == deep) for k in (1, 2)},
-            **{"walk_length": self.length, "walk_end": offset[self.axis] + self.length},
+            **{"walk_length": self.filled, "walk_length_end": offset[self.axis] + self.filled},
+            "walk_end": offset[self.axis] + self.length,
             **{"walk_side": self.side, "walk_share": self.share, "walk_lanes": self.lanes},
             **{"walk_strips": self.strips, "walk_width": width},
             **{"walk_width_end": first + width, "walk_inside_end": first + self.inside},
@@ -107,9 +118,9 @@ class Walk:
         words = {"walk_first": first, "walk_count": max(end - first, 0), "walk_last_lane": lane}
         # Lanes up to that which has the last item have one more than the others.
         for name, place in (("more", min((turn + 1) * self.share, self._places)), ("less", turn * self.share)):
-            line, along = divmod(max(place - 1, 0), self.length)
+            line, along = divmod(max(place - 1, 0), self.filled)
             words[f"walk_line_{name}"] = line
-            words[f"walk_last_{name}"] = offset[self.axis] + (along + 1 if place else 0)
+            words[f"walk_last_{name}"] = offset[self.axis] + min(along + 1 if place else 0, self.length)
         return words
 
 
@@ -124,27 +135,30 @@ def choose_walk(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> Wa
     x, y, z = sizes
     if kernel.ids < 2:
         x, y, z = sizes if kernel.ids else (x * y * z, 1, 1)
-        return Walk(0, 1, x, y, z, shape.lanes)
+        return Walk(0, 1, x, y, z, shape.lanes, 1)
     return min(_walks(shape, sizes, kernel), key=lambda walk: (_cost(shape, walk, kernel), walk.axis, -walk.side))
 
 
 def _walks(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> Iterator[Walk]:
     x, y, z = sizes
-    for side in range(1, shape.lanes + 1):
-        if kernel.short and shape.warps % side == 0 and y % side == 0:
-            yield Walk(0, side, x, y, z, shape.lanes)
-        if shape.lanes % side == 0:
-            ways = Walk(1, side, y, x, z, shape.lanes), Walk(2, side, z, x, y, shape.lanes)
-            yield from (walk for walk in ways[: kernel.ids - 1] if walk.items <= MOST_ITEMS)
+    lanes = shape.lanes
+    for together, side in itertools.product((shape.threads, 1), range(1, lanes + 1)):
+        ways = [Walk(1, side, y, x, z, lanes, together), Walk(2, side, z, x, y, lanes, together)][: kernel.ids - 1]
+        if not kernel.one_way and shape.warps % side == 0 and y % side == 0:
+            ways.append(Walk(0, side, x, y, z, lanes, together))
+        yield from (walk for walk in ways if lanes % side == 0 and walk.items <= MOST_ITEMS)
 
 
 def _cost(shape: ClusterShape, walk: Walk, kernel: Kernel) -> float:
-    """Instructions an item, estimated."""
+    """Instructions of a lane that has as many items as any, estimated."""
     body = _SHORT if kernel.short else _LONG
-    turn = _TURN / max(1, math.floor(walk.length / (walk.share * shape.cores)))
+    if walk.threads < shape.threads:
+        body *= 1 + _SCATTERED
     if walk.axis == 0:
-        return body * (1 + _ROW * (walk.side - 1)) + turn
-    filled = walk.strips * walk.side / walk.inside
-    scattered = _SCATTERED * max(0.0, 1 - walk.side / min(walk.inside, shape.threads))
-    shared = (_DOWN if kernel.short else 0.0) + _SHARED * max(0.0, LINE_BYTES / 4 / walk.side - 1)
-    return (body * (1 + scattered + (shared if walk.strips > 1 else 0.0)) + turn) * filled
+        body *= 1 + _ROW * (walk.side - 1)
+    else:
+        body *= 1 + _SCATTERED * max(0.0, 1 - walk.side / min(walk.inside, shape.threads))
+        if walk.strips > 1:
+            body *= 1 + (_DOWN if kernel.short else 0.0) + _SHARED * max(0.0, LINE_BYTES / 4 / walk.side - 1)
+    lines = walk.strips * walk.depth
+    return math.ceil(lines * walk.filled / (walk.share * shape.cores)) * body + lines * _TURN

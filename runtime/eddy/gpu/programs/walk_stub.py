@@ -2,8 +2,8 @@
 """The loop of a stub that does all of a lane's items, as OpenCL C (`eddy.gpu.programs.walk`).
 
 The inner loop goes along a line; all but one id stay the same in it, so what follows from them leaves it. Global ids
-are in `eddy_first_id`. A stub of a short kernel knows walks along the first dimension and across it, that of a long one
-the second kind alone.
+are in `eddy_first_id`. A stub knows walks along the first dimension and across it; that of a very long kernel the
+second kind alone.
 """
 
 from __future__ import annotations
@@ -17,35 +17,40 @@ _BEGIN = (
     "const unsigned int eddy_step = EDDY_WORD(WALK_STEP); "
     f"unsigned int eddy_to = {_TO}; " + "".join(f"eddy_first_id[{k}] = EDDY_LANE(START_{k}); " for k in range(3))
 )
-_END = 'eddy_done: __asm__ volatile("tail eddy_finish");'
+_END = '__asm__ volatile("tail eddy_finish");'
 _ID = "eddy_first_id"
 
 
-def walk(call: str, ids: int, short: bool) -> str:
+def walk(call: str, ids: int, one_way: bool) -> str:
     """The loops of a kernel.
 
     Args:
         call: Calls it for one item.
         ids: How many of its global ids it asks for.
-        short: Whether it is short, so that the stub may have it twice.
+        one_way: Whether it is too long for the stub to have it twice.
     """
     across = _across(call, ids) if ids > 1 else ""
     along = _along(call, ids)
-    if ids > 1 and short:
+    if ids > 1 and not one_way:
         return f"{_BEGIN} if (EDDY_WORD(WALK_AXIS)) {{ {across} }} else {{ {along} }} {_END}"
     return f"{_BEGIN} {across or along} {_END}"
 
 
 def _along(call: str, ids: int) -> str:
-    """Along the first dimension."""
+    """Along the first dimension; lines of a kernel that asks for no other id are not filled up."""
+    at = f"{_ID}[0]"
+    on, back = f"{at} += eddy_step;", f"{at} -= EDDY_NOW(gp, WALK_LENGTH);"
+    if ids < 2:
+        leave = f"if (!eddy_lines) goto eddy_done; eddy_lines--; {back} eddy_to = {_TO};"
+        return (
+            f"for (;;) {{ {AS_IT_IS} do {{ {call} {on} }} while ({at} < eddy_to); "
+            f"{AS_IT_IS} do {{ {leave} }} while ({at} >= eddy_to); }} eddy_done: ;"
+        )
     down = (
         f"{_ID}[1] += EDDY_NOW(gp, WALK_SIDE); "
         f"if ({_ID}[1] >= EDDY_NOW(gp, WALK_WIDTH_END)) {{ {_ID}[1] -= EDDY_NOW(gp, WALK_WIDTH); {_ID}[2]++; }}"
-        if ids > 1
-        else ""
     )
-    line = f"{AS_IT_IS} do {{ {call} {_ID}[0] += eddy_step; }} while ({_ID}[0] < eddy_to);"
-    return _lines(line, f"{_ID}[0]", f"{_ID}[0] -= EDDY_NOW(gp, WALK_LENGTH); {down}")
+    return _lines(_line(call, on, at), f"{_past(on, at)} {back} {down}")
 
 
 def _across(call: str, ids: int) -> str:
@@ -61,27 +66,30 @@ def _across(call: str, ids: int) -> str:
             on += f" {_ID}[{k}] += eddy_step_{k};"
             back += f" {_ID}[{k}] -= EDDY_NOW(gp, WALK_BACK_{k});"
             deeper += f" {_ID}[{k}] += EDDY_NOW(gp, WALK_DEEP_{k});"
-    past = f'{on} __asm__ volatile("" : "+r"({at}));'
-    line = (
-        f"if ({_ID}[0] < EDDY_NOW(gp, WALK_INSIDE_END)) {{ {AS_IT_IS} do {{ {call} {on} }} while ({at} < eddy_to); }} "
-        f"else {{ {AS_IT_IS} do {{ {past} }} while ({at} < eddy_to); }}"
-    )
+    idle = _line(f'__asm__ volatile("" : "+r"({at}));', on, at)
+    line = f"if ({_ID}[0] < EDDY_NOW(gp, WALK_INSIDE_END)) {{ {_line(call, on, at)} }} else {{ {idle} }}"
     beside = (
         f"{_ID}[0] += EDDY_NOW(gp, WALK_SIDE); "
         f"if ({_ID}[0] >= EDDY_NOW(gp, WALK_WIDTH_END)) {{ {_ID}[0] -= EDDY_NOW(gp, WALK_WIDTH); {deeper} }}"
     )
-    return f"{begin} {_lines(line, at, f'{back} {beside}')}"
+    return f"{begin} {_lines(line, f'{_past(on, at)} {back} {beside}')}"
 
 
-def _lines(line: str, at: str, on: str) -> str:
+def _line(call: str, on: str, at: str) -> str:
+    """All items of a line, which may be none."""
+    return f"if ({at} < eddy_to) {AS_IT_IS} do {{ {call} {on} }} while ({at} < eddy_to);"
+
+
+def _past(on: str, at: str) -> str:
+    """Past what fills up a line so that no warp is in two of them."""
+    return f"if ({at} < EDDY_NOW(gp, WALK_LENGTH_END)) {{ {on} }}"
+
+
+def _lines(line: str, on: str) -> str:
     """Line by line, until the last has been done.
 
     Args:
         line: Does a line.
-        at: Where the lane is in it.
         on: Leads to the next line.
     """
-    return (
-        f"for (;;) {{ {line} {AS_IT_IS} do {{ if (!eddy_lines) goto eddy_done; eddy_lines--; {on} "
-        f"eddy_to = {_TO}; }} while ({at} >= eddy_to); }}"
-    )
+    return f"{AS_IT_IS} for (;;) {{ {line} if (!eddy_lines) break; eddy_lines--; {on} eddy_to = {_TO}; }}"

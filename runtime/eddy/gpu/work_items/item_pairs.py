@@ -35,8 +35,9 @@ PAIR, ONE, TWO = "eddy_pair_", "eddy_one_", "eddy_two_"
 MAX_BLOCKS = 100
 MAX_PRIVATE_BYTES = 64
 """Private arrays and structures of an item, at most."""
-MAX_RELOADS, MAX_LOOP_RELOADS = 100, 4
-"""Loads of what registers had no room for, in all and in an inner loop, beyond which items are done one by one."""
+MAX_RELOADS, MAX_LOOP_RELOADS = 200, 4
+"""Loads of what registers had no room for, in all (a stub has its kernel twice) and in an inner loop, beyond which
+items are done one by one."""
 _RELOAD = re.compile(r"^\tf?lw\t\w+, -?\d+\(sp\)", re.M)
 _LABEL = re.compile(r"^(\.LBB\d+_\d+):", re.M)
 _OPERATIONS = re.compile(r"(?:= (?:atomicrmw|cmpxchg)|^\s+fence|\b(?:store|load) (?:atomic|volatile)) ")
