@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy import logs, signals
+from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
 
+app.command()(backups.backup)
+app.command()(backups.restore)
 DATA = "~/.local/share/eddy-pool"
 Data = Annotated[
     str, typer.Option("--data", help="Directory of the pool's NATS server, its keys and the operator's key.")

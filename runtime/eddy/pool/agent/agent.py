@@ -216,8 +216,8 @@ class Agent:
 
     def _begin(self, pool: HeadClient, job: PoolJob) -> None:
         run = self._runs.get(job.id)
-        if run is not None and run.token >= job.token:
-            return  # it was told again
+        if run is not None and run.token >= job.token and run.job.submitted_unix_s == job.submitted_unix_s:
+            return  # it was told again; one submitted at another time has the number in a pool that was restored
         old = self._tasks.pop(job.id, None)
         if old is not None:
             self._replaced.add(ending := asyncio.ensure_future(ended((old,))))
