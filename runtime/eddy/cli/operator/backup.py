@@ -14,7 +14,7 @@ from eddy.cli.support.options import AsJson, default, option
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 
 if TYPE_CHECKING:
-    from eddy.store.upkeep.backup import PoolBackupNote
+    from eddy.store.upkeep.backup import BackupNote
 
 Data = Annotated[str, option("data")]
 DATA: str = default("data")
@@ -51,7 +51,7 @@ def restore(
     _say(note, as_json, f"restored into {data}; `eddy serve --data {data}` continues from there")
 
 
-def _restore(source: Path, folder: Path) -> PoolBackupNote:
+def _restore(source: Path, folder: Path) -> BackupNote:
     from eddy.api.access.keys import KeyHasher, load_secret
     from eddy.store import Store
     from eddy.store.upkeep.folder import DataFolder
@@ -65,7 +65,7 @@ def _restore(source: Path, folder: Path) -> PoolBackupNote:
     return note
 
 
-def _say(note: PoolBackupNote, as_json: bool, done: str) -> None:
+def _say(note: BackupNote, as_json: bool, done: str) -> None:
     from eddy.store.upkeep.restore import describe_note
 
     if as_json:

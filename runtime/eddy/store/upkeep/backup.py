@@ -58,7 +58,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class PoolBackupNote:
+class BackupNote:
     """What a backup says of itself.
 
     Attributes:
@@ -94,7 +94,7 @@ class _Copy:
     damaged: dict[str, str] = field(default_factory=dict)
 
 
-def write_backup(data: Path, into: Path) -> PoolBackupNote:
+def write_backup(data: Path, into: Path) -> BackupNote:
     """Take a backup of a data folder, be a server at work in it or not.
 
     Args:
@@ -235,13 +235,13 @@ def _hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _finish(into: Path, schema: int, jobs: int, copy: _Copy, damaged: tuple[str, ...]) -> PoolBackupNote:
+def _finish(into: Path, schema: int, jobs: int, copy: _Copy, damaged: tuple[str, ...]) -> BackupNote:
     lines = "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(copy.sums.items()))
     write_private(into / SUMS, lines.encode())
     with translate_os_errors(into):
         size = sum((into / path).stat().st_size for path in copy.sums)
         sync_folders(into, copy.sums)  # names, before the note that says they are there
-    note = PoolBackupNote(
+    note = BackupNote(
         FORMAT,
         schema,
         distribution.version(),
@@ -265,10 +265,10 @@ def sync_folders(folder: Path, names: Iterable[str]) -> None:
         sync_folder(each)
 
 
-def dump(note: PoolBackupNote) -> str:
+def dump(note: BackupNote) -> str:
     """A note as JSON."""
     return json.dumps({name: getattr(note, name) for name in FIELDS}, indent=2)
 
 
-FIELDS: Sequence[str] = tuple(PoolBackupNote.__dataclass_fields__)
+FIELDS: Sequence[str] = tuple(BackupNote.__dataclass_fields__)
 """What a note has."""

@@ -25,7 +25,7 @@ from eddy.files import (
 from eddy.store.db.schema import MIGRATIONS, SchemaTooNew
 from eddy.store.disk.files import PIECE_BYTES, DraftFile, make_folder
 from eddy.store.disk.names import BLOBS, OUTPUTS
-from eddy.store.upkeep.backup import FIELDS, FORMAT, NOTE, SUMS, UNFINISHED, PoolBackupNote, contents, sync_folders
+from eddy.store.upkeep.backup import FIELDS, FORMAT, NOTE, SUMS, UNFINISHED, BackupNote, contents, sync_folders
 from eddy.store.upkeep.examined import APPLICATIONS
 from eddy.store.upkeep.folder import RESTORING
 
@@ -39,7 +39,7 @@ LATEST_UNIX_S = 2.0**38
 """What a backup is taken before; what comes later can be told as no day."""
 
 
-def read_note(backup: Path) -> PoolBackupNote:
+def read_note(backup: Path) -> BackupNote:
     """What a backup says of itself.
 
     Raises:
@@ -56,7 +56,7 @@ def read_note(backup: Path) -> PoolBackupNote:
         text = path.read_bytes()
     try:
         found = json.loads(text)
-        note = PoolBackupNote(**{**{name: found[name] for name in FIELDS}, "damaged": tuple(found["damaged"])})
+        note = BackupNote(**{**{name: found[name] for name in FIELDS}, "damaged": tuple(found["damaged"])})
         whole = _whole(note)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged_file_error(path, "is not what was written", _ANOTHER) from None
@@ -72,7 +72,7 @@ def read_note(backup: Path) -> PoolBackupNote:
     return note
 
 
-def _whole(note: PoolBackupNote) -> bool:
+def _whole(note: BackupNote) -> bool:
     """Whether a note has what a note has: it alone is compared with no hash."""
     counts = note.format, note.schema, note.files, note.size_bytes, note.jobs
     texts = note.eddy, note.sums_sha256, *note.damaged
@@ -85,7 +85,7 @@ def _whole(note: PoolBackupNote) -> bool:
     )
 
 
-def restore(backup: Path, data: Path) -> PoolBackupNote:
+def restore(backup: Path, data: Path) -> BackupNote:
     """Fill an empty data folder from a backup.
 
     Args:
@@ -114,7 +114,7 @@ def restore(backup: Path, data: Path) -> PoolBackupNote:
     return note
 
 
-def _read_sums(backup: Path, note: PoolBackupNote) -> list[tuple[str, str]]:
+def _read_sums(backup: Path, note: BackupNote) -> list[tuple[str, str]]:
     """Hashes and paths, in order."""
     path = backup / SUMS
     with translate_os_errors(path):
@@ -142,7 +142,7 @@ def _belongs(name: str) -> bool:
     return ".." not in parts and _FOLDERS.get(parts[0]) == len(parts)
 
 
-def _begin(data: Path, note: PoolBackupNote) -> None:
+def _begin(data: Path, note: BackupNote) -> None:
     if data.exists() and not data.is_dir():
         raise InvalidRequest(f"{data} is a file: name a folder to restore into", field="data")
     present = contents(data)
@@ -180,6 +180,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def describe_note(note: PoolBackupNote) -> dict[str, Any]:
+def describe_note(note: BackupNote) -> dict[str, Any]:
     """A note for people and programs, without the hash that only files are compared with."""
     return {name: getattr(note, name) for name in FIELDS if name != "sums_sha256"}
