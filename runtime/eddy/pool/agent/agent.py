@@ -19,6 +19,7 @@ import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
+from eddy.distribution import version
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
@@ -123,6 +124,7 @@ class Agent:
             memory_bytes=self._board.memory_bytes,
             guests=GUESTS,
             computes=facts.computes,
+            release=version(),
         )
 
     async def _renew(self, pool: HeadClient) -> None:

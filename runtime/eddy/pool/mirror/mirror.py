@@ -91,6 +91,10 @@ class ServerClock:
         """An entry was heard that was written at this moment."""
         self._ahead_s = unix_s - self._clock()
 
+    def skew_s(self, unix_s: float) -> float | None:
+        """A head's own date, seconds since 1970, less the servers'; None before that was heard."""
+        return None if self._ahead_s is None else unix_s - (self._clock() + self._ahead_s)
+
     def earliest_now(self, unix_s: float) -> float:
         """A head's own date, seconds since 1970, or the servers' where that is earlier."""
         return unix_s if self._ahead_s is None else min(unix_s, self._clock() + self._ahead_s)
