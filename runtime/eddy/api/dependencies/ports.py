@@ -13,24 +13,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from sqlite3 import Connection
 from typing import Any, Protocol
 
 from eddy.core.applications import Application
 from eddy.core.faults import Fault
+from eddy.core.maintenance import MaintenanceWindow
+from eddy.core.notices import Delivery, Subscription
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.core.sessions import SessionFigures, SessionOptions, SessionRecord
 from eddy.core.slots import Pool
 from eddy.core.tenants import ApiKey, TenantRecord
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.session_service import Batch, BatchAnswer
 from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
+from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.session import Session
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store.bytes.partial import PartialBlob
 from eddy.store.bytes.uploads import Upload
 from eddy.store.db.bounds import JobBounds
 from eddy.store.tables.audit import Sign
+from eddy.store.tables.notices import Notice
 from eddy.store.tables.retention import EvictionCandidate
 from eddy.store.tables.samples import Sample
 
@@ -39,6 +48,7 @@ class OperatorPort(Protocol):
     """What operators change while jobs run; as `OperatorCommands` documents it."""
 
     async def drain(self, slot: int, because: str) -> None: ...
+    async def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None: ...
     async def switch(self, policy: DispatchPolicy, pool: Pool = ..., kept: tuple[str, str] | None = None) -> None: ...
     async def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None: ...
 
@@ -50,6 +60,17 @@ class FollowingPort(Protocol):
     async def wait_until(
         self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
     ) -> JobRecord: ...
+
+
+class SessionPort(Protocol):
+    """Sessions; as `SessionService` documents them."""
+
+    async def open(self, tenant: str, options: SessionOptions) -> SessionRecord: ...
+    async def close(self, session: Session, cause: str) -> None: ...
+    def get(self, name: str, tenant: str | None) -> Session: ...
+    def figures(self, name: str) -> SessionFigures | None: ...
+    async def build(self, session: Session, request: KernelRequest) -> BuiltProgram: ...
+    async def send(self, name: str, tenant: str | None, batch: Batch) -> BatchAnswer: ...
 
 
 class JobEngine(Protocol):
@@ -67,6 +88,8 @@ class JobEngine(Protocol):
     def following(self) -> FollowingPort: ...
     @property
     def operating(self) -> OperatorPort: ...
+    @property
+    def sessions(self) -> SessionPort: ...
 
     # Its life, and what it says of itself.
     async def run(self) -> None: ...
@@ -75,6 +98,8 @@ class JobEngine(Protocol):
     def ready(self) -> bool: ...
     @property
     def unreachable_reason(self) -> str: ...
+    @property
+    def given_slots(self) -> frozenset[int]: ...
     @property
     def computes_results(self) -> bool: ...
     @property
@@ -142,6 +167,28 @@ class _RetentionWriter(Protocol):
     def collect(self, jobs: Sequence[EvictionCandidate]) -> int: ...
 
 
+class _MaintenanceWriter(Protocol):
+    def add(self, window: MaintenanceWindow, now_unix_s: float) -> None: ...
+    def cancel(self, window: str, now_unix_s: float) -> MaintenanceWindow: ...
+    def write_told(self, db: Connection, told: Mapping[str, str]) -> None: ...
+
+
+class _NoticeWriter(Protocol):
+    def add(self, subscription: Subscription) -> Subscription: ...
+    def remove(self, name: str) -> None: ...
+    def switch_off(self, name: str, why: str) -> None: ...
+    def put(self, delivery: Delivery) -> None: ...
+    def add_delivery(self, delivery: Delivery) -> None: ...
+    def enqueue(
+        self,
+        notices: Sequence[Notice],
+        now_unix_s: float,
+        cursor: int | None = None,
+        slots: Mapping[int, str] | None = None,
+        beside: Callable[[Connection], None] = ...,
+    ) -> int: ...
+
+
 class _SampleWriter(Protocol):
     def add(self, sample: Sample) -> None: ...
 
@@ -171,6 +218,10 @@ class StoreWriter(Protocol):
     def removal(self) -> _RemovalWriter: ...
     @property
     def retention(self) -> _RetentionWriter: ...
+    @property
+    def maintenance(self) -> _MaintenanceWriter: ...
+    @property
+    def notices(self) -> _NoticeWriter: ...
     @property
     def samples(self) -> _SampleWriter: ...
     @property

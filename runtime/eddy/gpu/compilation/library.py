@@ -38,6 +38,7 @@ _CODE = (
     "work_items/item_steps.py",
     "work_items/live_variables.py",
     "programs/signature.py",
+    "programs/walk_stub.py",
     "programs/layout.py",
     "work_items/local_placement.py",
     "work_items/loop_plan.py",

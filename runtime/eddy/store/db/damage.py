@@ -35,7 +35,11 @@ class RecordKind(str, enum.Enum):
     EPOCH = "epoch"
     SAMPLE = "sample"
     SLOT = "slot"
+    SESSION = "session"
     VALUE = "value"
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    MAINTENANCE = "maintenance window"
 
 
 class Damage:

@@ -19,6 +19,7 @@ from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.db.database import Database
 from eddy.store.tables.jobs import JobTable
+from eddy.store.tables.notices import Notices
 from eddy.store.tables.purge import ROWS, Purge
 from eddy.store.tables.tenants import Tenants
 
@@ -27,7 +28,7 @@ BLOBS_AT_ONCE = 50
 LAGS = "core_lags"
 """Name of the value that holds what tenants owe on shared clusters, by slot and tenant."""
 _FOR_EVER_US = 1 << 62
-_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to")
+_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
 _LATE = ("job", "event", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
@@ -42,13 +43,21 @@ class Removal:
         jobs: All jobs.
         purge: Removes those that have ended.
         blobs, partials: What they uploaded.
+        notices: What they asked to be told.
     """
 
     def __init__(
-        self, db: Database, tenants: Tenants, jobs: JobTable, purge: Purge, blobs: Blobs, partials: Partials
+        self,
+        db: Database,
+        tenants: Tenants,
+        jobs: JobTable,
+        purge: Purge,
+        blobs: Blobs,
+        partials: Partials,
+        notices: Notices,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
-        self._blobs, self._partials = blobs, partials
+        self._blobs, self._partials, self._notices = blobs, partials, notices
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -83,6 +92,7 @@ class Removal:
             StorageFailed: It cannot be written.
         """
         self._close_damaged(tenant)
+        self._notices.forget_tenant(tenant)
         for _ in self._purge.purge_tenant(tenant, _FOR_EVER_US, everything=True):
             yield
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
