@@ -33,6 +33,7 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).parents[3]
 SLOW = 360.0
 """Wall seconds a board second: an item of image compression takes a third of a second then, a load two."""
+CHECKS = ["streams", "consumers", "orphans", "records", "clocks", "versions", "certificate", "leader"]
 
 
 def check(job: Job, order: Order) -> None:
@@ -225,6 +226,10 @@ def test_the_operators_commands(pool: Pool) -> None:
     until(lambda: said("status").startswith("a places by prompt: 1 of 1 boards present, 0 jobs wait"))
     assert json.loads(said("drain", "b1", "--because", "mending", "--json"))["drained"] == "mending"
     until(lambda: "drained: mending" in said("boards"))
+    until(lambda: forks().eddy("pool", "doctor", "--url", head.url, "--key", pool.key).returncode == 0)
+    text = said("doctor")
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("ok")] == CHECKS
+    assert "days" in text, "the certificate of the connection"
     said("undrain", "b1")
     assert json.loads(said("rebalance", "--running", "--json")) == {"taken": []}
     job = photograph("ada", 1, 0, 2).submit(pool.tenant(head))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy import logs, signals
+from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.settings import SETTINGS
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
 
+app.command()(backups.backup)
+app.command()(backups.restore)
 DATA = "~/.local/share/eddy-pool"
 Data = Annotated[
     str, typer.Option("--data", help="Directory of the pool's NATS server, its keys and the operator's key.")
@@ -297,6 +300,21 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     if store:
         parts = ("blobs and outputs", "blobs_bytes"), ("records of jobs", "records_bytes")
         print("; ".join(f"{what} take {_megabytes(store, name)}" for what, name in parts))
+
+
+@app.command()
+def doctor(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """What is wrong with the pool and what to do; exit code 1 where something is."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.transport.json("GET", "/v1/pool/examination")["findings"]
+    if as_json:
+        print_json({"findings": found})
+    for each in found if not as_json else ():
+        print(f"{'ok' if each['ok'] else 'look':5} {each['check']:12} {each['found']}")
+        if each["advice"]:
+            print(f"{'':18} {each['advice']}")
+    if not all(each["ok"] for each in found):
+        raise typer.Exit(FAILED)
 
 
 def _megabytes(store: dict[str, int], name: str) -> str:

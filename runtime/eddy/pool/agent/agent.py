@@ -19,6 +19,7 @@ import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
+from eddy.distribution import version
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
@@ -123,6 +124,7 @@ class Agent:
             memory_bytes=self._board.memory_bytes,
             guests=GUESTS,
             computes=facts.computes,
+            release=version(),
         )
 
     async def _renew(self, pool: HeadClient) -> None:
@@ -216,8 +218,8 @@ class Agent:
 
     def _begin(self, pool: HeadClient, job: PoolJob) -> None:
         run = self._runs.get(job.id)
-        if run is not None and run.token >= job.token:
-            return  # it was told again
+        if run is not None and run.token >= job.token and run.job.submitted_unix_s == job.submitted_unix_s:
+            return  # it was told again; one submitted at another time has the number in a pool that was restored
         old = self._tasks.pop(job.id, None)
         if old is not None:
             self._replaced.add(ending := asyncio.ensure_future(ended((old,))))

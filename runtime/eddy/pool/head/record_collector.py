@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Mapping
 
 import structlog
@@ -56,7 +55,6 @@ class RecordCollector:
     def __init__(self, link: Link, lead: Leader, blobs: PoolBlobs, bounds: JobBounds) -> None:
         self._link, self._lead, self._blobs, self._bounds = link, lead, blobs, bounds
         self._table = PoolJobs(link)
-        self._marks: deque[tuple[float, int]] = deque()
         self.removed = 0
 
     async def run(self) -> None:
@@ -152,7 +150,6 @@ class RecordCollector:
     async def _remove_record(self, number: int) -> None:
         """Take a record away, and have every head hear of it; the mark that says so goes later."""
         await self._link.jobs.purge(str(number))
-        self._marks.append((time.monotonic(), number))
 
     async def _remove_submission(self, number: int) -> None:
         """Take the entry away that gave a number: its idempotency key names nothing any more."""
@@ -165,9 +162,11 @@ class RecordCollector:
             await self._link.js.purge_stream(stream, seq=number + 1, subject=message.subject)
 
     async def _remove_marks(self) -> None:
-        while self._marks and time.monotonic() - self._marks[0][0] >= MARK_S:
-            _, number = self._marks.popleft()
-            await self._link.js.purge_stream(self._link.jobs._stream, subject=f"$KV.eddy_jobs.{number}")
+        marks, stream = self._lead.mirror.marks, self._link.jobs._stream
+        while marks and time.monotonic() - marks[0][0] >= MARK_S:
+            _, number, revision = marks[0]
+            await self._link.js.purge_stream(stream, seq=revision + 1, subject=f"$KV.eddy_jobs.{number}")
+            marks.popleft()
 
     async def _heard_of(self, jobs: list[PoolJob]) -> None:
         """Wait until this head has heard what it removed itself: it would choose the same again.

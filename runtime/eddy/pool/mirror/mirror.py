@@ -44,6 +44,8 @@ ENDED = 200
 """Jobs that ended last that are kept, to be shown."""
 COLLECTABLE = 10_000
 """Jobs that have just ended that are kept until somebody looked at their outputs."""
+MARKS = 100_000
+"""Marks of removed records that are remembered, until the head that leads takes them away."""
 CAUGHT_UP_S = 5.0
 """Wall seconds that what others have written may take to come here."""
 AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
@@ -88,6 +90,10 @@ class ServerClock:
     def observe(self, unix_s: float) -> None:
         """An entry was heard that was written at this moment."""
         self._ahead_s = unix_s - self._clock()
+
+    def skew_s(self, unix_s: float) -> float | None:
+        """A head's own date, seconds since 1970, less the servers'; None before that was heard."""
+        return None if self._ahead_s is None else unix_s - (self._clock() + self._ahead_s)
 
     def earliest_now(self, unix_s: float) -> float:
         """A head's own date, seconds since 1970, or the servers' where that is earlier."""
@@ -144,6 +150,7 @@ class Mirror:
         usage: What tenants had of boards.
         inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
+        marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.
         keys: Tenants' keys.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
@@ -169,6 +176,7 @@ class Mirror:
         self.followers, self.keys = JobFollowers(), KeyCache()
         self.records, self.inputs, self.usage = RecordBytes(), NeededInputs(), UsageAccounts(self.index.has)
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
+        self.marks: deque[tuple[float, int, int]] = deque(maxlen=MARKS)
         self._revision = 0
         self._caught_up_at = -1
         self._behind = 0
@@ -341,6 +349,8 @@ class Mirror:
         if job is None:
             if told.number is not None:
                 self._lost(told.number, told.gone)
+                if told.gone:
+                    self.marks.append((time.monotonic(), told.number, told.revision))
             return
         self.records.add_record(job, told.size_bytes, news=self.whole.is_set())
         for each in self.arrays.add_record(job):

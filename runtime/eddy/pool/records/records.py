@@ -341,6 +341,7 @@ class PoolBoard:
         guests: Jobs that it runs beside those, each of a tenant that has none else in the pool.
         computes: Whether it computes, or models times alone.
         labels: As operators set them; name to value.
+        release: Of its agent; "" where it does not say.
     """
 
     name: str
@@ -360,6 +361,7 @@ class PoolBoard:
     guests: int = 0
     computes: bool = True
     labels: Mapping[str, str] = field(default_factory=dict)
+    release: str = ""
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

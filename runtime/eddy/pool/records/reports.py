@@ -55,6 +55,7 @@ class BoardReport(BoardMessage):
     memory_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
     computes: bool | None = None
+    release: Annotated[str, Field(max_length=64)] = ""
 
 
 class PartReport(BoardMessage):

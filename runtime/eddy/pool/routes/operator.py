@@ -30,6 +30,8 @@ from eddy.pool.jetstream.tenants import NAMES, PoolTenant
 from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
+from eddy.pool.routes.pool_examination import examine
+from eddy.pool.routes.pool_observer import observe
 from eddy.pool.routes.removal import remove_tenant
 from eddy.pool.routes.rendering import render_quota
 
@@ -202,6 +204,14 @@ def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
         "floods": mirror.floods.describe_flood(board.name),
     }
     return {**dataclasses.asdict(board), **told}
+
+
+@router.get("/pool/examination")
+async def examine_pool(parts: Parts, operator: Operator) -> Any:
+    """What is wrong with the pool, as this head sees it, and what to do: streams, consumers, orphans, records that
+    cannot be read, clocks, releases, the certificate."""
+    seen = await observe(parts.link, parts.lead.mirror)
+    return {"findings": [dataclasses.asdict(each) for each in examine(seen)]}
 
 
 @router.post("/pool/rebalance")
