@@ -210,7 +210,7 @@ class RemoteSessions:
         modules = Counter((each["module"], each["cores"]) for each in self._client.market()["clusters"])
         (module, cores), clusters = max(modules.items(), key=lambda each: each[0][1] * each[1], default=(("", 1), 1))
         told = _SHAPE.search(module)
-        shape = ClusterShape(cores, *map(int, told.groups()[1:])) if told else ClusterShape(cores)
+        shape = ClusterShape(cores, int(told[2]), int(told[3])) if told else ClusterShape(cores)
         room = self._memory_bytes - OVERHEAD_BYTES
         name = f"Eddy {shape.name}" if told else "Eddy"
         return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version(), images=False)
@@ -226,7 +226,7 @@ class RemoteSessions:
                 allowed, taken = error.details.get("allowed"), error.details.get("asked")
                 if not isinstance(allowed, int) or not isinstance(taken, int) or asked <= LEAST_MEMORY_BYTES:
                     raise
-                asked = max(LEAST_MEMORY_BYTES, min(allowed - (taken - asked), asked // 2 * 2 - 1))
+                asked = max(LEAST_MEMORY_BYTES, min(allowed - (taken - asked), asked - 1))
 
     def open(self) -> RemoteSession:
         """A session of its own for a context.
