@@ -20,7 +20,7 @@ from eddy.cli.demo import command as demo_command
 from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
-from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, usage
+from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, sessions, usage
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -171,6 +171,7 @@ app.command("export", rich_help_panel="For hardware authors")(imports.export_pac
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
+app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
