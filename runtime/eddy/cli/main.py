@@ -20,7 +20,20 @@ from eddy.cli.demo import command as demo_command
 from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
-from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, opencl, resources, usage
+from eddy.cli.tenant import (
+    blobs,
+    events,
+    explain,
+    job_arrays,
+    jobs,
+    kernel,
+    login,
+    market,
+    opencl,
+    resources,
+    sessions,
+    usage,
+)
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -172,6 +185,7 @@ app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
+app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")

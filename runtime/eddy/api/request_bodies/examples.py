@@ -256,6 +256,7 @@ OVERVIEW: dict[str, Any] = {
         }
     ],
     "tenants": [],
+    "sessions": [],
     "damaged": {},
 }
 APP: dict[str, Any] = {

@@ -38,7 +38,7 @@ from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, read_direc
 from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, ClusterOffer, SessionLaunch
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
-from eddy.hypervisor.sessions.session import Clusters, Session
+from eddy.hypervisor.sessions.session import Clusters, Counts, Session
 from eddy.store import Store
 
 LOOK_S = 0.5
@@ -82,6 +82,8 @@ class SessionKeeper:
         """Those to be looked at in the next step."""
         self.room = MemoryRoom(store, spawn, self._put, self.keep)
         """Brings memory that nobody uses to the disk."""
+        self._gone = Counts()
+        """What those did that have ended."""
         self._look_s = 0.0
         self._recording = threading.Lock()
         """A session's record is changed by one thread at a time."""
@@ -155,6 +157,12 @@ class SessionKeeper:
     def leave(self, name: str, wake: Callable[[], None]) -> None:
         """Have it called no more."""
         self._waiters.get(name, set()).discard(wake)
+
+    @property
+    def totals(self) -> Counts:
+        """What all sessions have done since the start, those that ended among them."""
+        counted = [self._gone, *(session.counts for session in self.sessions)]
+        return Counts(*map(sum, zip(*map(dataclasses.astuple, counted), strict=True)))
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -331,7 +339,9 @@ class SessionKeeper:
         self._store.sessions.drop_memory(number)
         for known in (self._active, self._by_number):
             known.pop(number, None)
-        self._open.pop(name, None)
+        if self._open.pop(name, None) is not None:
+            both = zip(dataclasses.astuple(self._gone), dataclasses.astuple(session.counts), strict=True)
+            self._gone = Counts(*(a + b for a, b in both))
         self._wake(session)
         self._waiters.pop(name, None)
 

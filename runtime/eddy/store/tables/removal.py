@@ -20,6 +20,7 @@ from eddy.store.bytes.partial import Partials
 from eddy.store.db.database import Database
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.purge import ROWS, Purge
+from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.tenants import Tenants
 
 BLOBS_AT_ONCE = 50
@@ -29,7 +30,7 @@ LAGS = "core_lags"
 _FOR_EVER_US = 1 << 62
 _SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
-_LATE = ("job", "event", *_SMALL)
+_LATE = ("job", "event", "session", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
 
 
@@ -42,13 +43,21 @@ class Removal:
         jobs: All jobs.
         purge: Removes those that have ended.
         blobs, partials: What they uploaded.
+        sessions: Memory that they hold on the board.
     """
 
     def __init__(
-        self, db: Database, tenants: Tenants, jobs: JobTable, purge: Purge, blobs: Blobs, partials: Partials
+        self,
+        db: Database,
+        tenants: Tenants,
+        jobs: JobTable,
+        purge: Purge,
+        blobs: Blobs,
+        partials: Partials,
+        sessions: SessionTable,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
-        self._blobs, self._partials = blobs, partials
+        self._blobs, self._partials, self._sessions = blobs, partials, sessions
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -88,6 +97,10 @@ class Removal:
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
             yield
         self._partials.drop_all(tenant)
+        if self._sessions.has_open(tenant):  # the engine closes them
+            return
+        with self._db.transaction() as db:
+            self._sessions.drop_all(db, tenant)
         if self._db.row("SELECT 1 FROM job WHERE tenant = ? LIMIT 1", tenant) is not None:
             return
         while self._events(tenant):

@@ -160,7 +160,7 @@ class Store:
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
-        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials)
+        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.sessions)
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}
