@@ -15,7 +15,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from eddy.board.port.port import BoardEvent, EventKind
@@ -82,6 +82,8 @@ class SessionKeeper:
         """Those to be looked at in the next step."""
         self.room = MemoryRoom(store, spawn, self._put, self.keep)
         """Brings memory that nobody uses to the disk."""
+        self._there: tuple[frozenset[str], Mapping[str, int], Clusters] = frozenset(), {}, Clusters({}, 0.0)
+        """What the planner has, and what follows from it."""
         self._gone = Counts()
         """What those did that have ended."""
         self._look_s = 0.0
@@ -257,9 +259,13 @@ class SessionKeeper:
         return Session(record, JobMemory(self._buffers, session_job(record.number)), self._clusters)
 
     def _clusters(self) -> Clusters:
-        slots, shapes = self._planner.slots, self._planner.clusters()
-        offers = {module: ClusterOffer(shape, slots.get(module, 1)) for module, shape in shapes.items()}
-        return Clusters(offers, self._planner.limits.time_limit_s)
+        """The clusters there are; the same object as long as they are the same."""
+        there = self._planner.available, self._planner.slots
+        if there != self._there[:2]:
+            shapes = self._planner.clusters()
+            offers = {module: ClusterOffer(shape, there[1].get(module, 1)) for module, shape in shapes.items()}
+            self._there = (*there, Clusters(offers, self._planner.limits.time_limit_s))
+        return self._there[2]
 
     def _begin(self, session: Session, now_s: float) -> list[m.Input]:
         """A session that was opened, or has never had memory, gets some."""
