@@ -32,6 +32,7 @@ from eddy.cli.tenant import (
     notify,
     opencl,
     resources,
+    sessions,
     usage,
 )
 from eddy.cli.top import command as top_command
@@ -186,6 +187,7 @@ app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(notify.app, name="notify", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
+app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")

@@ -876,6 +876,8 @@ class Overview(_Overview, total=False):
 
     board: str
     """What the board is called; empty of a pool."""
+    sessions: list[SessionGlance]
+    """Sessions that are open, oldest first; at most 40."""
     damaged: dict[str, int]
     """For the operator: damaged records that were met since the start, by kind, where there are any."""
 
@@ -1047,6 +1049,29 @@ class SessionAnswer(TypedDict):
     """Whether it may do what the operator may."""
     csrf_token: str
     """Header `X-CSRF-Token` of every request of the session that changes something."""
+
+
+class SessionGlance(TypedDict):
+    """A session that is open."""
+
+    session: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    state: SessionState
+    """Where it is in its life."""
+    memory_bytes: int
+    """Board memory it has."""
+    buffers: int
+    """Buffers it has."""
+    queued: int
+    """Commands that have not begun."""
+    running: int
+    """Launches that wait for cores or have some."""
+    launches: int
+    """Launches that ended since the server started."""
+    core_seconds: float
+    """What these had of cores."""
 
 
 class SessionList(TypedDict):

@@ -63,14 +63,21 @@ class Helper:
             while (frame := receive(self._connection)) is not None:
                 self._take(frame)
                 if not select.select([self._connection], [], [], 0)[0]:
-                    for context in self._contexts.values():
-                        context.session.flush()
+                    self._flush()
         except OSError:
             _log.info("the host's side of the socket is gone")
         self._started.put(None)
         for context in self._contexts.values():
             with suppress(Exception):
                 context.session.close()
+
+    def _flush(self) -> None:
+        """Have sessions send what gathered; what fails now fails again where its commands are waited for."""
+        for context in self._contexts.values():
+            try:
+                context.session.flush()
+            except EddyError as error:
+                _log.warning("%s", error)
 
     def _send(self, frame: Frame) -> None:
         with self._sending, suppress(OSError):  # the reading side notices that nobody listens
@@ -103,7 +110,8 @@ class Helper:
         return describe(self._known_device())
 
     def _open(self, reader: Reader) -> bytes:
-        self._contexts[reader.u64()] = Context(self._sessions.open(), self._known_device().shape, self._arena)
+        shape = self._known_device().shape  # which says how much memory a session gets, too
+        self._contexts[reader.u64()] = Context(self._sessions.open(), shape, self._arena)
         return b""
 
     def _create(self, reader: Reader) -> bytes:

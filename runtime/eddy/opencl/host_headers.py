@@ -79,9 +79,16 @@ def _candidates(folder: str, name: str, folders: Sequence[Path]) -> Iterator[tup
     near = posixpath.normpath(posixpath.join(folder, name))
     for each in folders:
         if folder:
-            yield near, each / near
+            yield _inside(near), each / near
     for each in folders:
-        yield name, each / name
+        yield _inside(posixpath.normpath(name)), each / name
+
+
+def _inside(name: str) -> str:
+    """A name as the compiler has it: a way out of the source's folder ends in it."""
+    while name.startswith("../"):
+        name = name.removeprefix("../")
+    return name
 
 
 def _read(path: Path) -> str | None:

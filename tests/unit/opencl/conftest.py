@@ -12,17 +12,15 @@ from opencl_kit import Handle, Host
 TESTS = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="session")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
+@pytest.fixture(scope="package")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """The platform in this process, its helper over the model of the instruction set."""
-    log = tmp_path_factory.mktemp("opencl") / "log"
-    os.environ.update(
-        EDDY_OPENCL_PYTHON=sys.executable,
-        EDDY_OPENCL_HELPER="opencl_host",
-        EDDY_OPENCL_LOG=str(log),
-        PYTHONPATH=os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]),
-    )
-    return Host()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDDY_OPENCL_PYTHON", sys.executable)
+        patch.setenv("EDDY_OPENCL_HELPER", "opencl_host")
+        patch.setenv("EDDY_OPENCL_LOG", str(tmp_path_factory.mktemp("opencl") / "log"))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
+        yield Host()
 
 
 @pytest.fixture

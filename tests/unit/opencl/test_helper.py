@@ -63,8 +63,9 @@ def test_headers_are_found_next_to_who_includes_them_first_and_files_come_after_
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    source = '#define MACRO "m.h"\n#include "a/x.h"\n#include "missing.h"\n'
-    options, found = with_headers(source, f"-DN=1 -I{tmp_path} -I /nowhere", {"m.h": "given\n"})
+    source = '#define MACRO "m.h"\n#include "./../a/x.h"\n#include "missing.h"\n'
+    folders = f"-I{tmp_path} -I {tmp_path / 'a'}"
+    options, found = with_headers(source, f"-DN=1 {folders} -I /nowhere", {"m.h": "given\n"})
     assert options == "-DN=1"
     assert set(found) == {"a/x.h", "a/y.h", "z.h", "m.h"}
     assert (found["a/y.h"], found["m.h"]) == ("near\n", "given\n")

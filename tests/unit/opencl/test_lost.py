@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,9 @@ def test_a_killed_helper_is_a_lost_device_and_the_next_context_has_another(host:
 
 def test_a_forked_child_is_refused_and_harms_nothing(host: Host, context: Handle, queue: Handle) -> None:
     buffer = host.buffer(context, 8, data=b"parents'")
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks of processes with threads
+        child = os.fork()
     if not child:
         try:
             host.read(queue, buffer, 8)

@@ -25,6 +25,7 @@ from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.sessions import SessionRecord
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
@@ -116,6 +117,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         several = [Submission(request(store, salt=salt)) for salt in (7, 8)]
         assert [each.id for each in store.arrays.write(several, 0.0)[0]] == [6, 7]
         store.usage.add([UsageRow(day_of(time.time()), TENANT, 0, "slot", 5)], {})
+        store.sessions.add(lambda name: SessionRecord(0, name, TENANT, opened_unix_s=1.0))
         store.epochs.add([(number, "{}") for number in range(2)], [0, 1])
         for minute in range(2):
             store.samples.add(Sample(60 * minute, 2, 1.0, 1.0, 0.0, 1, 0, {"0": 0.5}))

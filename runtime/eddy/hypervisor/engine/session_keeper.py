@@ -15,7 +15,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from eddy.board.port.port import BoardEvent, EventKind
@@ -38,7 +38,7 @@ from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, read_direc
 from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, ClusterOffer, SessionLaunch
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
-from eddy.hypervisor.sessions.session import Clusters, Session
+from eddy.hypervisor.sessions.session import Clusters, Counts, Session
 from eddy.store import Store
 
 LOOK_S = 0.5
@@ -82,6 +82,10 @@ class SessionKeeper:
         """Those to be looked at in the next step."""
         self.room = MemoryRoom(store, spawn, self._put, self.keep)
         """Brings memory that nobody uses to the disk."""
+        self._there: tuple[frozenset[str], Mapping[str, int], Clusters] = frozenset(), {}, Clusters({}, 0.0)
+        """What the planner has, and what follows from it."""
+        self._gone = Counts()
+        """What those did that have ended."""
         self._look_s = 0.0
         self._recording = threading.Lock()
         """A session's record is changed by one thread at a time."""
@@ -155,6 +159,12 @@ class SessionKeeper:
     def leave(self, name: str, wake: Callable[[], None]) -> None:
         """Have it called no more."""
         self._waiters.get(name, set()).discard(wake)
+
+    @property
+    def totals(self) -> Counts:
+        """What all sessions have done since the start, those that ended among them."""
+        counted = [self._gone, *(session.counts for session in self.sessions)]
+        return Counts(*map(sum, zip(*map(dataclasses.astuple, counted), strict=True)))
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -249,9 +259,13 @@ class SessionKeeper:
         return Session(record, JobMemory(self._buffers, session_job(record.number)), self._clusters)
 
     def _clusters(self) -> Clusters:
-        slots, shapes = self._planner.slots, self._planner.clusters()
-        offers = {module: ClusterOffer(shape, slots.get(module, 1)) for module, shape in shapes.items()}
-        return Clusters(offers, self._planner.limits.time_limit_s)
+        """The clusters there are; the same object as long as they are the same."""
+        there = self._planner.available, self._planner.slots
+        if there != self._there[:2]:
+            shapes = self._planner.clusters()
+            offers = {module: ClusterOffer(shape, there[1].get(module, 1)) for module, shape in shapes.items()}
+            self._there = (*there, Clusters(offers, self._planner.limits.time_limit_s))
+        return self._there[2]
 
     def _begin(self, session: Session, now_s: float) -> list[m.Input]:
         """A session that was opened, or has never had memory, gets some."""
@@ -331,7 +345,9 @@ class SessionKeeper:
         self._store.sessions.drop_memory(number)
         for known in (self._active, self._by_number):
             known.pop(number, None)
-        self._open.pop(name, None)
+        if self._open.pop(name, None) is not None:
+            both = zip(dataclasses.astuple(self._gone), dataclasses.astuple(session.counts), strict=True)
+            self._gone = Counts(*(a + b for a, b in both))
         self._wake(session)
         self._waiters.pop(name, None)
 

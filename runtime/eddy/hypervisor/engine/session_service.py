@@ -23,7 +23,7 @@ from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.sessions.commands import Command
 from eddy.hypervisor.sessions.launches import BuiltProgram
-from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Session
+from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Counts, Session
 
 CLOSE_S = 5.0
 """Wall seconds for which a request that closes a session waits for its end."""
@@ -120,6 +120,11 @@ class SessionService:
         """What an open session holds; None for one that is not open."""
         session = next((each for each in self._keeper.sessions if each.record.id == name), None)
         return None if session is None else session.figures()
+
+    def overview(self) -> tuple[Counts, tuple[tuple[SessionRecord, SessionFigures], ...]]:
+        """What sessions have done since the start, and those that are open."""
+        keeper = self._keeper
+        return keeper.totals, tuple((each.record, each.figures()) for each in keeper.sessions)
 
     async def build(self, session: Session, request: KernelRequest) -> BuiltProgram:
         """The program of a source, for launches of a session; the same source gives the same program.

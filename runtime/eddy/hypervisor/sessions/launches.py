@@ -7,10 +7,11 @@ them: arguments, launch blocks, stacks and logs. A launch that is like one befor
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from eddy.board.port.port import Access, BoardEvent, Grant, KernelLaunch
@@ -22,7 +23,7 @@ from eddy.gpu.launches.launch import describe
 from eddy.gpu.launches.packed_arguments import Extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.programs.layout import REGION_BASE
-from eddy.gpu.programs.ndrange import Arrangement, arrange_ndrange
+from eddy.gpu.programs.ndrange import Arrangement, Local, arrange_ndrange
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.jobs import messages as m
@@ -55,16 +56,41 @@ class ClusterOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramTraits:
+    """What launches ask of a program's code, found out once.
+
+    Attributes:
+        soft: Whether it computes floating point in software.
+        atomics: Whether it may have instructions that read and write memory at once.
+        image: As it lies in memory.
+    """
+
+    soft: bool
+    atomics: bool
+    image: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, program: Program) -> ProgramTraits:
+        """Those of a program."""
+        return cls(program.soft, program.uses_global_atomics, program.image())
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltProgram:
     """A program of a session.
 
     Attributes:
         id: Names source and options.
         by_module: What it was compiled to for each kind of cluster, the preferred one first.
+        traits: Of these.
     """
 
     id: str
     by_module: Mapping[str, Program]
+    traits: Mapping[str, ProgramTraits] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "traits", {name: ProgramTraits.of(each) for name, each in self.by_module.items()})
 
     @property
     def first(self) -> Program:
@@ -105,6 +131,8 @@ class Layouts:
     def __init__(self, heap: Heap, buffers: Mapping[int, tuple[int, int]]) -> None:
         self._heap, self._buffers = heap, buffers
         self._known: OrderedDict[object, Layout] = OrderedDict()
+        self._offers: Mapping[str, ClusterOffer] = {}
+        self._variants: dict[object, dict[str, m.KernelVariant]] = {}
 
     def find(self, module: str, offer: ClusterOffer, program: Program, launch: Launch, clusters: int) -> Layout:
         """The layout of a launch on a kind of cluster, made where there is none.
@@ -131,6 +159,25 @@ class Layouts:
         while len(self._known) > MOST_LAYOUTS and self.forget_oldest():
             pass
         return made
+
+    def variants(
+        self,
+        program: BuiltProgram,
+        launch: Launch,
+        offers: Mapping[str, ClusterOffer],
+        make: Callable[[], dict[str, m.KernelVariant]],
+    ) -> dict[str, m.KernelVariant]:
+        """How a launch fills each kind of cluster, as `make` has it; of one like another the same."""
+        if offers is not self._offers:
+            self._offers = offers
+            self._variants.clear()
+        local = tuple((n, each.bytes) for n, each in enumerate(launch.arguments) if isinstance(each, Local))
+        key = program.id, launch.kernel, *_sizes(launch), local
+        if key not in self._variants:
+            if len(self._variants) >= MOST_LAYOUTS:
+                self._variants.clear()
+            self._variants[key] = make()
+        return self._variants[key]
 
     def arrange(self, shape: ClusterShape, program: Program, launch: Launch) -> Arrangement:
         """How a launch fills a cluster.
@@ -186,6 +233,11 @@ def _key(argument: object) -> object:
     return repr(argument) if isinstance(argument, (int, float, tuple)) else argument
 
 
+@functools.lru_cache(maxsize=1024)
+def _learned_as(tenant: str, kernel: str, program: str) -> str:
+    return hashlib.sha256(f"{tenant}\0{kernel}\0{program}".encode()).hexdigest()[:16]
+
+
 class SessionRegion:
     """The memory of a session on the board, as its launches have it.
 
@@ -199,11 +251,11 @@ class SessionRegion:
         self.code = ""
         """Digest of the program that is at the region's beginning; "" where that is not known."""
 
-    def load(self, program: Program) -> None:
+    def load(self, digest: str, image: bytes) -> None:
         """Have a program at the region's beginning; no launch of another one runs."""
-        if self.code != program.digest:
-            self.memory.write(REGION, 0, program.image())
-            self.code = program.digest
+        if self.code != digest:
+            self.memory.write(REGION, 0, image)
+            self.code = digest
 
     def fill(self, layout: Layout) -> None:
         """Put in what a layout needs before its first slice."""
@@ -253,13 +305,13 @@ class SessionLaunch:
         self._region, self.program, self._launch, self._offers = region, program, launch, offers
         self._family, self._limit_s = family, time_limit_s
         self._layouts: dict[str, Layout] = {}
-        self.variants = {module: self._variant(module) for module in program.by_module if module in offers}
+        self.variants = region.layouts.variants(program, launch, offers, self._make_variants)
         if not self.variants:
             raise NotFound("there is no cluster any more that the program was built for", field="program")
-        for built in program.by_module.values():
-            if len(built.image()) > CODE_BYTES:
-                message = f"the program has {len(built.image())} bytes; one of a session has {CODE_BYTES} at most"
-                raise QuotaExceeded(message, limit=CODE_BYTES, asked=len(built.image()))
+        most = max(len(traits.image) for traits in program.traits.values())
+        if most > CODE_BYTES:
+            message = f"the program has {most} bytes; one of a session has {CODE_BYTES} at most"
+            raise QuotaExceeded(message, limit=CODE_BYTES, asked=most)
         self._layout(next(iter(self.variants)))  # what does not fit is refused before a core is asked for
 
     @property
@@ -269,15 +321,18 @@ class SessionLaunch:
 
     def learned_as(self, tenant: str) -> str:
         """Under what the times of its slices are learned: of the tenant's own, and of this kernel."""
-        return hashlib.sha256(f"{tenant}\0{self.kernel}\0{self.program.id}".encode()).hexdigest()[:16]
+        return _learned_as(tenant, self.kernel, self.program.id)
+
+    def _make_variants(self) -> dict[str, m.KernelVariant]:
+        return {module: self._variant(module) for module in self.program.by_module if module in self._offers}
 
     def _variant(self, module: str) -> m.KernelVariant:
-        program, offer = self.program.by_module[module], self._offers[module]
+        program, offer, traits = self.program.by_module[module], self._offers[module], self.program.traits[module]
         arrangement = self._region.layouts.arrange(offer.shape, program, self._launch)
         task = TaskSpec(0, self.kernel, module, (), ESTIMATE_S, self._limit_s)
         application = Application(f"kernel:{self.kernel}", (task,), ())
-        clusters = 1 if program.uses_global_atomics else offer.slots
-        return m.KernelVariant(application, arrangement.groups, arrangement.core_groups, program.soft, clusters)
+        clusters = 1 if traits.atomics else offer.slots
+        return m.KernelVariant(application, arrangement.groups, arrangement.core_groups, traits.soft, clusters)
 
     def _layout(self, module: str) -> Layout:
         found = self._layouts.get(module)
@@ -296,7 +351,7 @@ class SessionLaunch:
         """A slice on one core of a cluster."""
         assert isinstance(launch, m.LaunchSlice)
         layout = self._layout(launch.module)
-        self._region.load(self.program.by_module[launch.module])
+        self._region.load(self.program.by_module[launch.module].digest, self.program.traits[launch.module].image)
         self._region.fill(layout)
         at, block = layout.packing.core_block(launch.area, launch.first, launch.count)
         self._region.memory.write(REGION, at, block)

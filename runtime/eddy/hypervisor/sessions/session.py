@@ -45,6 +45,7 @@ class Counts:
     """What a session did; only grows."""
 
     launches: int = 0
+    failed_launches: int = 0
     failures: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
@@ -356,6 +357,7 @@ class Session:
         log = launch.log(self._memory).decode(errors="replace")
         launch.end()
         self.counts.launches += 1
+        self.counts.failed_launches += bool(code)
         self.counts.core_s += core_s
         self.counts.bytes_kept += sum(self._buffers[each][1] for each in entry.command.buffers if each in self._buffers)
         if code:

@@ -19,7 +19,7 @@ from eddy.files import translate_os_errors, write_private
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
 from eddy.store.db.faults import names_damage
-from eddy.store.db.field_types import check_types
+from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import parse_object
 
 MOST_OPEN = 16
@@ -107,11 +107,15 @@ class SessionTable:
         """Those that have not ended."""
         return tuple(each for each in list(self._known.values()) if not each.state.is_final)
 
+    def has_open(self, tenant: str) -> bool:
+        """Whether a tenant has sessions that have not ended."""
+        return any(each.tenant == tenant and not each.state.is_final for each in list(self._known.values()))
+
     def drop_all(self, db: sqlite3.Connection, tenant: str) -> None:
-        """Forget all sessions of a tenant, in a transaction."""
-        self._forget(db, list(self.all(tenant)))
+        """Forget all sessions of a tenant, which have ended, in a transaction."""
+        db.execute("DELETE FROM session WHERE tenant = ?", (tenant,))
         for record in self.all(tenant):
-            self.drop_memory(record.number)
+            self._db.after_commit(partial(self._drop, record.id))
 
     # Memory on the disk -------------------------------------------------------------------------------------------
 
@@ -153,4 +157,8 @@ def session_from_row(row: sqlite3.Row) -> SessionRecord:
     kept = parse_object(row["record"])
     options = {**kept["options"], "on_pressure": OnPressure(kept["options"]["on_pressure"])}
     state = SessionState(kept["state"])
-    return check_types(SessionRecord(**{**kept, "options": SessionOptions(**options), "state": state}))
+    record = check_types(SessionRecord(**{**kept, "options": SessionOptions(**options), "state": state}))
+    columns = row["number"], row["id"], row["tenant"], parse_flag(row["final"])
+    if columns != (record.number, record.id, record.tenant, state.is_final):
+        raise ValueError(f"its columns say {columns!r:.80}")
+    return record

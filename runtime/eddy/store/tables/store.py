@@ -166,7 +166,9 @@ class Store:
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
         self.maintenance = Maintenance(db)
         self.notices = Notices(db, self.events)
-        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices)
+        self.removal = Removal(
+            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions
+        )
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}

@@ -59,6 +59,8 @@ function draw(state, market) {
   at("faults").replaceChildren(faults(state));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
+  at("sessions-section").hidden = !state.sessions?.length;
+  at("sessions").replaceChildren(sessions(state));
   at("market-section").hidden = !market;
   if (market) at("market").replaceChildren(...prices(market));
   // What was drawn again must not take the keyboard's place away.
@@ -132,6 +134,19 @@ function tenants(state) {
     { title: "Tenant", of: (entry) => (entry.display_name ? `${entry.display_name} (${entry.tenant})` : entry.tenant) },
     ...names.map((name) => ({ title: name, number: true, of: (entry) => String(entry.jobs[name] || 0) })),
   ], state.tenants, "No tenant has a job under way.");
+}
+
+function sessions(state) {
+  return table("", [
+    { title: "Session", of: (each) => each.session },
+    { title: "Tenant", of: (each) => each.tenant },
+    { title: "State", of: (each) => each.state },
+    { title: "Memory, MiB", number: true, of: (each) => String(Math.round(each.memory_bytes / 1048576)) },
+    { title: "Buffers", number: true, of: (each) => String(each.buffers) },
+    { title: "Queued", number: true, of: (each) => String(each.queued) },
+    { title: "Launches", number: true, of: (each) => String(each.launches) },
+    { title: "Core-seconds", number: true, of: (each) => each.core_seconds.toPrecision(3) },
+  ], state.sessions || [], "No session is open.");
 }
 
 function prices(market) {
