@@ -28,6 +28,9 @@ from fastapi.routing import APIRoute
 SLOTS = "slots are a board's own; `GET /v1/pool` and `/v1/overview` tell of boards"
 POLICIES = "what a board dispatches and prices by is set there; `eddy pool serve --policy` places"
 BLOBS = "blobs of a pool come in one request"
+SESSIONS = "memory that stays is a board's own; a pool places jobs"
+NOTICES = "boards send notices of their jobs; a pool's are followed by its event streams"
+MAINTENANCE = "boards keep their windows; `eddy pool drain BOARD --because WHY` keeps jobs of the pool from one"
 KEPT = "outputs of a pool are not collected, so nothing needs to be held"
 ABSENT: Mapping[str, str] = {
     "GET /v1/slots": SLOTS,
@@ -48,6 +51,22 @@ ABSENT: Mapping[str, str] = {
     "HEAD /v1/blobs/{}/upload": BLOBS,
     "PATCH /v1/blobs/{}/upload": BLOBS,
     "DELETE /v1/blobs/{}/upload": BLOBS,
+    "GET /v1/sessions": SESSIONS,
+    "POST /v1/sessions": SESSIONS,
+    "GET /v1/sessions/{}": SESSIONS,
+    "DELETE /v1/sessions/{}": SESSIONS,
+    "POST /v1/sessions/{}/commands": SESSIONS,
+    "POST /v1/sessions/{}/programs": SESSIONS,
+    "GET /v1/subscriptions": NOTICES,
+    "POST /v1/subscriptions": NOTICES,
+    "GET /v1/subscriptions/{}": NOTICES,
+    "DELETE /v1/subscriptions/{}": NOTICES,
+    "GET /v1/subscriptions/{}/deliveries": NOTICES,
+    "POST /v1/subscriptions/{}/deliveries/{}/redeliver": NOTICES,
+    "POST /v1/subscriptions/{}/test": NOTICES,
+    "GET /v1/maintenance": MAINTENANCE,
+    "POST /v1/admin/maintenance": MAINTENANCE,
+    "DELETE /v1/admin/maintenance/{}": MAINTENANCE,
     "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
 }
 HEADS_OWN = {
