@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError
+from eddy.pool.jetstream.jobs import PoolJobs
+from eddy.pool.mirror.board_drops import refused_by
+from eddy.pool.records.records import JobFenced
 from forks_kit import forks
+from pool_boards import Boards, with_boards
 from pool_kit import WAIT_S, Pool, until
 
 
@@ -19,6 +24,26 @@ def model_board(pool: Pool, name: str) -> None:
     file = pool.nats.admission.admit(name)
     command = ["eddy", "serve", "--pool", str(file), "--board", "model", "--port", "0"]
     pool.boards[name] = forks().start([*command, "--data", str(pool.folder / name)], pool.folder / f"{name}.log")
+
+
+def test_zeros_of_a_board_that_was_to_compute_are_not_committed(tmp_path: Path) -> None:
+    """Its lease said that it computes: its adapter may be another since, or its key stolen."""
+    zeros = {"first": 0, "items": 1, "outputs": {}, "computed": False, "sent_bytes": 0}
+
+    async def play(boards: Boards) -> None:
+        table = PoolJobs(boards.link)
+        async with boards.board("b1") as (_, agent):
+            with pytest.raises(JobFenced, match="computes"):
+                await agent.report_part(boards.job, zeros, 1.0, None)
+            job = await table.job(boards.job.id)
+            assert (job.state, job.board, job.parts) == ("queued", "", ())
+            assert job.moves[-1]["because"] == "it refused it: not-computed"
+            assert refused_by(job) == {"b1"}
+            accepted = await table.submit("ada", {**boards.job.request, "board_kind": "any"})
+            accepted = await table.change(accepted.id, lambda it: it.place_on("b1", 0.0, {}))
+            assert (await agent.report_part(accepted, zeros, 1.0, None)).parts[0].computed is False
+
+    with_boards(tmp_path, play)
 
 
 def boards_of(client: Client, job: Job) -> list[str]:
