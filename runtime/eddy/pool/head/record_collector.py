@@ -72,6 +72,9 @@ class RecordCollector:
 
     async def collect(self) -> None:
         """Remove all that exceeds the bounds now."""
+        await self._remove_marks()
+        if self._bounds == JobBounds():
+            return
         index, now_s = self._lead.mirror.index, time.time()
         ended = index.count_ended()
         latest_us = round(1e6 * (now_s - LEAST_AGE_S))
@@ -82,7 +85,6 @@ class RecordCollector:
             if most := excess.get(tenant):
                 most -= max(ended[tenant] - index.count_ended().get(tenant, 0), 0)
                 await self._remove_of(tenant, latest_us, most)
-        await self._remove_marks()
 
     async def _remove_of(self, tenant: str, before_us: int, most: int | None) -> None:
         """Remove jobs of a tenant that had ended by then, oldest first; of these at most so many, or an array more."""

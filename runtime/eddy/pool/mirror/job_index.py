@@ -94,7 +94,7 @@ class JobIndex:
 
     def count_ended(self) -> dict[str, int]:
         """Jobs that have ended, by tenant."""
-        query = "SELECT tenant, count(*) FROM job WHERE final = 1 GROUP BY tenant"
+        query = "SELECT tenant, count(*) FROM job WHERE ended_us IS NOT NULL GROUP BY tenant"
         return {str(tenant): int(jobs) for tenant, jobs in self._db.execute(query)}
 
     def select_oldest(self, tenant: str, before_us: int, limit: int) -> list[tuple[int, int | None]]:
