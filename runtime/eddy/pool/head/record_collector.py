@@ -72,9 +72,11 @@ class RecordCollector:
 
     async def collect(self) -> None:
         """Remove all that exceeds the bounds now."""
+        if self._bounds != JobBounds():
+            await self._remove_excess()
         await self._remove_marks()
-        if self._bounds == JobBounds():
-            return
+
+    async def _remove_excess(self) -> None:
         index, now_s = self._lead.mirror.index, time.time()
         ended = index.count_ended()
         latest_us = round(1e6 * (now_s - LEAST_AGE_S))
