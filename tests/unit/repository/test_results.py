@@ -24,6 +24,7 @@ OTHERWISE = {
     "studies/eddy_studies/nimblock/board_runs.json": "published with Nimblock",
     "docs/reference/area.json": "has a hash of its own, which tools/area.py compares",
     "docs/grafana/eddy.json": "a dashboard",
+    "docs/grafana/pool.json": "a dashboard",
 }
 """Data files that are no results of this code, or are held otherwise."""
 TABLES = ("README.md", "docs/reference/measurements.md")
