@@ -4,7 +4,7 @@
     tools/packages.py [--python 3.11 ...] [--level client|serve|sim] [--bare SUITE ...] [--out dist]
 
 In `dist` it leaves the source archive, the wheels, their digests with the commit and the tools (`provenance.json`) and
-what each extra installs (`sbom-EXTRA.cdx.json`). Then it walks (`package_walk/walk.py`) in a virtual environment of each
+what each extra installs (`sbom-EXTRA.cdx.json`). Then it walks (`package_walk/walk.py`) in an environment of each
 Python it finds, as far as that Python goes, and with `--bare` in Debian systems that have nothing but Python (root,
 debootstrap).
 """
