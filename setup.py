@@ -108,7 +108,6 @@ class BuildPackages(build_py):
         for path in built.rglob("native/linux-*.so"):
             if path.stem.removesuffix("-v3") != ours:
                 path.unlink()
-        _set_modes(built)
 
 
 class BuildSource(sdist):
@@ -150,9 +149,10 @@ class BuildWheel(bdist_wheel):
         return "py3", "none", TAGS[chosen_platform()]
 
     def egg2dist(self, egginfo_path: str, distinfo_path: str) -> None:
-        """Write the metadata."""
+        """Write the metadata: the last of what goes in."""
         super().egg2dist(egginfo_path, distinfo_path)
-        _set_modes(Path(distinfo_path))
+        if Path(distinfo_path).parent == Path(self.bdist_dir):
+            _set_modes(Path(self.bdist_dir))
 
 
 class Eddy(Distribution):

@@ -179,7 +179,7 @@ def test_what_is_imported_is_the_wheel_with_its_commit(installed: Path, checkout
         "import eddy, eddy.distribution as d, eddy.market.compiled as c;"
         "print(eddy.__file__, c._library() is not None, d.commit(), d.source_tree(), d.build_folder())"
     )
-    command = [installed / "bin/python", "-c", where]
+    command = [str(installed / "bin/python"), "-c", where]
     environment["XDG_CACHE_HOME"] = str(tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=True).stdout

@@ -29,7 +29,7 @@ from eddy_sim.modcheck.harness import (
     Harness,
 )
 from eddy_sim.modcheck.protocol import AllowedRange
-from eddy_sim.tools.products import ROOT
+from eddy_sim.tools.products import ROOT as ROOT
 
 READ_ERROR, WRITE_ERROR, ILLEGAL = 1, 2, 4
 GUARD = 64

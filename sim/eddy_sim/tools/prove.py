@@ -30,7 +30,7 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.tools import smt_solver, yosys
 from eddy_sim.tools.filelist import data_files, read_filelist, source_files, with_keywords
-from eddy_sim.tools.products import ROOT
+from eddy_sim.tools.products import ROOT as ROOT
 
 FORMAL = ROOT / "hw" / "formal"
 BITWUZLA, Z3 = "bitwuzla", "z3"

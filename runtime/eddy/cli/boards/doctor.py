@@ -22,6 +22,7 @@ from eddy.cli.boards import doctor_operating
 from eddy.cli.support.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.support.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.units import format_size
 from eddy.distribution import SHIPPED, advise_install, install_hint, source_tree
 from eddy.files import free_bytes
 from eddy.store.upkeep.folder import findings
@@ -183,18 +184,13 @@ def _memory() -> Diagnosis:
     except (OSError, ValueError):
         return Diagnosis("memory", True, "this system does not say")
     advice = "close programs, or build elsewhere and copy the build folder"
-    return Diagnosis("memory", free >= MEMORY_BYTES, f"{free / GIB:.1f} GiB available", advice)
+    return Diagnosis("memory", free >= MEMORY_BYTES, f"{format_size(free)} available", advice)
 
 
 def _disk() -> Diagnosis:
     free = shutil.disk_usage(".").free
     advice = "models and packages need 2 GiB: make room here, or build elsewhere with EDDY_BUILD_DIR"
-    return Diagnosis("disk", free > DISK_BYTES, f"{_room(free)} free in {Path.cwd()}", advice)
-
-
-def _room(free: int) -> str:
-    """Bytes for people: a disk with 30 MiB left is no disk with 0.0 GiB."""
-    return f"{free / GIB:.1f} GiB" if free >= GIB else f"{free / (1 << 20):.0f} MiB"
+    return Diagnosis("disk", free > DISK_BYTES, f"{format_size(free)} free in {Path.cwd()}", advice)
 
 
 def _data(data: str) -> Iterator[Diagnosis]:
@@ -212,7 +208,7 @@ def _data(data: str) -> Iterator[Diagnosis]:
         f"a server takes no jobs on a full disk: make room on the file system of {there}, have the server keep less"
         " (--max-output-bytes), or name another folder with --data"
     )
-    yield Diagnosis("data room", free > DATA_BYTES, f"{_room(free)} free in {there}", advice)
+    yield Diagnosis("data room", free > DATA_BYTES, f"{format_size(free)} free in {there}", advice)
     for check, fine, found, advice in findings(folder):
         yield Diagnosis(check, fine, found, advice)
 
