@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions clean
+.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ board-units: $(STAMP) ## The services under systemd in a container: killed, hung
 
 pynq-versions: $(STAMP) ## The releases of PYNQ that are supported, each on the faked kernel; ARGS="4.0.0" for one
 	@$(PY) tools/pynq_versions.py $(ARGS)
+
+packages: $(STAMP) ## Build what is committed, install and try it outside on each Python; ARGS="--bare bookworm" in bare Debian
+	@$(PY) -c 'import cyclonedx' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[release]'
+	@$(PY) tools/packages.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

@@ -49,11 +49,13 @@ failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the 
 def _version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
-        print(f"eddy {distribution.version()}")
+        print(distribution.describe())
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print versions and the commit.")
+]
 
 
 _MISTAKE: type[Any] = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")

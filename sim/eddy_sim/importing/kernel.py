@@ -18,8 +18,8 @@ from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.trial import KernelTrial, find_pointers, find_run
 from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
-from eddy_sim.tools.filelist import HARDWARE, read_filelist, source_files
-from eddy_sim.tools.products import Progress, ignore_progress
+from eddy_sim.tools.filelist import read_filelist, source_files
+from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 
 MOST_MEMORIES = 16
 KERNEL_PORT = HARDWARE / "ip" / "kernel_port" / "kernel_port.f"

@@ -18,7 +18,8 @@ from eddy_sim.importing.interfaces import KernelPorts
 from eddy_sim.importing.trial import Touched, TrialRun
 from eddy_sim.importing.vendor import FloatPart, float_text, is_watcher
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle, slot_top
-from eddy_sim.tools.filelist import DATA_SUFFIXES, HARDWARE
+from eddy_sim.tools.filelist import DATA_SUFFIXES
+from eddy_sim.tools.products import HARDWARE
 
 CLOCK_HZ = 100_000_000
 MARGIN = 50

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy_sim.tools.filelist import HARDWARE
+from eddy_sim.tools.products import HARDWARE
 
 MODELS = HARDWARE / "ip" / "vendor_parts" / "rtl"
 """Models of the vendor's parts, a file each under the part's name."""

@@ -32,6 +32,7 @@ from typing import Any
 from eddy.board.port.port import BoardPort
 from eddy.core import errors
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.units import format_bytes
 
 PROTOCOL = 6
 """Changes when an old client would misunderstand a new boardd, or the other way round."""
@@ -87,7 +88,7 @@ class Decoder:
         lengths = LENGTHS.unpack_from(self._buffer)
         if any(length > limit for length, limit in zip(lengths, self.limits, strict=True)):
             raise InvalidRequest(
-                f"a frame of {sum(lengths)} bytes is too long", field="frame", allowed=sum(self.limits)
+                f"a frame of {format_bytes(sum(lengths))} is too long", field="frame", allowed=sum(self.limits)
             )
         middle = LENGTHS.size + lengths[0]
         end = middle + lengths[1]

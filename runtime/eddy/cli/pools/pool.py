@@ -20,6 +20,7 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
+from eddy.core.units import format_bits_rate, format_size
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     store = found.get("store")
     if store:
         parts = ("blobs and outputs", "blobs_bytes"), ("records of jobs", "records_bytes")
-        print("; ".join(f"{what} take {_megabytes(store, name)}" for what, name in parts))
+        print("; ".join(f"{what} take {_kept(store, name)}" for what, name in parts))
 
 
 @app.command()
@@ -317,9 +318,9 @@ def doctor(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _megabytes(store: dict[str, int], name: str) -> str:
+def _kept(store: dict[str, int], name: str) -> str:
     most = store[f"most_{name}"]
-    return f"{store[name] / 1e6:.0f} MB" + (f" of {most / 1e6:.0f} MB" if most else "")
+    return format_size(store[name]) + (f" of {format_size(most)}" if most else "")
 
 
 def _state(board: dict[str, Any]) -> str:
@@ -346,7 +347,7 @@ def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         if not board.get("computes", True):
             state += ", models times alone"
         state += "".join(f", {name}={value}" for name, value in board.get("labels", {}).items())
-        link = f"{board['link_bps'] / 1e6:.0f} Mbit/s" if board["link_bps"] else "link not measured"
+        link = format_bits_rate(board["link_bps"]) if board["link_bps"] else "link not measured"
         print(
             f"{board['name']:16} {board['kind']:14} {len(board['running'])} of {board['width']} jobs, {link}, {state}"
         )

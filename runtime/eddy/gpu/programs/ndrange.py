@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
@@ -223,7 +224,10 @@ def _shared(
     room = most - program.local_bytes
     if room < local:
         asked = program.local_bytes + local
-        message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {max(0, most)}."
+        message = (
+            f"The kernel uses {format_bytes(asked)} of local memory for a work-group; this cluster has"
+            f" {format_bytes(max(0, most))}."
+        )
         raise InvalidRequest(message, field="local_memory", asked=asked, allowed=max(0, most))
     if kernel.loop_stub:
         return looped_sharing(shape, program, kernel, group, groups, local)

@@ -17,6 +17,7 @@ from typing import Protocol
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
+from eddy.core.units import format_slots
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
@@ -306,7 +307,7 @@ class Intake:
         with self._arrival_lock:
             slots = self._running.slots
             if slot not in slots:
-                message = f"There is no slot {slot} that jobs are given."
+                message = f"There is no slot {slot}; jobs run in {format_slots(slots)}."
                 raise NotFound(message, field="slot", asked=slot, allowed=sorted(slots))
             self._store.remember(DRAINED.format(slot), because, wait=False)
             self._show(slot, because)

@@ -29,6 +29,7 @@ from eddy.core.errors import (
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import OPTIONS
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.records.records import PoolJob
 
@@ -346,7 +347,10 @@ class LocalBoard:
             MemoryExhausted: It is a kernel whose arrays do not fit here; another board may have more memory.
         """
         if self.memory_bytes and job.array_bytes > self.memory_bytes:
-            message = f"Its arrays have {job.array_bytes} bytes; here a tenant's jobs hold {self.memory_bytes} at most."
+            message = (
+                f"Its arrays have {format_bytes(job.array_bytes)}; here a tenant's jobs hold"
+                f" {format_bytes(self.memory_bytes)} at most."
+            )
             raise MemoryExhausted(message, asked=job.array_bytes, allowed=self.memory_bytes)
         body = {name: job.request[name] for name in PASSED_ON if job.request.get(name) is not None}
         with ExitStack() as needed:

@@ -25,6 +25,7 @@ from nats.errors import MaxPayloadError
 from eddy.api.request_bodies.base import SHA256
 from eddy.core.board_constraints import COMPUTING
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolRefused, translate_refusal
 from eddy.pool.connection.streams import GATE, WORK, work_of
@@ -125,7 +126,7 @@ class BoardRequestHandler:
     async def _answered(self, board: str, asked: bytes) -> Mapping[str, Any]:
         try:
             if len(asked) > MOST_SAID_BYTES:
-                raise InvalidRequest(f"A board may send at most {MOST_SAID_BYTES} bytes at once.", field="what")
+                raise InvalidRequest(f"A board may send at most {format_bytes(MOST_SAID_BYTES)} at once.", field="what")
             ask = json.loads(asked)
             return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:
@@ -264,12 +265,15 @@ class BoardRequestHandler:
         if not re.fullmatch(SHA256, str(ask["sha256"])):
             raise InvalidRequest("sha256 is in lower-case hex.", field="sha256")
         if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
-            raise InvalidRequest(f"An output of a pool has at most {MOST_OUTPUT_BYTES} bytes.", field="bytes")
+            raise InvalidRequest(f"An output of a pool has at most {format_bytes(MOST_OUTPUT_BYTES)}.", field="bytes")
         small = size_bytes <= SMALL_BYTES
         own, all_boards = (self._small_of, self._checking_small) if small else (self._large_of, self._checking_large)
         passes = self._link.budget.written_bytes
         if passes and size_bytes > passes:
-            message = f"An output of {size_bytes} bytes is larger than this pool's servers pass on ({passes})."
+            message = (
+                f"An output of {format_bytes(size_bytes)} is larger than this pool's servers pass on"
+                f" ({format_bytes(passes)})."
+            )
             await self._without_room(job, StorageQuotaExceeded(message, limit=passes, asked=size_bytes))
         most_bytes = MOST_BYTES if self._room is None else await self._room(job.tenant)
         sha, pieces = str(ask["sha256"]), str(ask["pieces"])
