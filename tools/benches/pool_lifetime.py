@@ -7,9 +7,8 @@ A NATS server, bounded to `--store-mb`, a head in this process, which keeps `--k
 behind which nothing is computed. Tenants submit jobs with inputs of their own, wait for them, read nothing, and delete
 the inputs. `written_mb` is what went through the store: inputs and outputs. Files of the store are looked at all the
 time: `first_mb` is the median while the second of the store's sizes is written, `middle_mb` of the fifth around half,
-`last_mb` of the last tenth of all, and `most_mb` the most. A server compacts a file of records once it has begun
-another, at 4 MB: each stream of records grows to that first, so the last is compared with the middle. The head's own
-memory is looked at in the same way.
+`last_mb` of the last tenth of all, and `most_mb` the most; the last is compared with the middle, as a server compacts
+records late. The head's own memory is looked at in the same way.
 """
 
 from __future__ import annotations
