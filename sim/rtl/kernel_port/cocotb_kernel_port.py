@@ -297,3 +297,37 @@ async def errors_are_answered_and_told(dut: Any) -> None:
     assert bench.counts["refused"] == 0
     assert bench.counts["read_error"] >= 1
     assert bench.counts["write_error"] == 1
+
+
+@cocotb.test()
+async def a_port_keeps_memory_busy(dut: Any) -> None:
+    """Words on the slot's port a cycle, from the first to the last, in each direction; memory gives one a cycle."""
+    bench = Bench(dut, 5)
+    await bench.start()
+    port = bench.ports[0]
+    size = port.bytes.bit_length() - 1
+    beats = min(256, PAGE // port.bytes)
+    bursts = [Burst(port.base + PAGE * (k % 3), beats - 1, size, INCR, 0) for k in range(4)]
+    for way, valid, ready in (("r", dut.m_axi_rvalid, dut.m_axi_rready), ("w", dut.m_axi_wvalid, dut.m_axi_wready)):
+        counted = cocotb.start_soon(_count(dut, valid, ready, 4 * beats * port.bytes // min(port.bytes, 8)))
+        if way == "r":
+            for burst in bursts:
+                await port.ask(port.ar, "ar", burst)
+            await port.read(bursts)
+        else:
+            for burst in bursts:
+                await port.write(burst)
+            await port.written(bursts)
+        words, cycles = await counted
+        assert words >= 0.9 * cycles, (way, words, cycles)
+    await bench.end()
+
+
+async def _count(dut: Any, valid: Any, ready: Any, number: int) -> tuple[int, int]:
+    """Words, and the cycles from the first of them to the last."""
+    seen = cycles = 0
+    while seen < number:
+        await RisingEdge(dut.clk_i)
+        seen += int(valid.value) & int(ready.value)
+        cycles += seen > 0
+    return seen, cycles
