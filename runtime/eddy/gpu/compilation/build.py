@@ -45,8 +45,8 @@ def build(
     whole = headers.expand_includes(source, lambda text: compiler.preprocessed(text, fpu=fpu, defines=macros))
 
     def compiled(text: str) -> Program:
-        single = asked.single_constants
-        return compiler.compile(text, fpu=fpu, defines=macros, single_constants=single, owner=owner)
+        how = {"single_constants": asked.single_constants, "contract": asked.contract}
+        return compiler.compile(text, fpu=fpu, defines=macros, owner=owner, **how)
 
     try:
         program = compiled(whole)

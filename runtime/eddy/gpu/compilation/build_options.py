@@ -21,11 +21,13 @@ _ALREADY = frozenset(
 """What is so without being asked for."""
 _PERMISSIONS = frozenset(
     {
-        *("-cl-denorms-are-zero", "-cl-opt-disable", "-cl-strict-aliasing", "-cl-mad-enable", "-cl-no-signed-zeros"),
-        *("-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-fast-relaxed-math"),
+        *("-cl-denorms-are-zero", "-cl-opt-disable", "-cl-strict-aliasing", "-cl-no-signed-zeros"),
+        "-cl-finite-math-only",
     }
 )
 """What the compiler may do then, and does not: results stay the same bit for bit."""
+_CONTRACT = frozenset({"-cl-mad-enable", "-cl-unsafe-math-optimizations", "-cl-fast-relaxed-math"})
+"""What lets a product and a sum of one expression be rounded once."""
 _NO_MEANING = re.compile(r"-g|-O[0-3]|-cl-nv-[a-z-]+(?:=\d+)?")
 """What other implementations take beside the specification, and what has no meaning here."""
 _SINGLE_CONSTANTS = "-cl-single-precision-constant"
@@ -41,12 +43,14 @@ class BuildOptions:
         folders: Where headers are looked for besides beside the file that names them; names, of nothing on any disk.
         warnings: What becomes of them: "said", "none" or "errors".
         single_constants: Whether literals are `float` also in a source that uses `double`.
+        contract: Whether a product and a sum of one expression are rounded once.
     """
 
     defines: dict[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     warnings: str = "said"
     single_constants: bool = False
+    contract: bool = False
 
 
 def parse(text: str) -> BuildOptions:
@@ -63,7 +67,7 @@ def parse(text: str) -> BuildOptions:
         raise _refused(f"Build options cannot be read: {error}. Close every quote.") from None
     defines: dict[str, str] = {}
     folders: list[str] = []
-    warnings, single_constants = "said", False
+    warnings, single_constants, contract = "said", False, False
     for word in words:
         if word.startswith("-D"):
             name, equals, value = _value("-D", word, words).partition("=")
@@ -74,13 +78,14 @@ def parse(text: str) -> BuildOptions:
             single_constants = True
         elif word in _WARNINGS:
             warnings = _WARNINGS[word]
-        elif word in _PERMISSIONS:
+        elif word in _CONTRACT:
+            contract = True
             defines |= {"__FAST_RELAXED_MATH__": "1"} if word == "-cl-fast-relaxed-math" else {}
-        elif word not in _ALREADY and not _NO_MEANING.fullmatch(word):
-            plain = (_SINGLE_CONSTANTS, *_WARNINGS, *_PERMISSIONS, *_ALREADY)
+        elif word not in _ALREADY | _PERMISSIONS and not _NO_MEANING.fullmatch(word):
+            plain = (_SINGLE_CONSTANTS, *_WARNINGS, *_PERMISSIONS, *_CONTRACT, *_ALREADY)
             known = sorted(("-D NAME[=TEXT]", "-I FOLDER", "-O0 to -O3", "-g", *plain))
             raise _refused(f"Build option {word[:64]!r} is not known; there are {', '.join(known)}.", known)
-    return BuildOptions(defines, tuple(folders), warnings, single_constants)
+    return BuildOptions(defines, tuple(folders), warnings, single_constants, contract)
 
 
 def _value(option: str, word: str, rest: Iterator[str]) -> str:

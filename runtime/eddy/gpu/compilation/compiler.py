@@ -25,6 +25,7 @@ from eddy.files import translate_os_errors
 from eddy.gpu.compilation import library, sandbox, toolchain
 from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
 from eddy.gpu.compilation.confine import NOBODY
+from eddy.gpu.compilation.contraction import CONTRACT, with_fused_products
 from eddy.gpu.compilation.prelude import complete
 from eddy.gpu.compilation.printf_arguments import fit_printf_arguments
 from eddy.gpu.compilation.program_cache import CACHE_BYTES, ProgramCache
@@ -90,6 +91,7 @@ class Compiler:
         fpu: bool = True,
         defines: Mapping[str, object] | None = None,
         single_constants: bool = False,
+        contract: bool = False,
         owner: str = "",
     ) -> Program:
         """The program of a source.
@@ -99,6 +101,8 @@ class Compiler:
             fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
             defines: Macros.
             single_constants: Whether literals are `float` also where the source uses `double`.
+            contract: Whether a product and a sum of one expression may be rounded once; they are then, on every
+                cluster.
             owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
                 somebody has this very source.
 
@@ -114,17 +118,17 @@ class Compiler:
         if len(source.encode()) > MAX_SOURCE_BYTES:
             message = f"The source has more than {format_bytes(MAX_SOURCE_BYTES)}."
             raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
-        macros = defines or {}
+        macros, more = defines or {}, (CONTRACT,) if contract else ()
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
         for given in (macros, {"cl_khr_fp64": 1, **macros}):
             try:
-                return self._program(complete(source, given), fpu, toolchain.SINGLE, owner)
+                return self._program(complete(source, given), fpu, (*toolchain.SINGLE, *more), owner)
             except CompilationFailed as error:
                 if _NEEDS_DOUBLE.search(error.message):
                     break
                 if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
                     raise
-        flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()))
+        flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()), *more)
         try:
             return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
         except CompilationFailed as error:
@@ -173,9 +177,9 @@ class Compiler:
         if not kernels:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
-        whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said)
+        whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said).decode(errors="replace")
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
-        looped = with_item_loops(fit_printf_arguments(whole.decode(errors="replace")), waiting)
+        looped = with_item_loops(fit_printf_arguments(with_fused_products(whole)), waiting)
         along = [name for name, kernel in kernels.items() if kernel.iterates_items]
         paired = with_item_pairs(looped.ir, along)
         generated = self._generate(code, paired.ir, said)

@@ -26,6 +26,7 @@ _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h
 _CODE = (
     "compilation/calling_convention.py",
     "compilation/compiler.py",
+    "compilation/contraction.py",
     "work_items/block_order.py",
     "work_items/fibers.py",
     "work_items/inner_loops.py",

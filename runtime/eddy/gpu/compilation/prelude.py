@@ -16,6 +16,7 @@ _SAMPLER = re.compile(r"^(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(
 """A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}(?:\([\w, ]{0,128}(?:\.\.\.)?\))?\Z", re.A)
 """A macro, with parameters or without."""
+_OFF, _ON = "#pragma OPENCL FP_CONTRACT OFF\n", "\n#pragma OPENCL FP_CONTRACT DEFAULT"
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
 
@@ -64,5 +65,6 @@ def complete(source: str, defines: Mapping[str, object], doubles: bool = False, 
     macros = definitions(defines)
     named = builtins.text_for(macros + source) if functions else ""
     source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
-    text = f'# 1 "opencl.h"\n{base(doubles)}{named}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    # What the library computes is rounded as its errors say, whatever the options are.
+    text = f'# 1 "opencl.h"\n{_OFF}{base(doubles)}{named}{_ON}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()

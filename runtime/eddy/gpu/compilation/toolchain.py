@@ -22,7 +22,7 @@ CODE = (
     # An access to address 0 faults as any other outside the windows, and what is never reached is a trap: otherwise
     # clang ends a function there, and lanes go on into whatever lies behind it.
     *("-fno-delete-null-pointer-checks", "-mllvm", "-trap-unreachable"),
-    # Two roundings everywhere, so that a kernel gives the same bits with and without an FPU.
+    # Two roundings unless the program says otherwise (gpu/compilation/contraction.py).
     "-ffp-contract=off",
     *("-ffunction-sections", "-fdata-sections", "-msmall-data-limit=0"),
     # What bounds the stacks (gpu/compilation/stack.py) follows every way through a program, so none goes over a

@@ -19,6 +19,7 @@ while another runs lies in rows too (`FIBER`, then the registers its program use
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Mapping
 
@@ -198,3 +199,7 @@ def c_header() -> str:
         f"#define EDDY_LOG_HEAD {4 * len(LOG_WORDS)}",
     ]
     return "\n".join(lines) + "\n"
+
+
+LAYOUT = hashlib.sha256(c_header().encode()).hexdigest()[:16]
+"""Names the tables; a program made with others cannot be launched with these."""

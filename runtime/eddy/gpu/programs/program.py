@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from eddy.core.errors import InvalidRequest, NotFound
-from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE
+from eddy.gpu.programs.layout import LAYOUT, LOCAL_BASE, REGION_BASE
 from eddy.gpu.programs.signature import Argument, Kernel
 
 _HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
@@ -87,7 +87,7 @@ class Program:
 
     def to_json(self) -> str:
         """For the cache and for messages."""
-        return json.dumps({**asdict(self), "elf": base64.b64encode(self.elf).decode()})
+        return json.dumps({**asdict(self), "layout": LAYOUT, "elf": base64.b64encode(self.elf).decode()})
 
     @classmethod
     def from_json(cls, text: str) -> Program:
@@ -97,6 +97,8 @@ class Program:
             KeyError, TypeError, ValueError: It is something else, or another version's.
         """
         raw = dict(json.loads(text))
+        if raw.pop("layout") != LAYOUT:
+            raise ValueError("its launch has another layout")
         kernels = {}
         for name, fields in dict(raw.pop("kernels")).items():
             arguments = tuple(Argument(**argument) for argument in fields["arguments"])

@@ -84,6 +84,7 @@ def test_nothing_but_a_program_is_kept_and_any_where_there_is_no_compiler(
     found = load_program(text)
     assert found is not None
     assert found.made_by == "older"
+    assert load_program(older(text, layout="another")) is None, "its launch block would be read wrongly"
 
 
 def test_a_whole_kernel_compiled_again_has_a_region_of_its_own(planner: KernelPlanner) -> None:
