@@ -18,7 +18,21 @@ from prometheus_client.parser import text_string_to_metric_families
 DOCS = Path(__file__).parents[3] / "docs"
 BOARD = json.loads((DOCS / "grafana" / "eddy.json").read_text())
 PAGE = (DOCS / "how-to" / "monitor.md").read_text()
-LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route", "fault", "kind"}
+LABELS = {
+    "version",
+    "policy",
+    "state",
+    "spent",
+    "phase",
+    "slot",
+    "pool",
+    "what",
+    "status",
+    "route",
+    "fault",
+    "kind",
+    "way",
+}
 OWN = "of one tenant, or of who looks; /metrics has sums alone"
 FIGURES: dict[str, str] = {
     "now_s": "eddy_board_seconds",
@@ -33,6 +47,7 @@ FIGURES: dict[str, str] = {
     "faults": "eddy_faults_total",
     "tenants": "eddy_tenants_with_jobs",
     "damaged": "eddy_damaged_records",
+    "sessions": "eddy_sessions eddy_session_buffer_bytes eddy_session_launches_total eddy_session_bytes_total",
     "viewer": OWN,
     "operator": OWN,
     "epoch": "eddy_market_epoch",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from eddy.store.tables.sessions import SessionRow
+from eddy.store.tables.logins import LoginRow
 
 COOKIE = "eddy_session"
 HEADER = "X-CSRF-Token"
@@ -52,12 +52,12 @@ class Session:
 
 
 class SessionKeeper(Protocol):
-    """Keeps sessions over restarts; see `eddy.store.tables.sessions.SessionTable`."""
+    """Keeps sessions over restarts; see `eddy.store.tables.logins.LoginTable`."""
 
-    def all(self) -> tuple[SessionRow, ...]:
+    def all(self) -> tuple[LoginRow, ...]:
         """Those that are kept."""
 
-    def change(self, opened: Iterable[SessionRow], closed: Iterable[str]) -> None:
+    def change(self, opened: Iterable[LoginRow], closed: Iterable[str]) -> None:
         """Keep some, forget others."""
 
 
@@ -103,7 +103,7 @@ class Sessions:
                 gone.append(next(known for known, each in self._open.items() if each.tenant == most))
                 del self._open[gone[-1]]
         if self._keeper is not None:
-            row = SessionRow(_hash(cookie), tenant, key_hash, session.csrf_token, session.ends_s)
+            row = LoginRow(_hash(cookie), tenant, key_hash, session.csrf_token, session.ends_s)
             self._keeper.change([row], gone)
         return cookie, session
 

@@ -35,8 +35,9 @@ AWAY = "The board is away: jobs are taken, and continue once it is back. The ope
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """Limits of the API; the defaults are those of `eddy.settings`."""
+    """Limits of the API; the defaults are those of `eddy.settings`. `board_name` is what its pages call the board."""
 
+    board_name: str = ""
     max_body_bytes: int = 1 << 20
     max_blob_bytes: int = 256 << 20
     heartbeat_s: float = 15.0

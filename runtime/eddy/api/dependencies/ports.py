@@ -21,13 +21,18 @@ from eddy.core.faults import Fault
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import Delivery, Subscription
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.core.sessions import SessionFigures, SessionOptions, SessionRecord
 from eddy.core.slots import Pool
 from eddy.core.tenants import ApiKey, TenantRecord
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.session_service import Batch, BatchAnswer
 from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
+from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.session import Counts, Session
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store.bytes.partial import PartialBlob
@@ -57,6 +62,18 @@ class FollowingPort(Protocol):
     ) -> JobRecord: ...
 
 
+class SessionPort(Protocol):
+    """Sessions; as `SessionService` documents them."""
+
+    async def open(self, tenant: str, options: SessionOptions) -> SessionRecord: ...
+    async def close(self, session: Session, cause: str) -> None: ...
+    def get(self, name: str, tenant: str | None) -> Session: ...
+    def figures(self, name: str) -> SessionFigures | None: ...
+    def overview(self) -> tuple[Counts, tuple[tuple[SessionRecord, SessionFigures], ...]]: ...
+    async def build(self, session: Session, request: KernelRequest) -> BuiltProgram: ...
+    async def send(self, name: str, tenant: str | None, batch: Batch) -> BatchAnswer: ...
+
+
 class JobEngine(Protocol):
     """The engine; as `Hypervisor` documents it.
 
@@ -72,6 +89,8 @@ class JobEngine(Protocol):
     def following(self) -> FollowingPort: ...
     @property
     def operating(self) -> OperatorPort: ...
+    @property
+    def sessions(self) -> SessionPort: ...
 
     # Its life, and what it says of itself.
     async def run(self) -> None: ...

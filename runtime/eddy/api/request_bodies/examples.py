@@ -293,6 +293,7 @@ OVERVIEW: dict[str, Any] = {
         }
     ],
     "tenants": [],
+    "sessions": [],
     "damaged": {},
 }
 APP: dict[str, Any] = {

@@ -51,6 +51,7 @@ from eddy.api.routes import (
     overview,
     partial,
     session,
+    sessions,
     sign_on,
     slots,
     system,
@@ -93,6 +94,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         overview,
         history,
         session,
+        sessions,
         sign_on,
         keys,
         usage,
@@ -118,7 +120,7 @@ def compose(
     writer: StoreWriter | None = None,
 ) -> Context:
     """Put one server's parts together; the arguments are those of `create_app`."""
-    settings, sessions = settings or ApiSettings(), Sessions(keeper=store.sessions)
+    settings, sessions = settings or ApiSettings(), Sessions(keeper=store.logins)
 
     def encode(events: Sequence[JobEvent]) -> bytes:
         return words(events, store.numbers)

@@ -24,6 +24,7 @@ from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
+from eddy.hypervisor.engine.session_service import SessionService
 from eddy.hypervisor.engine.status import add_drain_reasons, unreachable_slot_statuses
 from eddy.hypervisor.engine.time_accounts import ACCOUNT_S
 from eddy.hypervisor.forecast.forecast_service import ForecastService
@@ -68,6 +69,7 @@ class Hypervisor:
         followers: Told when something happened to a job.
         following: What becomes of jobs, as it happens.
         operating: What operators change while jobs run.
+        sessions: Memory that tenants hold on the board, and their launches on it.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Hypervisor:
         self.operating = OperatorCommands(self._engine, self._turning)
         self.asking = ForecastService(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
+        self.sessions = SessionService(self._engine, self._turning, self._engine.planner, self._compilations)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.wake
         )

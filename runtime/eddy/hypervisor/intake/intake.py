@@ -17,9 +17,10 @@ from typing import Protocol
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
+from eddy.core.units import format_slots
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import DRAINED
-from eddy.hypervisor.jobs.work import JobKind, Work
+from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
@@ -100,7 +101,7 @@ class Intake:
         memory: TenantMemory | None = None,
     ) -> None:
         self.kinds, self.policies, self.price = tuple(kinds), policies, price
-        self.work: dict[int, Work] = {}
+        self.work: dict[int, BoardWork] = {}
         self.drained: dict[int, str] = {}
         self.accepted: dict[int, JobRecord] = {}
         self._store, self._running, self._memory = store, running, memory
@@ -126,7 +127,7 @@ class Intake:
         self._inbox.clear()
         self.accepted.clear()
 
-    def add_recovered(self, known: Collection[int], work: Mapping[int, Work], drained: Mapping[int, str]) -> None:
+    def add_recovered(self, known: Collection[int], work: Mapping[int, BoardWork], drained: Mapping[int, str]) -> None:
         """Take over what was recovered. What came since `clear` may be among it, and is then told by recovery alone.
 
         Args:
@@ -306,7 +307,7 @@ class Intake:
         with self._arrival_lock:
             slots = self._running.slots
             if slot not in slots:
-                message = f"There is no slot {slot} that jobs are given."
+                message = f"There is no slot {slot}; jobs run in {format_slots(slots)}."
                 raise NotFound(message, field="slot", asked=slot, allowed=sorted(slots))
             self._store.remember(DRAINED.format(slot), because, wait=False)
             self._show(slot, because)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
+from eddy.core.units import format_bytes
 from eddy.gpu.compilation.build import build
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.packed_arguments import Extent
@@ -158,6 +159,24 @@ class KernelPlanner:
         found.sort(key=lambda module: module != record.module)
         return {module: self._spread(request, kernel, compiled, module, region) for module in found}
 
+    def build_for_all(self, tenant: str, request: KernelRequest) -> dict[str, Program]:
+        """The program of a source for every kind of cluster the board can hold, the preferred one first; compiled
+        twice where there are clusters without units for floating point, and it needs that. Takes up to seconds.
+
+        Args:
+            tenant: For whom.
+            request: Of which only the source, and how it is built, matter.
+
+        Raises:
+            InvalidRequest: The board has no cluster, or an option is not possible.
+            CompilationFailed: The source was refused; the message is the compiler's.
+            QuotaExceeded: Compiling took too much.
+        """
+        self._cluster()
+        made = self._built(tenant, request, True)
+        plain = self._built(tenant, request, False) if made.fpu and not all_have_fpu(self.clusters()) else made
+        return {module: made if shape.fpu else plain for module, shape in self.clusters().items()}
+
     def _program(self, tenant: str, kernel: KernelRequest, fpu: bool, programs: dict[bool, Program]) -> Program:
         """The program for clusters with or without floating point, compiled at most twice."""
         if True not in programs:
@@ -207,6 +226,14 @@ class KernelPlanner:
         application = _application(record, packing.bytes, self._limit_s(request), name)
         return Plan(kernel, compiled, packing, record, application)
 
+    def require_cluster(self) -> None:
+        """Check that the board has a cluster.
+
+        Raises:
+            InvalidRequest: It has none; says why.
+        """
+        self._cluster()
+
     def _cluster(self) -> tuple[str, ClusterShape]:
         for module, shape in self.clusters().items():
             return module, shape
@@ -252,10 +279,18 @@ class KernelPlanner:
         )
         packing = Packing(shape, program, kernel.kernel, arrangement, values, sliced_on=sliced_on)
         if packing.bytes > self.arena:
-            needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
+            needed = (
+                f"The kernel needs {format_bytes(packing.bytes)} of board memory, and there are"
+                f" {format_bytes(self.arena)}"
+            )
             message = f"{needed}; {packing.stacks}."
             raise InvalidRequest(message, field="arguments", asked=packing.bytes, allowed=self.arena)
         return packing
+
+
+def all_have_fpu(clusters: Mapping[str, ClusterShape]) -> bool:
+    """Whether every kind of cluster has units for floating point."""
+    return all(shape.fpu for shape in clusters.values())
 
 
 @contextmanager
@@ -346,9 +381,8 @@ def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> 
         message = f"{place}: no blob {value.digest} of yours; upload it first, then submit"
         raise InvalidRequest(message, field=place, allowed="sha256 of an uploaded blob")
     if actual != value.bytes:
-        message = (
-            f"{place}: the blob has {actual} bytes; {value.dtype} of shape {list(value.shape)} takes {value.bytes}"
-        )
+        wanted = f"{value.dtype} of shape {list(value.shape)} takes {format_bytes(value.bytes)}"
+        message = f"{place}: the blob has {format_bytes(actual)}; {wanted}"
         raise InvalidRequest(message, field=place, allowed=value.bytes)
 
 

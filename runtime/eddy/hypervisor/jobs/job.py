@@ -279,9 +279,10 @@ class Job:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether nothing is to be decided about it: it ends, waits for memory or for the end of maintenance, or has
-        its outputs left."""
-        return self.ending is not None or self.lacks_memory or bool(self.postponed) or self.items.all_finished
+        """Whether nothing could be decided about it: it ends, waits for memory or for the end of maintenance, only
+        holds memory, or has its outputs left."""
+        waits = self.lacks_memory or bool(self.postponed)
+        return self.ending is not None or waits or self.items.all_finished or self.spec.only_holds
 
     def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
         """What a policy sees; see `JobViews.view`."""

@@ -126,6 +126,14 @@ class SliceEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Streaming:
+    """A session has launches one after the other, or none any more: between two of them its tenant still has work."""
+
+    job: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Nothing happened but the time the policy asked for has come."""
 
@@ -214,6 +222,7 @@ Input = (
     | Overdue
     | Switch
     | SwitchPrice
+    | Streaming
     | Wake
 )
 

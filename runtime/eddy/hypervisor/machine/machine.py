@@ -56,6 +56,7 @@ from eddy.hypervisor.jobs.messages import (
     SliceEnded,
     StepResult,
     StopItem,
+    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
@@ -105,6 +106,7 @@ class InputHandler:
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,
+            Streaming: requests.set_streaming,
             Resume: self._resume,
             Wake: self._wake,
         }
@@ -188,7 +190,7 @@ class Machine:
         wakes = [pool.wake_s for pool in self.state.pools.values()]
         if self.clusters is not None:
             wakes.append(self.clusters.wake_s)
-        if self.state.jobs:
+        if self.state.has_work:
             wakes.append(self.state.images.next_s(self.state.now_s))
         return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
 
@@ -212,8 +214,7 @@ class Machine:
         ended: set[int] = set()
         for message in inputs:
             self.reports.take(message)
-            # That outputs are stored is nothing to a policy: the job had no task left.
-            happened = happened or not isinstance(message, (Collected, SliceEnded))
+            happened = happened or _concerns_policies(message)
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
@@ -250,6 +251,14 @@ class Machine:
     def adopt_slot(self, known: MachineSlot) -> None:
         """Recover a slot as it was; its job, if any, was recovered before."""
         self.state.adopt_slot(known)
+
+
+def _concerns_policies(message: Input) -> bool:
+    """Whether dispatch policies are to be asked again: not because outputs are stored, as the job had no task left, nor
+    because of slices and what sessions launch, which get cores."""
+    if isinstance(message, Arrive):
+        return message.job.kept
+    return not isinstance(message, (Collected, SliceEnded, Streaming))
 
 
 _ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)

@@ -17,6 +17,7 @@ from eddy.hypervisor.jobs.messages import (
     JobFault,
     NoMemory,
     Overdue,
+    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
@@ -49,6 +50,9 @@ class RequestHandler:
         if message.ready_s is not None:
             job.times.book_dependency_wait(message.ready_s)
         self.state.add(job)
+        if job.spec.only_holds:
+            self.state.request_memory(job)
+            return
         self.calendar.look(job)
         wanted = job.spec.application.label, job.spec.pool, self.state.now_s
         if wanted != self._read_last:  # of many that come at once and are alike, the first one has them read
@@ -101,6 +105,14 @@ class RequestHandler:
         self.state.memory.cancel_request(job)
         job.failed_item = message.item
         self.state.end(job, message.ends, self.state.now_s, message.cause, message.detail)
+
+    def set_streaming(self, message: Streaming) -> None:
+        """A session's launches follow one another, or do not any more."""
+        job = self.state.jobs.get(message.job)
+        if job is not None and message.on:
+            self.state.streaming[message.job] = job.spec.tenant
+        else:
+            self.state.streaming.pop(message.job, None)
 
     def mark_overdue(self, message: Overdue) -> None:
         """A job has waited too long."""

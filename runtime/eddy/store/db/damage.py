@@ -35,10 +35,11 @@ class RecordKind(str, enum.Enum):
     EPOCH = "epoch"
     SAMPLE = "sample"
     SLOT = "slot"
+    SESSION = "session"
     VALUE = "value"
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"
-    SESSION = "session"
+    LOGIN = "log-in"
     MAINTENANCE = "maintenance window"
 
 

@@ -228,6 +228,16 @@ MIGRATIONS: tuple[Migration, ...] = (
     """,
     """
     CREATE TABLE session (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        tenant TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        record TEXT NOT NULL
+    );
+    CREATE INDEX session_by_tenant ON session (tenant, number);
+    """,
+    """
+    CREATE TABLE login (
         cookie_hash TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
         key_hash TEXT NOT NULL,
