@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from eddy.core.jobs import JobState
+from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.sessions import SessionRecord, SessionState
 from eddy.core.submission_options import Predecessor, SubmissionOptions
@@ -21,6 +22,8 @@ from eddy.store import Store
 from eddy.store.db.database import Database
 from eddy.store.db.rows import LOG, Commit, ItemOutput
 from eddy.store.disk import files
+from eddy.store.tables.logins import LoginRow
+from eddy.store.tables.notices import Notice, new_delivery
 from eddy.store.tables.submission import Submission
 from eddy.store.tables.usage import UsageRow
 
@@ -108,6 +111,10 @@ def furnish(store: Store, tenant: str) -> list[int]:
     session = store.sessions.add(lambda name: SessionRecord(0, name, tenant, opened_unix_s=1.0))
     store.sessions.put(dataclasses.replace(session, state=SessionState.CLOSED, cause="closed", ended_unix_s=2.0))
     store.epochs.add([(len(tenant), f'{{"tenants":["{tenant}"]}}')], range(100))
+    subscription = Subscription(f"n{tenant}", tenant, f"https://{tenant}.example", (NoticeKind.TEST,))
+    told = store.notices.add(subscription)
+    store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {"to": f"{tenant}'s"}, 1.0), 1e12))
+    store.logins.change([LoginRow(f"{tenant}-cookie", tenant, f"{tenant}-hash", "token", 1e12)], [])
     return [first.id, waiting[0].id, *(record.id for record in several), followed.id]
 
 

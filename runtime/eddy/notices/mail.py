@@ -60,7 +60,7 @@ class MailServer:
             self.password()
 
     def password(self) -> str:
-        """The password, read anew each time: it may be replaced.
+        """The password; it is read each time, as it may be replaced.
 
         Raises:
             InvalidRequest: The file cannot be read.

@@ -31,6 +31,7 @@ OPERATORS = {
 OWN = {
     "log_in": "opens a session with a key",
     "log_out": "ends the session it is asked in",
+    "fetch_sign_on_key": "is good for whoever has code and verifier",
     "subscribe": "makes a subscription of one's own",
 }
 """These name nothing that could be somebody else's."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
+from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store.db.rows import Commit
@@ -142,6 +143,7 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
         SlotStatus(0, "pipeline", "slot0", "invert", "ada", number, 0, 0, phase="running", since_s=1.0),
     )
     server.hypervisor.made[number] = "thesis"
+    told = server.store.notices.add(Subscription("n1", "ada", "https://invert.example", (NoticeKind.TEST,)))
     values = {
         "job": str(number),
         "array": str(array),
@@ -149,6 +151,7 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
         "name": "result",
         "slot": "0",
         "tenant": "operator",
+        "subscription": told.id,
         "code": "not-found",
     }
     asked = 0

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.api.access.identity_provider import OidcSettings
+from eddy.api.access.roles import RoleRules
 from eddy.cli.boards.serve import serve
 from eddy.cli.main import app
 from eddy.cli.support.server_settings import server_settings
@@ -23,7 +25,17 @@ from unit.api.test_settings_defaults import NAMES
 ELSEWHERE = {"config", "pool", "pool_creds", "pool_name", "pool_width"}
 """Of the configuration file, and of the pool's agent, which runs beside the server."""
 MAIL = {f"smtp_{name}" for name in ("host", "port", "security", "user", "password_file", "from")}
-TOGETHER = {"tls_cert", "tls_key", "trusted_packages", "unsigned_packages", "webhook_targets", "mail_targets", *MAIL}
+PEOPLE = {name for name in SETTINGS if name.startswith("oidc_")} | {"public_url"}
+TOGETHER = {
+    *PEOPLE,
+    "tls_cert",
+    "tls_key",
+    "trusted_packages",
+    "unsigned_packages",
+    "webhook_targets",
+    "mail_targets",
+    *MAIL,
+}
 """These name files, and have tests of their own below."""
 OPTIONS = [name for name in inspect.signature(serve).parameters if name in SETTINGS]
 PLAIN = [name for name in OPTIONS if name not in ELSEWHERE | TOGETHER]
@@ -61,6 +73,19 @@ def test_each_value_is_where_its_name_says(tmp_path: Path) -> None:
     own = [name for name in PLAIN if hasattr(settings, name)]
     assert {name: str(getattr(settings, name)) for name in own} == {name: str(told[name]) for name in own}
     assert len(own) + sum(map(len, NAMES.values())) == len(PLAIN), "and there are no others"
+
+
+def test_what_is_said_of_the_provider_is_where_its_name_says(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s3cret")
+    said = {"oidc_issuer": "https://login.lab/", "oidc_client_id": "eddy", "public_url": "https://eddy.lab"}
+    said |= {"oidc_secret_file": str(tmp_path / "secret"), "oidc_scopes": "openid", "oidc_groups_claim": "roles"}
+    said |= {"oidc_operators": "admins", "oidc_tenants": "lab=ada", "oidc_readers": "guests"}
+    found = server_settings({**DEFAULTS, **said}).api.oidc
+    rules = RoleRules("roles", frozenset({"admins"}), (("lab", "ada"),), frozenset({"guests"}))
+    assert found == OidcSettings(
+        "https://login.lab", "eddy", str(tmp_path / "secret"), "openid", "https://eddy.lab", rules
+    )
+    assert server_settings(DEFAULTS).api.oidc == OidcSettings()
 
 
 def test_what_is_said_of_notices_is_where_its_name_says(tmp_path: Path) -> None:

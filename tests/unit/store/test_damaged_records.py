@@ -33,6 +33,7 @@ from eddy.store import Store
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
 from eddy.store.tables.listing import JobFilter
+from eddy.store.tables.logins import LoginRow
 from eddy.store.tables.notices import Notice, new_delivery
 from eddy.store.tables.samples import Sample
 from eddy.store.tables.submission import Submission
@@ -125,6 +126,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.audit.note(at.sign, "operator", "k1", "undrain-slot", {"slot": 1})
         told = store.notices.add(Subscription("n1", TENANT, "https://hooks.example.org", (NoticeKind.TEST,)))
         store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
+        store.logins.change([LoginRow("5f" * 32, TENANT, "cd" * 32, "token", 1e12)], [])
         store.maintenance.add(MaintenanceWindow("w1", "a new fan", 1e12, 1e12 + 60), 1.0)
         with store._db.transaction() as db:
             db.execute("INSERT INTO program VALUES (4, '{}')")

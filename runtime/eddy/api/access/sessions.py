@@ -1,18 +1,24 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Sessions of browsers: a key is given once, and a cookie that scripts cannot read stands for it from then on.
+"""Sessions of browsers: a key is given once, or somebody is vouched for once, and a cookie that scripts cannot read
+stands for it from then on.
 
-They are kept in memory: whoever restarts the server asks people to log in again, and nothing on disk can be stolen.
+A server keeps them in its store, as hashes of their cookies: they survive a restart, and what is stolen from the disk
+opens none. A head of a pool has them in memory.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
+
+from eddy.store.tables.logins import LoginRow
 
 COOKIE = "eddy_session"
 HEADER = "X-CSRF-Token"
@@ -45,43 +51,80 @@ class Session:
         return hmac.compare_digest(self.csrf_token.encode(), token.encode())
 
 
+class SessionKeeper(Protocol):
+    """Keeps sessions over restarts; see `eddy.store.tables.logins.LoginTable`."""
+
+    def all(self) -> tuple[LoginRow, ...]:
+        """Those that are kept."""
+
+    def change(self, opened: Iterable[LoginRow], closed: Iterable[str]) -> None:
+        """Keep some, forget others."""
+
+
 class Sessions:
-    """Those that are open, by their cookie's value.
+    """Those that are open, by the hashes of their cookies.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Wall seconds.
+        keeper: Keeps them over restarts; None keeps them in memory alone.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.time, keeper: SessionKeeper | None = None) -> None:
+        self._clock, self._keeper = clock, keeper
         self._open: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
+        if keeper is not None:
+            rows = keeper.all()
+            for row in rows:
+                session = Session(row.key_hash, row.tenant, row.csrf_token, row.ends_unix_s)
+                # One that lasts longer than any was written under a clock that was wrong.
+                if clock() < session.ends_s <= clock() + LIFE_S:
+                    self._open[row.cookie_hash] = session
 
     def open(self, key_hash: str, tenant: str) -> tuple[str, Session]:
-        """A new session: its cookie's value, and what it is."""
-        session = Session(key_hash, tenant, secrets.token_urlsafe(32), self._clock() + LIFE_S)
+        """A new session: its cookie's value, and what it is.
+
+        Raises:
+            StorageFailed: It cannot be kept.
+        """
+        now_s = self._clock()
+        session = Session(key_hash, tenant, secrets.token_urlsafe(32), now_s + LIFE_S)
         cookie = secrets.token_urlsafe(32)
         with self._lock:
-            mine = [known for known, each in self._open.items() if each.key_hash == key_hash]
-            for known in mine[: max(0, len(mine) + 1 - MOST_OF_A_KEY)]:
+            gone = [known for known, each in self._open.items() if each.ends_s <= now_s]
+            mine = [known for known, each in self._open.items() if each.key_hash == key_hash and known not in gone]
+            gone += mine[: max(0, len(mine) + 1 - MOST_OF_A_KEY)]
+            for known in gone:
                 del self._open[known]
-            self._open[cookie] = session
+            self._open[_hash(cookie)] = session
             if len(self._open) > MOST:
                 counts = Counter(each.tenant for each in self._open.values())
                 most = max(counts, key=lambda whose: counts[whose])
-                del self._open[next(known for known, each in self._open.items() if each.tenant == most)]
+                gone.append(next(known for known, each in self._open.items() if each.tenant == most))
+                del self._open[gone[-1]]
+        if self._keeper is not None:
+            row = LoginRow(_hash(cookie), tenant, key_hash, session.csrf_token, session.ends_s)
+            self._keeper.change([row], gone)
         return cookie, session
 
     def of(self, cookie: str) -> Session | None:
         """The session a cookie stands for; None where there is none, or it has ended."""
         with self._lock:
-            found = self._open.get(cookie)
-            if found is not None and found.ends_s <= self._clock():
-                del self._open[cookie]
-                return None
-            return found
+            found = self._open.get(_hash(cookie))
+            return None if found is None or found.ends_s <= self._clock() else found
 
     def close(self, cookie: str) -> None:
-        """End a session; nothing where it has ended."""
+        """End a session; nothing where it has ended.
+
+        Raises:
+            StorageFailed: That cannot be kept: it has ended here, and would be open again after a restart.
+        """
         with self._lock:
-            self._open.pop(cookie, None)
+            known = self._open.pop(_hash(cookie), None)
+        if known is not None and self._keeper is not None:
+            self._keeper.change([], [_hash(cookie)])
+
+
+def _hash(cookie: str) -> str:
+    """A cookie has 256 random bits, so no slow hash is needed."""
+    return hashlib.sha256(cookie.encode(errors="replace")).hexdigest()

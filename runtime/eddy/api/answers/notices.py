@@ -72,7 +72,7 @@ class DeliveryList(Answer):
     deliveries: list[DeliveryAnswer] = Field(description="Newest first.")
 
 
-class Window(Answer):
+class WindowAnswer(Answer):
     """A maintenance window."""
 
     model_config = shown(examples.WINDOW)
@@ -91,7 +91,7 @@ class WindowList(Answer):
 
     model_config = shown({"windows": [examples.WINDOW]})
 
-    windows: list[Window] = Field(description="Those to come first, by their beginnings.")
+    windows: list[WindowAnswer] = Field(description="Those to come first, by their beginnings.")
 
 
 def subscription_answer(each: Subscription) -> SubscriptionAnswer:
@@ -125,10 +125,10 @@ def delivery_answer(each: Delivery, body: dict[str, Any]) -> DeliveryAnswer:
     )
 
 
-def window_answer(each: MaintenanceWindow, now_unix_s: float) -> Window:
+def window_answer(each: MaintenanceWindow, now_unix_s: float) -> WindowAnswer:
     """A window as answers have it."""
     ends = each.ends_unix_s if each.cancelled_unix_s is None else min(each.ends_unix_s, each.cancelled_unix_s)
-    return Window(
+    return WindowAnswer(
         id=each.id,
         title=each.title,
         stage=each.stage(now_unix_s).value,

@@ -6,10 +6,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 
+from eddy.api.access.identity_provider import IdentityProvider, OidcSettings
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.sessions import Sessions
+from eddy.api.access.sign_on_flows import SignOnFlows
 from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.answers.job_pages import RenderedJobs
@@ -44,6 +47,7 @@ class ApiSettings:
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     uploads: UploadLimits = field(default_factory=UploadLimits)
     notices: NoticeSettings = field(default_factory=NoticeSettings)
+    oidc: OidcSettings = field(default_factory=OidcSettings)
 
 
 @dataclass(slots=True)
@@ -69,6 +73,9 @@ class Context:
         ending: Set once the server ends: streams end then.
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
+        provider: Vouches for people; None where they log in with keys alone.
+        flows: Log-ins at the provider that are not over.
+        signing_on: Held between looking at the keys there are and making one for somebody who was vouched for.
         hurried: Subscriptions whose messages are sent though their receivers failed a moment ago.
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
@@ -88,6 +95,9 @@ class Context:
     rates: TokenBuckets = field(default_factory=TokenBuckets)
     looks: TenantRateLimits = field(default_factory=TenantRateLimits)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
+    provider: IdentityProvider | None = None
+    flows: SignOnFlows = field(default_factory=SignOnFlows)
+    signing_on: Lock = field(default_factory=Lock)
     hurried: set[str] = field(default_factory=set)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str = ""

@@ -139,6 +139,9 @@ KINDS: Mapping[str, ProblemEntry] = MappingProxyType(
         "pool-unreachable": ProblemEntry(
             503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
         ),
+        "provider-unreachable": ProblemEntry(
+            503, "The identity provider cannot be asked", "Try again soon; `detail` says what is wrong."
+        ),
         "pool-refused": ProblemEntry(
             503, "The pool's servers refuse this", "`detail` says why; their operator can help."
         ),

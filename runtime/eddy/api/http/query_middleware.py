@@ -20,6 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eddy.api.http import problems
 
+FOREIGN = frozenset({"/v1/session/sign-on/callback"})
+"""Addresses whose queries others write, who may add to them: OpenID Connect lets a provider."""
 MOST_PARAMETERS = 256
 """Parameters in a query; each that is wrong costs far more time than it has bytes."""
 
@@ -55,7 +57,7 @@ class QueryMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on where its query is right."""
-        if scope["type"] == "http" and scope["query_string"]:
+        if scope["type"] == "http" and scope["query_string"] and scope["path"] not in FOREIGN:
             known = self._route(scope["method"], scope["path"])
             # Who has no key is told that, not what is wrong beside it.
             told = known is not None and not (known.asks and _is_stranger(scope))

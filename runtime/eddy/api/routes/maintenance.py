@@ -10,7 +10,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Path
 
-from eddy.api.answers.notices import Window, WindowList, window_answer
+from eddy.api.answers.notices import WindowAnswer, WindowList, window_answer
 from eddy.api.dependencies.audit import record_action_async
 from eddy.api.dependencies.callers import Caller, Ctx, Operator
 from eddy.api.http.openapi import refusals
@@ -40,11 +40,11 @@ async def list_maintenance(context: Ctx, viewer: Caller) -> WindowList:
     "/admin/maintenance",
     operation_id="plan_maintenance",
     status_code=201,
-    response_model=Window,
+    response_model=WindowAnswer,
     summary="Plan a window",
     responses=refusals(403, 429),
 )
-async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Operator) -> Window:
+async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Operator) -> WindowAnswer:
     """Its slots are drained `drain_s` before it begins, and back in use when it ends. Jobs that could not end before
     wait, and say so."""
     now_s, ends_s = time.time(), body.begins_unix_s + body.lasts_s
@@ -74,11 +74,11 @@ async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Opera
 @router.delete(
     "/admin/maintenance/{window}",
     operation_id="cancel_maintenance",
-    response_model=Window,
+    response_model=WindowAnswer,
     summary="Cancel a window, or end it early",
     responses=refusals(403, 404),
 )
-async def cancel_maintenance(window: _Name, context: Ctx, operator: Operator) -> Window:
+async def cancel_maintenance(window: _Name, context: Ctx, operator: Operator) -> WindowAnswer:
     """Its slots are back in use at once. Again, or where it is over, does nothing."""
     context.store.maintenance.get(window)
     await record_action_async(context, operator, "cancel-maintenance", window=window)

@@ -11,6 +11,7 @@ from eddy.api.dependencies.callers import Caller, Ctx, tenant_of_key
 from eddy.api.http.current_request import cookie_in_use
 from eddy.api.http.openapi import Responses, refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.routes.sign_on import end_signed_on_key
 from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/session", tags=["sessions"], route_class=JsonRoute)
@@ -19,7 +20,7 @@ _NONE: Responses = {204: {"description": "No session is left."}}
 
 @router.post("", operation_id="log_in", response_model=SessionAnswer, summary="Log in", responses=refusals(401))
 def log_in(body: Login, http: Request, response: Response, context: Ctx, old: SessionCookie = "") -> SessionAnswer:
-    """Open a session: the cookie in the answer stands for the key, for 12 hours, until the server restarts.
+    """Open a session: the cookie in the answer stands for the key, for 12 hours.
 
     The session the browser had before ends.
     """
@@ -37,7 +38,10 @@ def show(context: Ctx, viewer: Caller, response: Response) -> SessionAnswer:
 
 @router.delete("", operation_id="log_out", status_code=204, summary="Log out", response_class=Response, responses=_NONE)
 def log_out(context: Ctx, viewer: Caller, cookie: SessionCookie = "") -> Response:
-    """End the session."""
+    """End the session, and its key where that was made for it at the identity provider."""
+    session = context.sessions.of(cookie)
+    if session is not None:
+        end_signed_on_key(context, session.key_hash)
     return close_session(context.sessions, cookie)
 
 

@@ -13,6 +13,7 @@ import structlog
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
+from eddy.api.access.identity_provider import IdentityProvider
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.sessions import Sessions
@@ -51,6 +52,7 @@ from eddy.api.routes import (
     partial,
     session,
     sessions,
+    sign_on,
     slots,
     system,
     usage,
@@ -93,6 +95,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         history,
         session,
         sessions,
+        sign_on,
         keys,
         usage,
         events,
@@ -117,7 +120,7 @@ def compose(
     writer: StoreWriter | None = None,
 ) -> Context:
     """Put one server's parts together; the arguments are those of `create_app`."""
-    settings, sessions = settings or ApiSettings(), Sessions()
+    settings, sessions = settings or ApiSettings(), Sessions(keeper=store.logins)
 
     def encode(events: Sequence[JobEvent]) -> bytes:
         return words(events, store.numbers)
@@ -135,6 +138,7 @@ def compose(
         OpenStreams(store.keys, sessions),
         EventFanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
         sessions,
+        provider=IdentityProvider(settings.oidc) if settings.oidc.issuer else None,
     )
     return context
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eddy.api.access.identity_provider import OidcSettings
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import ApiSettings
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.service.server import ServerSettings
 from eddy.api.service.tls import TlsFiles
-from eddy.cli.support.installed import bitstreams_folder
+from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
@@ -77,7 +78,17 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
             upload_bytes=told["max_upload_bytes"],
         ),
         notices=NoticeSettings.read(told),
+        oidc=_oidc(told),
     )
+
+
+def _oidc(told: Mapping[str, Any]) -> OidcSettings:
+    if told["oidc_issuer"]:
+        try:
+            import joserfc  # noqa: F401 - only servers with a provider need it
+        except ModuleNotFoundError as missing:
+            raise not_installed(missing, "oidc") from missing
+    return OidcSettings.read(told)
 
 
 def _path(named: str) -> Path | None:

@@ -19,15 +19,27 @@ Name = Annotated[str, typer.Option("--name", help="Its name; the server's host a
 Which = Annotated[str, typer.Argument(metavar="[NAME]", help="Its name; the current one by default.")]
 
 
-def login(name: Name = "", url: Url = URL, as_json: AsJson = False) -> None:
-    """Ask for a key, try it, and keep it for later commands. Reads it from standard input where that is no terminal."""
+def login(
+    name: Name = "",
+    sso: Annotated[bool, typer.Option("--sso", help="Log in at the server's identity provider, in a browser.")] = False,
+    tenant: Annotated[str, typer.Option("--tenant", help="With --sso: for which of your tenants.")] = "",
+    browser: Annotated[bool, typer.Option(help="With --sso: open the browser, or only print where to go.")] = True,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Ask for a key, try it, and keep it for later commands. Reads it from standard input where that is no terminal.
+
+    With --sso the key comes from a log-in in a browser on this machine, and ends after 12 hours.
+    """
     from eddy.client import Client
 
     with errors_in_one_line(as_json):
-        key = typer.prompt("API key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-        key = key.strip()
-        if not key:
-            raise InvalidRequest("There is no key: type it, or send it to standard input.", field="key")
+        if sso:
+            from eddy.cli.support.browser_login import fetch_key
+
+            key = fetch_key(url, tenant, browser)
+        else:
+            key = _ask_key()
         with Client(url, key) as client:
             who, address = client.who_am_i(), client.transport.url
         known = contexts.load()
@@ -38,6 +50,18 @@ def login(name: Name = "", url: Url = URL, as_json: AsJson = False) -> None:
         print_json({"context": called, "url": address, "tenant": who["tenant"], "operator": who["operator"]})
     else:
         print_status(f"logged in at {address} as {who['tenant']}; kept as context {called} in {file}")
+
+
+def _ask_key() -> str:
+    """A key that somebody types, or sends.
+
+    Raises:
+        InvalidRequest: There is none.
+    """
+    key = typer.prompt("API key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if not key.strip():
+        raise InvalidRequest("There is no key: type it, or send it to standard input.", field="key")
+    return str(key).strip()
 
 
 def logout(name: Which = "", as_json: AsJson = False) -> None:

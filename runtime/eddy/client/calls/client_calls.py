@@ -27,6 +27,17 @@ class AccountCalls(Caller):
         return self.transport.read_answer(answers.SessionAnswer, "GET", "/v1/session")
 
     @call
+    def sign_on_offer(self) -> Operation[answers.SignOnOffer]:
+        """Whether people log in at an identity provider, and where."""
+        return self.transport.read_answer(answers.SignOnOffer, "GET", "/v1/session/sign-on/offer")
+
+    @call
+    def fetch_sign_on_key(self, code: str, verifier: str) -> Operation[answers.SignOnKey]:
+        """The key of a log-in at the identity provider, for the code that the browser brought."""
+        body = {"code": code, "verifier": verifier}
+        return self.transport.read_answer(answers.SignOnKey, "POST", "/v1/session/sign-on/key", body=body)
+
+    @call
     def keys(self, tenant: str = "") -> Operation[Listing[answers.Key]]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
         found = yield from self.transport.read_answer(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})

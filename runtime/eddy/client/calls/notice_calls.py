@@ -60,7 +60,7 @@ class NoticeCalls(Caller):
         return self.transport.read_answer(answers.DeliveryAnswer, "POST", path)
 
     @call
-    def maintenance(self) -> Operation[list[answers.Window]]:
+    def maintenance(self) -> Operation[list[answers.WindowAnswer]]:
         """Maintenance windows: those to come first."""
         found = yield from self.transport.read_answer(answers.WindowList, "GET", "/v1/maintenance")
         return found["windows"]
@@ -68,7 +68,7 @@ class NoticeCalls(Caller):
     @call
     def plan_maintenance(
         self, title: str, begins_unix_s: float, lasts_s: float, *, drain_s: float = 0.0, slots: Sequence[int] = ()
-    ) -> Operation[answers.Window]:
+    ) -> Operation[answers.WindowAnswer]:
         """Close slots by calendar (operators).
 
         Args:
@@ -82,9 +82,11 @@ class NoticeCalls(Caller):
             **{"title": title, "begins_unix_s": begins_unix_s, "lasts_s": lasts_s},
             **{"drain_s": drain_s, "slots": list(slots)},
         }
-        return self.transport.read_answer(answers.Window, "POST", "/v1/admin/maintenance", body=body)
+        return self.transport.read_answer(answers.WindowAnswer, "POST", "/v1/admin/maintenance", body=body)
 
     @call
-    def cancel_maintenance(self, window: str) -> Operation[answers.Window]:
+    def cancel_maintenance(self, window: str) -> Operation[answers.WindowAnswer]:
         """Cancel a window, or end it early (operators)."""
-        return self.transport.read_answer(answers.Window, "DELETE", f"/v1/admin/maintenance/{quote_segment(window)}")
+        return self.transport.read_answer(
+            answers.WindowAnswer, "DELETE", f"/v1/admin/maintenance/{quote_segment(window)}"
+        )

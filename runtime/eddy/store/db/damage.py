@@ -39,6 +39,7 @@ class RecordKind(str, enum.Enum):
     VALUE = "value"
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"
+    LOGIN = "log-in"
     MAINTENANCE = "maintenance window"
 
 

@@ -236,6 +236,15 @@ MIGRATIONS: tuple[Migration, ...] = (
     );
     CREATE INDEX session_by_tenant ON session (tenant, number);
     """,
+    """
+    CREATE TABLE login (
+        cookie_hash TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        key_hash TEXT NOT NULL,
+        csrf_token TEXT NOT NULL,
+        ends_unix_s REAL NOT NULL
+    );
+    """,
 )
 
 

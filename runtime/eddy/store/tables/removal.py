@@ -29,7 +29,7 @@ BLOBS_AT_ONCE = 50
 LAGS = "core_lags"
 """Name of the value that holds what tenants owe on shared clusters, by slot and tenant."""
 _FOR_EVER_US = 1 << 62
-_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery")
+_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery", "login")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
 _LATE = ("job", "event", "session", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""

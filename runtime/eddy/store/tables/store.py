@@ -49,6 +49,7 @@ from eddy.store.tables.holds import Holds
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.keys import Keys
 from eddy.store.tables.listing import microseconds
+from eddy.store.tables.logins import LoginTable
 from eddy.store.tables.maintenance import Maintenance
 from eddy.store.tables.notices import Notices
 from eddy.store.tables.outputs import Outputs
@@ -131,6 +132,7 @@ class Store:
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
         purge, removal: What removes jobs that have ended, and tenants.
+        logins: Browsers that are logged in.
         maintenance: Windows in which slots are closed.
         notices: Who is told what, and what is on its way.
     """
@@ -164,6 +166,7 @@ class Store:
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
+        self.logins = LoginTable(db)
         self.maintenance = Maintenance(db)
         self.notices = Notices(db, self.events)
         self.removal = Removal(

@@ -29,6 +29,7 @@ from eddy.store.disk.secret import make_keyed_hash
 from eddy.store.tables.audit import load_entry, read_head, verify
 from eddy.store.tables.epochs import epoch_body
 from eddy.store.tables.keys import key_from_row
+from eddy.store.tables.logins import login_from_row
 from eddy.store.tables.maintenance import window_from_row
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.tables.outputs import part_of
@@ -243,6 +244,7 @@ TABLES: Mapping[str, Table] = {
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
     "subscription": Table("* FROM subscription", lambda row, _: f"subscription {row['id']}", subscription_from_row),
     "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),
+    "login": Table("* FROM login", lambda row, _: f"a log-in of tenant {row['tenant']}", login_from_row),
     "maintenance": Table("* FROM maintenance", lambda row, _: f"maintenance window {row['id']}", window_from_row),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),
 }

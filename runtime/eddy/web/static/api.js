@@ -34,6 +34,9 @@ export async function logIn(key) {
   return session;
 }
 
+// Where people log in who have no key; a head of a pool has no such place.
+export const signOn = () => call("GET", "/v1/session/sign-on/offer");
+
 export async function logOut() {
   await call("DELETE", "/v1/session");
   token = "";

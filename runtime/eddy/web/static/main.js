@@ -230,6 +230,10 @@ function logIn() {
   at("status").className = "";
   at("status").textContent = "Not logged in";
   at("key").focus();
+  api.signOn().then(({ provider }) => {
+    at("sign-on").hidden = !provider;
+    at("provider").textContent = provider;
+  }, () => {});
 }
 
 function logged() {

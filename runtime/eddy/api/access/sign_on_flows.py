@@ -1,0 +1,123 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Log-ins at the identity provider that are not over: what was asked there, and for whom. In memory, for minutes."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eddy.api.access.identity_provider import challenge_of, new_verifier
+from eddy.api.access.roles import Role
+from eddy.core.errors import Unauthorized
+
+LIFE_S = 600.0
+"""Wall seconds in which somebody logs in at the provider."""
+CODE_LIFE_S = 120.0
+"""Wall seconds in which a command line fetches its key."""
+MOST = 1_000
+"""Of each that are kept; beyond them, the oldest goes: whoever began it begins again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One log-in.
+
+    Attributes:
+        browser: What the browser's cookie holds: a log-in that somebody else began is not finished here.
+        nonce, verifier: Of the request to the provider.
+        tenant: The tenant that is asked for; "" for any.
+        port: Where a command line listens; 0 for a dashboard.
+        challenge: Of that command line.
+        ends_s: When it is too late.
+    """
+
+    browser: str
+    nonce: str
+    verifier: str
+    tenant: str
+    port: int
+    challenge: str
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A key that a command line may fetch.
+
+    Attributes:
+        role: What it may do.
+        label: Of whom it is.
+        challenge: Of the command line.
+        ends_s: When it is too late.
+    """
+
+    role: Role
+    label: str
+    challenge: str
+    ends_s: float
+
+
+class SignOnFlows:
+    """Those that are not over.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._flows: OrderedDict[str, Flow] = OrderedDict()
+        self._granted: OrderedDict[str, Granted] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, tenant: str, port: int, challenge: str) -> tuple[str, Flow]:
+        """A new log-in: its state, and what it is."""
+        made = Flow(new_verifier(), new_verifier(), new_verifier(), tenant, port, challenge, self._clock() + LIFE_S)
+        state = new_verifier()
+        with self._lock:
+            self._flows[state] = made
+            while len(self._flows) > MOST:
+                self._flows.popitem(last=False)
+        return state, made
+
+    def take(self, state: str, browser: str) -> Flow:
+        """The log-in of a state, which is over with this.
+
+        Raises:
+            Unauthorized: There is none, it took too long, or another browser began it.
+        """
+        with self._lock:
+            found = self._flows.get(state)
+            mine = found is not None and hmac.compare_digest(found.browser.encode(), browser.encode())
+            if found is not None and mine:
+                del self._flows[state]
+        if found is None or not mine or found.ends_s <= self._clock():
+            message = "This log-in is unknown here: it took too long, or began in another browser. Begin again."
+            raise Unauthorized(message, field="state")
+        return found
+
+    def grant(self, role: Role, label: str, challenge: str) -> str:
+        """Let a command line fetch a key; answers the code it does so with."""
+        code = new_verifier()
+        with self._lock:
+            self._granted[code] = Granted(role, label, challenge, self._clock() + CODE_LIFE_S)
+            while len(self._granted) > MOST:
+                self._granted.popitem(last=False)
+        return code
+
+    def fetch(self, code: str, verifier: str) -> Granted:
+        """What a code is good for, once.
+
+        Raises:
+            Unauthorized: Nothing.
+        """
+        with self._lock:
+            found = self._granted.pop(code, None)
+        challenge = challenge_of(verifier)
+        if found is None or found.ends_s <= self._clock() or not hmac.compare_digest(found.challenge, challenge):
+            raise Unauthorized("This code is good for nothing, or was used; log in again.", field="code")
+        return found

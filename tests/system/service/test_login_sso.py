@@ -1,0 +1,77 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""`eddy login --sso` against a whole server and a real provider: the browser is followed as a browser would."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from bitstreams_kit import package
+from eddy.api.access.identity_provider import OidcSettings
+from eddy.api.access.roles import RoleRules
+from eddy.api.dependencies.context import ApiSettings
+from eddy.api.service.server import Server, ServerSettings
+from eddy.cli.main import app
+from eddy.cli.support import contexts
+from eddy.client import Client
+from hypervisor_kit import model_board
+from provider_kit import CLIENT, SECRET, Provider
+from typer.testing import CliRunner
+
+
+def serve(folder: Path, provider: Provider, port: int) -> Server:
+    (folder / "secret").write_text(SECRET)
+    rules = RoleRules.parse("groups", "lab", "", "")
+    here = f"http://127.0.0.1:{port}"
+    oidc = OidcSettings(provider.issuer, CLIENT, str(folder / "secret"), public_url=here, rules=rules)
+    bitstreams = package(folder / "bitstreams")
+    settings = ServerSettings(
+        "model", "tiny", "fcfs", folder / "data", bitstreams, port=port, api=ApiSettings(oidc=oidc)
+    )
+    return Server(settings, board=model_board())
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def test_a_command_line_logs_in_and_a_browser_stays_logged_in_over_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(contexts.ENVIRONMENT, str(tmp_path / "contexts.json"))
+    opened: list[str] = []
+
+    def browse(address: str) -> bool:
+        def follow() -> None:
+            with httpx.Client(follow_redirects=True) as browser:
+                opened.append(browser.get(address).text)
+
+        threading.Thread(target=follow, daemon=True).start()
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    port = free_port()
+    with Provider() as provider, httpx.Client(base_url=f"http://127.0.0.1:{port}") as browser:
+        with serve(tmp_path, provider, port).background() as server:
+            done = CliRunner().invoke(app, ["login", "--sso", "--url", server.url])
+            assert done.exit_code == 0, done.output
+            kept = contexts.load().now
+            assert kept is not None
+            with Client(kept.url, kept.key) as client:
+                assert client.who_am_i() == {"tenant": "operator", "operator": True, "csrf_token": ""}
+                assert client.keys()[-1]["label"] == "sign-on: ada 42"
+            back = browser.get("/v1/session/sign-on").headers["location"]
+            answer = browser.get(httpx.get(back).headers["location"])
+            assert urlsplit(answer.headers["location"]).path == "/"
+            before = browser.get("/v1/session").json()
+            assert before["operator"] is True
+        with serve(tmp_path, provider, port).background():
+            assert browser.get("/v1/session").json() == before
+    assert "You are logged in at the command line" in opened[0]
