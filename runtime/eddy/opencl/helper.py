@@ -1,8 +1,9 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The helper: reads what the library asks, has the session do it, and says what has ended.
 
-One thread reads, another waits for commands in the order in which they were started. All that is sent ends by itself,
-so waiting for one never keeps another from ending. The helper ends when the library's side of the socket closes.
+One thread reads, one waits for commands in the order in which they were started, one writes. All that is sent ends by
+itself, so waiting for one never keeps another from ending; and reading never waits for the library to read, which may
+itself be waiting to write. The helper ends when the library's side of the socket closes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Helper:
         self._connection, self._arena, self._sessions = connection, arena, sessions
         self._contexts: dict[int, Context] = {}
         self._device: Device | None = None
-        self._sending = threading.Lock()
+        self._outgoing: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._started: queue.SimpleQueue[tuple[Context, Command] | None] = queue.SimpleQueue()
         self._calls: dict[Operation, Callable[[Reader], bytes]] = {
             Operation.HELLO: self._hello,
@@ -57,8 +58,8 @@ class Helper:
 
     def run(self) -> None:
         """Serve until the library's side closes."""
-        reporter = threading.Thread(target=self._report, daemon=True)
-        reporter.start()
+        for work in (self._report, self._write):
+            threading.Thread(target=work, daemon=True).start()
         try:
             while (frame := receive(self._connection)) is not None:
                 self._take(frame)
@@ -80,8 +81,12 @@ class Helper:
                 _log.warning("%s", error)
 
     def _send(self, frame: Frame) -> None:
-        with self._sending, suppress(OSError):  # the reading side notices that nobody listens
-            self._connection.sendall(frame.encode())
+        self._outgoing.put(frame)
+
+    def _write(self) -> None:
+        with suppress(OSError):  # the reading side notices that nobody listens
+            while True:
+                self._connection.sendall(self._outgoing.get().encode())
 
     def _take(self, frame: Frame) -> None:
         reader = Reader(frame.body)
