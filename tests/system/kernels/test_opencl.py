@@ -18,7 +18,7 @@ from eddy.opencl.standard import number
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 
 
 def test_a_host_computes_over_http_and_outlives_the_server(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_host_computes_over_http_and_outlives_the_server(tmp_path: Path) -> No
             **{"EDDY_OPENCL_PYTHON": sys.executable, "EDDY_OPENCL_LOG": str(log), "EDDY_OPENCL_HELPER": ""},
             "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]),
         }
-        command = [sys.executable, str(TESTS / "system" / "opencl_program.py"), str(tmp_path)]
+        command = [sys.executable, str(TESTS / "system" / "kernels" / "opencl_program.py"), str(tmp_path)]
         host = stack.enter_context(
             subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         )
