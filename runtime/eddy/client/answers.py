@@ -868,7 +868,7 @@ class ProblemKind(TypedDict):
     """What to do about it."""
 
 
-class Program(TypedDict):
+class ProgramAnswer(TypedDict):
     """A program of a session."""
 
     program: str

@@ -133,7 +133,7 @@ LaunchArgument = BufferArgument | Local | bytes | float | int | tuple[float, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchCommand:
     """A kernel over an ND-range."""
 
     program: str
@@ -151,7 +151,7 @@ class Marker:
     barrier: bool
 
 
-Body = Create | Release | Write | Read | Copy | Fill | Launch | Marker
+Body = Create | Release | Write | Read | Copy | Fill | LaunchCommand | Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Command:
             return (body.buffer,)
         if isinstance(body, Copy):
             return (body.source.buffer, body.target.buffer)
-        if isinstance(body, Launch):
+        if isinstance(body, LaunchCommand):
             return tuple({each.buffer for each in body.arguments if isinstance(each, BufferArgument)})
         return () if isinstance(body, Marker) else (body.box.buffer,)
 
@@ -266,7 +266,7 @@ class _Reader:
             raise _wrong("arguments", f"at most {MAX_ARGUMENTS} arguments")
         sizes = self._sizes("global", required=True), self._sizes("local"), self._sizes("offset")
         assert sizes[0] is not None
-        return Launch(program, kernel, *sizes, tuple(_argument(each, n) for n, each in enumerate(arguments)))
+        return LaunchCommand(program, kernel, *sizes, tuple(_argument(each, n) for n, each in enumerate(arguments)))
 
     def _marker(self, _: memoryview) -> Body:
         return Marker(barrier=False)

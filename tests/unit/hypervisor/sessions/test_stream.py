@@ -14,7 +14,7 @@ from eddy.core.errors import InvalidRequest, MemoryExhausted, QuotaExceeded
 from eddy.core.frames import pack_frame, split_frame
 from eddy.core.sessions import COMMAND_TRANSITIONS, SESSION_TRANSITIONS, CommandState
 from eddy.gpu.programs.ndrange import Local
-from eddy.hypervisor.sessions.commands import Box, BufferArgument, Launch, Write, parse_commands
+from eddy.hypervisor.sessions.commands import Box, BufferArgument, LaunchCommand, Write, parse_commands
 from eddy.hypervisor.sessions.directory import FATES, MOST_BUFFERS, Directory, Fate, read_directory
 from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.numbers import MOST_SESSIONS, launch_job, launch_of, session_job, session_of
@@ -197,7 +197,7 @@ def test_arguments_travel() -> None:
         {"null": True},
     ]
     body = parse_commands([{"n": 1, **launch(), "arguments": raw}], b"")[0].body
-    assert isinstance(body, Launch)
+    assert isinstance(body, LaunchCommand)
     assert body.arguments == (BufferArgument(3, 4), Local(16), 2.5, (1, 2), b"\1", None)
 
 
