@@ -297,7 +297,7 @@ class Session:
         """
         raw = data.tobytes() if isinstance(data, (np.ndarray, np.generic)) else bytes(cast(bytes, data))
         head = {"do": "write", "buffer": buffer.id, "offset": offset, "shape": list(shape), "pitch": list(pitch)}
-        return self._command(head, raw, after)
+        return self._command({**head, "bytes": len(raw)}, raw, after)
 
     def read_box(
         self,

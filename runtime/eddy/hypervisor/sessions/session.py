@@ -11,7 +11,18 @@ from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
 from eddy.hypervisor.jobs.work import JobMemory
-from eddy.hypervisor.sessions.commands import Box, Command, Copy, Create, Fill, LaunchCommand, Read, Release, Write
+from eddy.hypervisor.sessions.commands import (
+    Box,
+    Command,
+    Copy,
+    Create,
+    Fill,
+    LaunchCommand,
+    Read,
+    Refused,
+    Release,
+    Write,
+)
 from eddy.hypervisor.sessions.directory import FATES, Directory, Fate, Found
 from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.launches import (
@@ -262,6 +273,8 @@ class Session:
         data, moved = b"", 1
         try:
             body = entry.command.body
+            if isinstance(body, Refused):
+                raise InvalidRequest(body.message)
             if isinstance(body, Create):
                 self._create(body)
             elif isinstance(body, Release):
