@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions clean
+.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ types: $(STAMP) ## Types
 fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minutes
 	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/studies tests/contract tests/api $(ARGS)
 
-regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
+regs: $(STAMP) ## Regenerate RTL, Python, C and the tables of the manual from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
 native: $(STAMP) ## Compile what is shipped compiled again, for every platform
@@ -72,7 +72,7 @@ fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, 
 
 pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots in out/pages
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
-	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
+	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/pages.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
 
 pictures: $(STAMP) ## README's pictures of the demo, the dashboard and `eddy top`, of today (needs Chromium)
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
@@ -86,6 +86,10 @@ board-units: $(STAMP) ## The services under systemd in a container: killed, hung
 
 pynq-versions: $(STAMP) ## The releases of PYNQ that are supported, each on the faked kernel; ARGS="4.0.0" for one
 	@$(PY) tools/pynq_versions.py $(ARGS)
+
+packages: $(STAMP) ## Build what is committed, install and try it outside on each Python; ARGS="--bare bookworm" in bare Debian
+	@$(PY) -c 'import cyclonedx' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[release]'
+	@$(PY) tools/packages.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

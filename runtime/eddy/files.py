@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import StorageDamaged, StorageFailed, StorageFull, StorageInUse, StorageReadOnly
+from eddy.core.units import format_size
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 LEAST_FREE_BYTES = 1 << 20
@@ -64,7 +65,7 @@ def explain_os_error(error: OSError, path: Path | None = None) -> StorageFailed:
         )
     if error.errno == errno.ENOENT:
         return StorageFailed(
-            f"{where} cannot be made, or is there no more ({error.strerror}): name another folder, or restore it",
+            f"There is no {where}, or no folder to make it in ({error.strerror}): name another one, or restore it",
             path=str(where),
         )
     return StorageFailed(f"{where}: {error.strerror or error}; check the disk it is on", path=str(where))
@@ -74,7 +75,7 @@ def disk_full_error(where: Path) -> StorageFull:
     """Say that a disk is full."""
     free = free_bytes(where)
     return StorageFull(
-        f"the disk of {where} is full ({free} bytes free): free space there; waiting jobs then continue",
+        f"the disk of {where} is full ({format_size(free)} free): free space there; waiting jobs then continue",
         path=str(where),
         free_bytes=free,
     )

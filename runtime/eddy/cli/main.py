@@ -15,12 +15,26 @@ import typer
 from typer.core import TyperGroup
 
 from eddy import distribution, logs
-from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
+from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, module_import, serve
 from eddy.cli.demo import command as demo_command
-from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
+from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
-from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, sessions, usage
+from eddy.cli.tenant import (
+    blobs,
+    events,
+    explain,
+    job_arrays,
+    jobs,
+    kernel,
+    login,
+    market,
+    notify,
+    opencl,
+    resources,
+    sessions,
+    usage,
+)
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -35,11 +49,13 @@ failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the 
 def _version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
-        print(f"eddy {distribution.version()}")
+        print(distribution.describe())
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print versions and the commit.")
+]
 
 
 _MISTAKE: type[Any] = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
@@ -170,15 +186,18 @@ app.command("import", rich_help_panel="For hardware authors")(imports.import_pac
 app.command("export", rich_help_panel="For hardware authors")(imports.export_package)
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
+app.add_typer(notify.app, name="notify", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
+app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
 app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
+app.add_typer(maintenance.app, name="maintenance", rich_help_panel="Operate")
 app.add_typer(pool.app, name="pool", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
-app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
+app.add_typer(module_import.with_import(module.app), name="module", rich_help_panel="For hardware authors")
 
 if __name__ == "__main__":
     app()

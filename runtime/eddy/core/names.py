@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from eddy.core.units import format_bytes
+
 MOST_NAME, MOST_NAME_BYTES = 63, 189
 MOST_VALUE, MOST_VALUE_BYTES = 64, 192
 """Characters, and bytes in UTF-8."""
@@ -23,9 +25,9 @@ JOINERS = "\u200c\u200d"
 """They join letters, or keep them apart, as several scripts are written."""
 NAME_WORDS = (
     f"must begin with a letter or digit, and have up to {MOST_NAME} letters, digits and `{SIGNS}`"
-    f" ({MOST_NAME_BYTES} bytes)"
+    f" ({format_bytes(MOST_NAME_BYTES)})"
 )
-TEXT_WORDS = f"must be up to {MOST_VALUE} printable characters ({MOST_VALUE_BYTES} bytes)"
+TEXT_WORDS = f"must be up to {MOST_VALUE} printable characters ({format_bytes(MOST_VALUE_BYTES)})"
 """What a form allows, as the end of a sentence."""
 
 

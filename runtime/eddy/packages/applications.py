@@ -40,6 +40,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTas
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import fuse_tasks
 from eddy.core.graphs import topological_order
+from eddy.core.units import format_bytes
 from eddy.packages import fields
 
 DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
@@ -74,7 +75,10 @@ def load_constants(path: str | Path, application: Application) -> dict[str, byte
         if spec.role is BufferRole.CONSTANT and file.is_file():
             found[spec.name] = file.read_bytes()
             if len(found[spec.name]) != spec.bytes:
-                message = f"{file} has {len(found[spec.name])} bytes; buffer {spec.name} takes {spec.bytes}"
+                message = (
+                    f"{file} has {format_bytes(len(found[spec.name]))}; buffer {spec.name} takes"
+                    f" {format_bytes(spec.bytes)}"
+                )
                 raise InvalidRequest(message, field=f"buffers.{spec.name}", allowed=spec.bytes)
     return found
 
@@ -149,7 +153,11 @@ def _buffer(name: str, raw: Any) -> BufferSpec:
     )
     size = math.prod(shape) * int(dtype[-1])
     if size > MAX_BUFFER_BYTES:
-        raise InvalidRequest(f"{field} takes {size} bytes", field=f"{field}.shape", allowed=f"<= {MAX_BUFFER_BYTES}")
+        raise InvalidRequest(
+            f"{field} takes {format_bytes(size)}",
+            field=f"{field}.shape",
+            allowed=f"<= {format_bytes(MAX_BUFFER_BYTES)}",
+        )
     return BufferSpec(fields.name(name, field), role, size, dtype, shape)
 
 

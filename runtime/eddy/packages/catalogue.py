@@ -28,8 +28,6 @@ from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.packages.signatures import PackageTrust, parse_package
 
 _log = logging.getLogger(__name__)
-SHIPPED = Path(__file__).parent / "shipped"
-"""Where an installed package has the manifests and applications of the source tree's `bitstreams/` (`setup.py`)."""
 GROUP_S = 20e-6
 """Seconds a work-group of a kernel takes on a model board, where nobody measured it."""
 UNKNOWN_S = 1e-3

@@ -30,17 +30,16 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
 
+from eddy import distribution
 from eddy.core.errors import EddyError
 
 from eddy_sim.design.bench_process import simulate
 from eddy_sim.design.model_unit import CPP, write_unit
 from eddy_sim.tools.cxx import TARGET_FLAGS, cxx_library, key, precompile_header
 from eddy_sim.tools.filelist import FilelistInvalid, language_arguments, read_filelist, tool_arguments
+from eddy_sim.tools.products import ROOT as ROOT
 from eddy_sim.tools.prove import Mutation, stage_files
 from eddy_sim.tools.toolchain import run, verilator_root, versions
-
-ROOT = Path(__file__).resolve().parents[3]
-"""Root of the source tree."""
 
 VERILATOR_FLAGS = (
     # Delays are passed over, as synthesis does: HLS writes `#0` into every initial block.
@@ -71,8 +70,8 @@ class BenchFailed(EddyError):
 
 
 def build_folder() -> Path:
-    """Where benches go: `$EDDY_BUILD_DIR/cocotb`, or `build/cocotb` in the source tree."""
-    return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "cocotb"
+    """Where benches go: `cocotb` in the folder of what is built."""
+    return distribution.build_folder() / "cocotb"
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from eddy_sim.modcheck.harness import (
     Harness,
 )
 from eddy_sim.modcheck.protocol import AllowedRange
+from eddy_sim.tools.products import ROOT as ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 READ_ERROR, WRITE_ERROR, ILLEGAL = 1, 2, 4
 GUARD = 64
 """Bytes around every output that must stay as they were."""

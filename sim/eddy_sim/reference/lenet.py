@@ -11,7 +11,6 @@ ones beside them and the ten classes six, since the modules compute eight channe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from eddy_sim.reference import datasets, layers
 from eddy_sim.reference.digit_recognition import TRAINING
 from eddy_sim.reference.layers import Int8
+from eddy_sim.tools.products import ROOT
 
 SIDE, ENLARGED, BORDER = 32, 3, 4
 """Pixels of an image's side; of each pixel of the 8x8 digit; around them."""
@@ -32,7 +32,7 @@ SHAPES = {"conv1_weights": (8, 1, 5, 5), "conv3_weights": (16, 8, 5, 5)}
 """Convolutions: constant to the shape of its weights."""
 DENSE_SHAPES = ((120, 16, 5, 5), (16, 120))
 """The two layers of the constant `conv5_weights`; the first covers its whole map."""
-PACKAGE = Path(__file__).resolve().parents[3] / "bitstreams/applications/lenet"
+PACKAGE = ROOT / "bitstreams/applications/lenet"
 
 
 def image(digits: npt.NDArray[np.uint8]) -> Int8:

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from eddy import distribution
+
+ROOT = distribution.source_tree()
 """Root of the source tree."""
+HARDWARE = ROOT / "hw"
+"""Our own sources."""
 
 Progress = Callable[[str], None]
 """Takes one line about what is being built."""
 
 
 def build_folder() -> Path:
-    """Where products go: `$EDDY_BUILD_DIR`, or `build/sim` in the source tree."""
-    return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "sim"
+    """Where products go: `sim` in the folder of what is built."""
+    return distribution.build_folder() / "sim"
 
 
 def ignore_progress(_message: str) -> None:

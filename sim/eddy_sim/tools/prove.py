@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from eddy import distribution
 from eddy.core.errors import EddyError
 
 from eddy_sim.tools import smt_solver, yosys
 from eddy_sim.tools.filelist import data_files, read_filelist, source_files, with_keywords
+from eddy_sim.tools.products import ROOT as ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
-"""Root of the source tree."""
 FORMAL = ROOT / "hw" / "formal"
 BITWUZLA, Z3 = "bitwuzla", "z3"
 """What may show the claims of a proof."""
@@ -116,7 +116,7 @@ class Proof:
 
     def _folder(self, name: str, mutation: Mutation | None) -> tuple[Path, list[Path]]:
         """A folder with copies of the block's files, and those files in order."""
-        work = ROOT / "build" / "formal" / name
+        work = distribution.build_folder() / "formal" / name
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         files = [*read_filelist(self.filelist), FORMAL / f"{self.top}.sv"]

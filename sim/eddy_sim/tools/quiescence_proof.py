@@ -25,8 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eddy import distribution
+
 from eddy_sim.tools.filelist import read_filelist, source_files
-from eddy_sim.tools.prove import ROOT, Mutation, ProofFailed, stage_files
+from eddy_sim.tools.prove import Mutation, ProofFailed, stage_files
 from eddy_sim.tools.yosys import run_script
 
 Netlist = dict[str, Any]
@@ -75,7 +77,7 @@ class Stillness:
     def folder(self, name: str) -> Path:
         """Where a proof called `name` works. Two claims about one block may be shown at once, so each has its own."""
         terms = hashlib.sha256(repr((self.held, sorted(self.fixed.items()))).encode()).hexdigest()[:8]
-        return ROOT / "build" / "formal" / f"still-{name}-{terms}"
+        return distribution.build_folder() / "formal" / f"still-{name}-{terms}"
 
     def _run(self, name: str, mutation: Mutation | None) -> tuple[tuple[str, ...], str]:
         work = self.folder(name)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import errors_in_one_line, format_duration, print_json, print_status
+from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.core.units import format_duration
 
 if TYPE_CHECKING:
     from eddy.model.placement.instance import Instance

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import Column, errors_in_one_line, format_duration, print_json, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, table
+from eddy.core.units import format_duration
 
 if TYPE_CHECKING:
     from eddy_studies.replay import Replayed

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 from eddy.cli.support.options import AsJson, one_of
-from eddy.cli.support.output import errors_in_one_line, format_duration, print_json, write_text
+from eddy.cli.support.output import errors_in_one_line, print_json, write_text
+from eddy.core.units import format_duration
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 VARIANTS = ("thesis", "published", "artefact")

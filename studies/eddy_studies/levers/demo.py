@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from eddy.board.model.model import ModelBoard
 from eddy.board.port.profile import Profile, load_profile
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
+from eddy.distribution import source_tree
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.hypervisor.slots.residency import LIVE, always_fuse, never_fuse
 from eddy.packages.applications import load_application
 from eddy.policy.dispatch import POLICIES
 
-BITSTREAMS = Path(__file__).parents[3] / "bitstreams"
+BITSTREAMS = source_tree() / "bitstreams"
 KERNEL = "kernel"
 KERNEL_S = 1.78e-3
 """What the kernel of the demo takes on the cluster, measured on the simulated board."""

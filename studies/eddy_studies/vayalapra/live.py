@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 from eddy.board.model.model import ModelBoard
@@ -27,6 +26,7 @@ from eddy.board.port.profile import load_profile
 from eddy.core.counters import CoreCounters
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
+from eddy.distribution import source_tree
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.request import Buffer, KernelRequest
 from eddy.hypervisor.cores.core_accounts import CoreAccount
@@ -59,7 +59,7 @@ CYCLES = 1_000_000
 INTEGER = "resnet50"
 """The workload without floating point."""
 USERS = ("user1", "user2", "user3")
-MODULES = Path(__file__).parents[3] / "bitstreams" / PROFILE
+MODULES = source_tree() / "bitstreams" / PROFILE
 """The clusters of Table 5.3."""
 SOURCE = """
 kernel void NAME(global TYPE *y) { y[get_group_id(0) % 16] += ONE; }

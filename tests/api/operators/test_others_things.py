@@ -12,7 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
+from eddy.core.notices import NoticeKind, Subscription
 from eddy.store import Store
+from eddy.store.tables.notices import Notice, new_delivery
 
 pytestmark = pytest.mark.anyio
 CHANGING = ("post", "put", "patch", "delete")
@@ -23,10 +25,14 @@ NO_NUMBER = 4_000_000
 """A number no job has."""
 OPERATORS = {
     *("add_app", "add_tenant", "change_tenant", "remove_tenant", "purge_jobs"),
-    *("drain_slot", "set_policy", "set_price_policy"),
+    *("drain_slot", "set_policy", "set_price_policy", "plan_maintenance", "cancel_maintenance"),
 }
 """These take 403 before anything is looked up."""
-OWN = {"log_in": "opens a session with a key", "log_out": "ends the session it is asked in"}
+OWN = {
+    "log_in": "opens a session with a key",
+    "log_out": "ends the session it is asked in",
+    "subscribe": "makes a subscription of one's own",
+}
 """These name nothing that could be somebody else's."""
 HEADERS_OF_ONE_ANSWER = {"x-request-id", "date", "content-length", "server-timing"}
 
@@ -51,8 +57,13 @@ async def things(server: Any) -> Things:
         array = await ada.post("/v1/arrays", json={"job": {"application": "invert"}, "each": each})
         key = await ada.post("/v1/keys", json={"label": "ci"})
     hers = {"job": str(waiting), "held": str(ended), "array": str(array.json()["id"])}
+    told = server.store.notices.add(Subscription("n1", "ada", "https://hooks.example.org", (NoticeKind.TEST,)))
+    server.store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
+    (message,) = server.store.notices.deliveries("n1", 1)
+    hers |= {"subscription": "n1", "delivery": message.id, "window": "w1"}
     hers |= {"sha256": BLOB, "upload": UPLOAD, "key": key.json()["id"], "tenant": "ada"}
     nobodys = {"job": str(NO_NUMBER), "held": str(NO_NUMBER), "array": str(NO_NUMBER)}
+    nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0"}
     return Things(hers, {**nobodys, "sha256": NO_BLOB, "upload": NO_BLOB, "key": "k0", "tenant": "eve"})
 
 
@@ -93,6 +104,7 @@ def wanted(name: str, path: str, thing: dict[str, str]) -> list[dict[str, Any]]:
         "change_tenant": [{"json": {"weight": 2}}],
         "purge_jobs": [{"json": {"older_than_s": 0, "tenant": thing["tenant"]}}],
         "drain_slot": [{"json": {"drained": True}}],
+        "plan_maintenance": [{"json": {"title": "x", "begins_unix_s": 1e10, "lasts_s": 1}}],
         "set_policy": [{"json": {"policy": "fcfs"}}],
         "set_price_policy": [{"json": {"policy": "market"}}],
     }

@@ -64,6 +64,20 @@ async def test_an_arrays_jobs_are_bounded_as_one_alone(server: Any) -> None:
     assert [(answer.status_code, answer.json()["field"]) for answer in refused] == [(409, "min_progress")] * 2
 
 
+@pytest.mark.anyio
+async def test_a_board_alone_refuses_what_only_a_pool_can_give(server: Any) -> None:
+    """An option that nobody looks at would be a promise: the server of this test computes."""
+    job = {"application": "invert", "inputs": {"image": [await server.put(BLOB)]}}
+    options: dict[str, Any] = {"board_labels": "rack=1", "resident_module": "dct", "apart": "x", "same_board_as": 1}
+    async with server.client() as client:
+        for name, value in {**options, "board_kind": "model"}.items():
+            answer = await client.post("/v1/jobs", json={**job, name: value})
+            assert (answer.status_code, answer.json()["field"]) == (422, name), answer.text
+        for kind in (None, "computing", "any"):
+            answer = await client.post("/v1/jobs", json={**job, "board_kind": kind})
+            assert (answer.status_code, answer.json()["board_kind"]) == (202, kind), answer.text
+
+
 def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submitting, "admit", forbidding(admission.admit))
     ada, known = PoolTenant("ada", max_priority=3), {"old"}

@@ -134,7 +134,7 @@ async def test_what_operators_read_in_a_terminal_cannot_steer_it(server: Any, te
 @pytest.mark.parametrize(
     ("method", "path", "body", "words"),
     [
-        ("POST", "/v1/admin/tenants", {"id": "a b"}, "id: must begin with a letter, and have up to 64 letters"),
+        ("POST", "/v1/admin/tenants", {"id": "a b"}, "id: 'a b' must begin with a letter, and have up to 64 letters"),
         ("GET", "/v1/usage?from=x", None, "from: must be a day, as 2026-11-22"),
         ("GET", "/v1/jobs?label=x", None, "label[0]: must read NAME=VALUE"),
         ("GET", "/v1/blobs/zz", None, "sha256: must be a sha256, 64 lower-case hex digits"),

@@ -31,7 +31,7 @@ async def test_a_submission_answers_202_with_location_and_the_job(server: Any) -
     assert (job["tenant"], job["application"], job["batch"], job["priority"]) == ("ada", "invert", 2, 9)
     assert (job["state"], job["arrival_s"], job["deadline_s"]) == ("queued", 1.0, 3.5)
     assert job["waiting_s"] == 0
-    assert job["waiting"] == {"dependency": 0, "slot": 0, "memory": 0, "preempted": 0}
+    assert job["waiting"] == {"dependency": 0, "slot": 0, "memory": 0, "preempted": 0, "maintenance": 0}
     assert job["progress"] == {"done": 0, "total": 2}
     assert job["error"] is None
     assert job["outputs"] == {}

@@ -14,11 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.client import Client
-from eddy.distribution import install_hint
+from eddy.distribution import build_folder, install_hint
 
 ROOT = Path(__file__).resolve().parents[3]
-TREES = {"runtime": "", "drivers": "", "sim/eddy_sim": "eddy_sim/", "bitstreams": "eddy/packages/shipped/"}
+TREES = {
+    **{"runtime": "", "drivers": "", "sim/eddy_sim": "eddy_sim/", "bitstreams": "eddy/shipped/bitstreams/"},
+    **{f"hw/{folder}": f"eddy/shipped/hw/{folder}/" for folder in ("ip", "regs", "top", "formal")},
+}
 """Folders of the checkout, and what their files' names begin with in the wheel."""
+COMMIT = "eddy/commit.txt"
 
 pytestmark = pytest.mark.xdist_group("wheel")
 
@@ -54,7 +58,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def built(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Source archive, and the wheel made from it."""
+    """Source archive, and the wheel made from it, of a commit."""
+    git = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@localhost"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], cwd=checkout, check=True)
     source, wheel = sorted(build(checkout, tmp_path_factory.mktemp("dist")), key=lambda path: path.suffix)
     return source, wheel
 
@@ -72,17 +79,18 @@ def expected(platform: str) -> set[str]:
         for name in tracked(tree):
             inside = Path(name).relative_to(tree)
             other = inside.suffix == ".so" and inside.stem.removesuffix("-v3") != f"linux-{platform}"
-            shipped = tree != "bitstreams" or inside.suffix in (".yaml", ".bin")
+            shipped = "/shipped/" not in prefix or inside.suffix != ".md"
             if not other and shipped:
                 found.add(f"{prefix}{inside}")
-    return found
+    return found | {COMMIT}
 
 
 def test_the_wheel_has_what_the_checkout_has_and_nothing_else(built: tuple[Path, Path]) -> None:
     _, wheel = built
     assert names(wheel) == expected("x86_64")
     assert {name.partition("/")[0] for name in names(wheel)} == {"eddy", "eddy_drivers", "eddy_sim"}
-    assert sum(name.startswith("eddy/packages/shipped/") for name in names(wheel)) > 60
+    assert sum(name.startswith("eddy/shipped/bitstreams/") for name in names(wheel)) > 60
+    assert sum(name.startswith("eddy/shipped/hw/") for name in names(wheel)) > 250
     assert wheel.name == "eddy_fpga-0.1.0-py3-none-manylinux2014_x86_64.whl"
 
 
@@ -90,8 +98,19 @@ def test_a_wheel_of_the_source_archive_is_that_of_the_checkout(
     built: tuple[Path, Path], checkout: Path, tmp_path: Path
 ) -> None:
     _, wheel = built
+    """Byte by byte, although the clone was made with other modes and at another time."""
+    for path in (checkout / "runtime").rglob("*.py"):
+        path.chmod(0o600)
+        os.utime(path, (1e9, 1e9))
     (direct,) = build(checkout, tmp_path, "--wheel")
-    assert names(direct) == names(wheel)
+    assert direct.read_bytes() == wheel.read_bytes()
+
+
+def test_a_source_archive_made_again_is_the_same_bytes(
+    built: tuple[Path, Path], checkout: Path, tmp_path: Path
+) -> None:
+    (source,) = build(checkout, tmp_path, "--sdist")
+    assert source.read_bytes() == built[0].read_bytes()
 
 
 @pytest.mark.parametrize("platform", ["any", "aarch64"])
@@ -126,12 +145,14 @@ def pip(venv: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_it_serves_and_runs_a_job_without_the_checkout(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("board", ["model", pytest.param("rtl", marks=pytest.mark.rtl)])
+def test_it_serves_and_runs_a_job_without_the_checkout(installed: Path, board: str, tmp_path: Path) -> None:
+    """The simulated board is built of the sources in the wheel: its parts are named by those, and found built."""
     command = [
         f"{installed}/bin/eddy",
         "serve",
         "--board",
-        "model",
+        board,
         "--port",
         "0",
         "--data",
@@ -139,6 +160,7 @@ def test_it_serves_and_runs_a_job_without_the_checkout(installed: Path, tmp_path
         "--json",
     ]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["EDDY_BUILD_DIR"] = str(build_folder())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as server:
         try:
             assert server.stdout is not None
@@ -149,11 +171,21 @@ def test_it_serves_and_runs_a_job_without_the_checkout(installed: Path, tmp_path
                 assert job.wait().data["state"] == "succeeded"
         finally:
             server.terminate()
-    where = "import eddy, eddy.market.compiled as c; print(eddy.__file__, c._library() is not None)"
-    done = subprocess.run(
-        [installed / "bin/python", "-c", where], capture_output=True, text=True, cwd=tmp_path, env=environment
+
+
+def test_what_is_imported_is_the_wheel_with_its_commit(installed: Path, checkout: Path, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "EDDY_BUILD_DIR")}
+    where = (
+        "import eddy, eddy.distribution as d, eddy.market.compiled as c;"
+        "print(eddy.__file__, c._library() is not None, d.commit(), d.source_tree(), d.build_folder())"
     )
-    assert done.stdout.split() == [str(next(installed.glob("lib/python3*/site-packages")) / "eddy/__init__.py"), "True"]
+    command = [str(installed / "bin/python"), "-c", where]
+    environment["XDG_CACHE_HOME"] = str(tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=True).stdout
+    package = next(installed.glob("lib/python3*/site-packages")) / "eddy"
+    folders = [str(package / "shipped"), str(tmp_path / "eddy" / "build")]
+    assert done.stdout.split() == [str(package / "__init__.py"), "True", head.strip(), *folders], done.stderr
 
 
 def test_the_printed_command_installs_an_extra_and_fetches_no_other_eddy(installed: Path) -> None:
@@ -161,14 +193,6 @@ def test_the_printed_command_installs_an_extra_and_fetches_no_other_eddy(install
     words = install_hint("serve").replace("'", "").split()
     assert words[0] == "pip"
     assert "Requirement already satisfied: eddy-fpga[serve]" in pip(installed, *words[1:])
-
-
-def test_the_simulated_board_is_refused_in_a_sentence(installed: Path, tmp_path: Path) -> None:
-    """The hardware's sources are not in the wheel."""
-    command = [f"{installed}/bin/eddy", "serve", "--board", "rtl", "--port", "0", "--data", f"{tmp_path}/data"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert done.returncode == 2
-    assert "a clone of Eddy" in done.stderr.splitlines()[-1]
 
 
 def test_the_studies_are_a_wheel_of_their_own(checkout: Path, installed: Path, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_kernels_of_known_results_tell_a_clock_that_is_too_high(board: BoardPort
     assert isinstance(trials[1], KnownKernel)
     ((offset, data),) = trials[1].outputs.items()
     other = dataclasses.replace(trials[1], outputs={offset: bytes(4) + data[4:]})
-    assert f"bytes of the region at {offset:#x} are wrong" in find_mismatch(board, SLOT, other)
+    assert f"of the region at {offset:#x} are wrong" in find_mismatch(board, SLOT, other)
     sim = cast(Any, board)._fabric._overlay.device.sim
     sim.faults.limit_clock(SLOT, 90e6)
     assert find_mismatch(board, SLOT, trials[1]) != ""

@@ -324,7 +324,7 @@ def test_a_kernel_too_large_for_the_board_is_refused_with_what_there_is() -> Non
     store = Store(":memory:")
     engine = engine_over(kernel_board(arena=1 << 16), store)
     engine.start()
-    with pytest.raises(InvalidRequest, match=r"needs \d+ bytes of board memory, and there are 65536") as caught:
+    with pytest.raises(InvalidRequest, match=r"needs .* of board memory, and there are 64 KiB") as caught:
         engine.intake.accept(step_request(store, count=16384))
     assert caught.value.details["field"] == "kernel.arguments"
     assert caught.value.details["allowed"] == 65536

@@ -33,6 +33,7 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).parents[3]
 SLOW = 360.0
 """Wall seconds a board second: an item of image compression takes a third of a second then, a load two."""
+CHECKS = ["streams", "consumers", "orphans", "records", "clocks", "versions", "certificate", "leader"]
 
 
 def check(job: Job, order: Order) -> None:
@@ -225,6 +226,10 @@ def test_the_operators_commands(pool: Pool) -> None:
     until(lambda: said("status").startswith("a places by prompt: 1 of 1 boards present, 0 jobs wait"))
     assert json.loads(said("drain", "b1", "--because", "mending", "--json"))["drained"] == "mending"
     until(lambda: "drained: mending" in said("boards"))
+    until(lambda: forks().eddy("pool", "doctor", "--url", head.url, "--key", pool.key).returncode == 0)
+    text = said("doctor")
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("ok")] == CHECKS
+    assert "days" in text, "the certificate of the connection"
     said("undrain", "b1")
     assert json.loads(said("rebalance", "--running", "--json")) == {"taken": []}
     job = photograph("ada", 1, 0, 2).submit(pool.tenant(head))
@@ -238,6 +243,8 @@ def test_the_operators_commands(pool: Pool) -> None:
     assert files["pool.png"].stat().st_size > 5000
     bars = [each for each in json.loads(files["pool.json"].read_text())["traceEvents"] if each["ph"] == "X"]
     assert sum(bar["args"]["items"] for bar in bars) == 2
+    (entry,) = operator.usage()["entries"]
+    assert (entry["tenant"], entry["slot_ns"] > 0, entry["core_ns"]) == ("ada", True, 0)
     grace = pool.tenant(head, "grace").transport.json("GET", "/v1/pool/timeline")
     assert (grace["parts"], grace["boards"]) == ([], ["b1"])
 
@@ -349,6 +356,13 @@ def test_bounds_over_the_pool(pool: Pool) -> None:
     with pytest.raises(InvalidRequest, match="at most 3"):
         ada.submit("image_compression", order.inputs, priority=9)
     assert order.submit(ada).data["state"] == "queued"
+    operator.change_tenant("ada", max_slot_s=0)
+    with pytest.raises(QuotaExceeded, match="places today"):
+        order.submit(ada)
+    operator.change_tenant("ada", max_requests_per_s=0.001)
+    with asking(head.url, pool.keys["ada"]) as plain:
+        until(lambda: plain.get("/v1/quota").status_code == 429)
+    assert operator.tenants()[0]["quota"]["max_requests_per_s"] == 0.001, "an operator has no bound"
 
 
 @pytest.mark.usefixtures("patient")

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.head.stream_keeper import KEPT
+from eddy.pool.connection.streams import KEPT
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
 from nats.js import JetStreamContext

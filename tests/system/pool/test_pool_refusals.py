@@ -16,8 +16,7 @@ import httpx
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
-from eddy.pool.connection.streams import STORE
-from eddy.pool.head.stream_keeper import KEPT, PASSING_ON
+from eddy.pool.connection.streams import KEPT, PASSING_ON, STORE
 from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, find_object, meta_of
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.servers.nats_server import NatsServer

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import os
 import signal
 import ssl
@@ -16,9 +15,8 @@ from typing import Any
 import httpx
 import pytest
 import structlog
+from certificate_kit import make_certificate as make
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from eddy import signals
 from eddy.api.service.reload import LIVE, Reloader
@@ -31,24 +29,6 @@ from eddy.settings import SETTINGS, Value
 from typer.testing import CliRunner
 
 BITSTREAMS = Path(__file__).parents[3] / "bitstreams"
-
-
-def make(folder: Path, name: str) -> TlsFiles:
-    """A certificate for this machine, signed with its own key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    hosts = x509.SubjectAlternativeName([x509.DNSName("localhost")])
-    made = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-    made = made.serial_number(x509.random_serial_number()).add_extension(hosts, critical=False)
-    made = made.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=2))
-    files = TlsFiles(folder / "cert.pem", folder / "key.pem")
-    files.certificate.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    form = serialization.PrivateFormat.PKCS8
-    text = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
-    files.key.write_bytes(text)
-    files.key.chmod(0o600)
-    return files
 
 
 def subject_of(server: Server) -> str:

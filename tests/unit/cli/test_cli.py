@@ -169,22 +169,6 @@ def test_an_error_says_what_is_allowed_once(capsys: pytest.CaptureFixture[str]) 
     assert lines == ["eddy: batch is 9 (allowed: 1..4)", "eddy: batch is 9; allowed: 1..4"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "-"),
-        (0.0, "0"),
-        (4.2e-6, "4.20 us"),
-        (0.0123, "12.3 ms"),
-        (1.5, "1.50 s"),
-        (119.0, "119 s"),
-        (600.0, "10.0 min"),
-    ],
-)
-def test_durations_read_well(value: float | None, text: str) -> None:
-    assert output.format_duration(value) == text
-
-
 def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.CaptureFixture[str]) -> None:
     columns = [output.Column(f"Column {number}", "value") for number in range(8)]
     output.table("title", columns, [{"value": "x" * 60}])

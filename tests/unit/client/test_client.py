@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -235,7 +237,7 @@ def test_arrays_that_do_not_fit_say_what_would(values: Any, batch: int | None, s
 
 
 def test_an_output_of_another_size_is_refused() -> None:
-    with pytest.raises(errors.InvalidRequest, match="23 bytes instead of 24"):
+    with pytest.raises(errors.InvalidRequest, match="23 bytes instead of 24 bytes"):
         output(bytes(23), BUFFER, 2)
 
 
@@ -350,3 +352,23 @@ def test_an_array_without_a_name_is_refused_with_the_names() -> None:
 def test_an_unknown_output_names_the_known_ones() -> None:
     with pytest.raises(KeyError, match="there are result, levels"):
         OutputArrays({"result": np.zeros(1), "levels": np.zeros(1)})["resul"]
+
+
+class _Plain(BaseHTTPRequestHandler):
+    """A server that knows no TLS."""
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+def test_https_to_a_server_without_tls_is_told_at_once_with_what_to_give() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Plain) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        where = f"//127.0.0.1:{server.server_address[1]}"
+        with Client(f"https:{where}", "key", retries=9) as plain:
+            plain.transport.pause = lambda seconds: pytest.fail("it was tried again")
+            with pytest.raises(ServerUnreachable) as caught:
+                plain.jobs()
+        server.shutdown()
+    assert "does not use TLS" in caught.value.message
+    assert f"http:{where}" in caught.value.message

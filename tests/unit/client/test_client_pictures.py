@@ -53,7 +53,7 @@ def test_a_job_says_where_its_time_went() -> None:
     assert "succeeded, 1 of 1 items" in shown
     assert "14.4 ms, 3 loads" in shown
     waited = {**examples.JOB, "waiting": {"slot": 0.25, "memory": 0.0, "preempted": 2.0}, "preemptions": 2}
-    assert "250 ms for slot, 2 s for preempted" in read(pictures.job(waited)).text
+    assert "250 ms for slot, 2.00 s for preempted" in read(pictures.job(waited)).text
 
 
 def test_a_job_that_failed_says_why_whoever_wrote_it() -> None:
@@ -72,7 +72,7 @@ def test_a_timeline_draws_each_span_where_it_was() -> None:
     overview["spans"] = [span, {**span, "kind": "item", "item": 3, "start_s": 0.0048, "end_s": 0.0096, "ok": False}]
     drawn = read(Timeline.of(overview)._repr_html_())
     assert drawn.seen.count("rect") == 2
-    assert "item 3, 4.8 ms, ended in a fault" in drawn.text
+    assert "item 3, 4.80 ms, ended in a fault" in drawn.text
     assert "nothing has run yet" in read(Timeline.of(overview, job=4)._repr_html_()).text
 
 
@@ -81,13 +81,6 @@ def test_a_market_shows_what_i_have_of_each_cluster() -> None:
     assert "1.5 of 4" in shown
     assert "promised 1.44" in shown
     assert "Epoch 17" in read(MarketView({**_NOW, "me": None})._repr_html_()).text
-
-
-@pytest.mark.parametrize(
-    ("value", "words"), [(None, "-"), (0.0, "0 us"), (3e-6, "3 us"), (0.0042, "4.2 ms"), (61.25, "61.2 s")]
-)
-def test_seconds_in_words(value: float | None, words: str) -> None:
-    assert pictures.seconds(value) == words
 
 
 def test_progress_is_drawn_where_a_kernel_runs_and_said_nowhere_else(

@@ -86,5 +86,5 @@ def test_a_package_ships_constants_of_their_size(tmp_path: Path) -> None:
     assert catalogue.constants == {("app", "weights"): b"\1\2\3\4"}
     assert catalogue.shipped("app") == {"weights"}
     (folder / "weights.bin").write_bytes(b"\1\2")
-    with pytest.raises(InvalidRequest, match=r"weights\.bin has 2 bytes; buffer weights takes 4"):
+    with pytest.raises(InvalidRequest, match=r"weights\.bin has 2 bytes; buffer weights takes 4 bytes"):
         load_catalogue(tmp_path)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import platform
 import re
 import subprocess
 import sys
@@ -194,4 +195,11 @@ def test_a_command_without_its_extra_says_how_to_get_it(module: str, command: st
 def test_a_module_that_no_extra_brings_is_a_mistake_of_ours() -> None:
     assert find_extra("nothing.at.all") is None
     assert find_extra("nats.js") == "pool"
-    assert CliRunner().invoke(app, ["--version"]).stdout == f"eddy {version()}\n"
+
+
+def test_the_version_names_the_commit_and_what_a_report_of_a_fault_needs() -> None:
+    first, second = CliRunner().invoke(app, ["--version"]).stdout.splitlines()
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(rf"eddy {re.escape(version())}, commit {head[:12]}( with changes)?", first)
+    assert second.startswith(f"Python {platform.python_version()} on ")
+    assert f"numpy {metadata.version('numpy')}" in second

@@ -82,5 +82,5 @@ def test_the_command_refuses_what_is_no_bit_file(tmp_path: Path) -> None:
     command = [sys.executable, str(TOOLS / "bit2bin.py"), str(tmp_path / "a.bit")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode == 1
-    assert "cut short: 8 bytes promised, 5 there" in done.stderr
+    assert "cut short: 8 bytes promised, 5 bytes there" in done.stderr
     assert not (tmp_path / "a.bit.bin").exists()

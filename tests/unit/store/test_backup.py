@@ -346,7 +346,7 @@ def test_a_full_disk_is_said_in_a_sentence(
     with monkeypatch.context() as patched:
         module = "eddy.store.upkeep.restore" if where == "restore" else "eddy.store.upkeep.backup"
         patched.setattr(f"{module}.free_bytes", lambda _: 10)
-        with pytest.raises(StorageFull, match="and 10 are free"):
+        with pytest.raises(StorageFull, match="and 10 bytes are free"):
             restore(into, tmp_path / "third") if where == "restore" else write_backup(data, into)
     restore(into, tmp_path / "again") if where == "restore" else write_backup(data, into)
 

@@ -178,7 +178,7 @@ def _link(path: Path) -> None:
     [
         (lambda path: path.write_bytes(b"x" * 999 + b"y"), "its sha256 is"),
         (lambda path: path.write_bytes(b"x" * 400), "ends 600 bytes early"),
-        (lambda path: path.write_bytes(b"x" * 1001), "has 1001 bytes instead of 1000"),
+        (lambda path: path.write_bytes(b"x" * 1001), "has 1,001 bytes instead of 1,000 bytes"),
         (lambda path: path.unlink(), "it is missing"),
         (_pipe, "it is no plain file"),
         (_link, "Too many levels of symbolic links"),

@@ -12,6 +12,7 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer, shown
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
+from eddy.core.units import format_duration
 from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.intake.admission_hold import hold_reason
 from eddy.store.db.numbers import Numbers
@@ -34,8 +35,9 @@ class WaitShown(Answer):
     """What a job waits for now."""
 
     cause: str = Field(
-        description="`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, "
-        "`price-share` or `ending`; empty where it waits for nothing."
+        description="`slot`, `load`, `memory`, `preempted`, `maintenance`, `drain`, `predecessor`, `array`, "
+        "`building`, `items`, `price-share` or `ending`; at a pool also `board`, `inputs` or `constraint`; empty where "
+        "it waits for nothing."
     )
     words: str = Field(description="The same for people.")
 
@@ -224,6 +226,7 @@ _SAID = {
     "memory": "waiting for memory",
     "preempted": "waiting after its slots were taken",
     "dependency": "waiting for other jobs",
+    "maintenance": "waiting for the end of maintenance",
     "building": "waiting for a module to be built",
     "reconfiguring": "while slots were loaded for it",
     "running": "with a loaded slot of its own",
@@ -231,9 +234,9 @@ _SAID = {
 
 
 def _life(record: JobRecord, life_ns: int, spent: Sequence[Spent]) -> list[str]:
-    parts = ", ".join(f"{_time(part.ns / NS)} {_SAID.get(part.cause, part.cause)}" for part in spent)
+    parts = ", ".join(f"{format_duration(part.ns / NS)} {_SAID.get(part.cause, part.cause)}" for part in spent)
     verb = "lived" if record.state.is_final else "has lived"
-    return [f"It {verb} {_time(life_ns / NS)}" + (f": {parts}." if parts else ".")]
+    return [f"It {verb} {format_duration(life_ns / NS)}" + (f": {parts}." if parts else ".")]
 
 
 def _help_words(record: JobRecord, helps: Sequence[Change]) -> list[str]:
@@ -241,11 +244,4 @@ def _help_words(record: JobRecord, helps: Sequence[Change]) -> list[str]:
     have = "have ended" if record.state.is_final else "end"
     never = [f"It cannot go on; with {each.words} it could." for each in helps if each.saves_s is None]
     helped = [(each.words, each.saves_s) for each in helps if each.saves_s is not None and each.saves_s > 1e-6]
-    return never + [f"With {words} it would {have} {_time(saves_s)} sooner." for words, saves_s in helped]
-
-
-def _time(value_s: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value_s) >= size:
-            return f"{value_s / size:.3g} {unit}"
-    return "0 s" if not value_s else f"{value_s * 1e9:.3g} ns"
+    return never + [f"With {words} it would {have} {format_duration(saves_s)} sooner." for words, saves_s in helped]

@@ -67,6 +67,7 @@ class Overview(Answer):
     ready: bool = Field(description="Whether jobs are taken and would run.")
     detail: str = Field(description="Why not; empty where they are.")
     viewer: str = Field(description="Who you are.")
+    board: str = Field(default="", description="What the board is called; empty of a pool.")
     operator: bool = Field(description="Whether you may do what the operator may.")
     policy: str = Field(description="Dispatch policy of the pipeline slots.")
     slots: list[Slot] = Field(description="Slots, by index.")

@@ -27,6 +27,7 @@ from starlette.types import Message, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eddy.api.http.problems import KINDS, MEDIA_TYPE, document
+from eddy.core.units import format_rate
 from eddy.logs import REQUEST_ID_HEADER
 
 DIRECT = "eddy.direct"
@@ -319,7 +320,7 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._busy and self._answered.more_body and not self._we_keep_it_waiting():
             if self._incoming.is_too_slow(now_s, limits.patience_s, limits.bytes_per_s):
                 self._connections.on_slow()
-                detail = f"A body must arrive at {limits.bytes_per_s} bytes a second or more."
+                detail = f"A body must arrive at {format_rate(limits.bytes_per_s)} or more."
                 self.close_with_problem("request-timeout", detail)
         else:
             self._incoming.stop()

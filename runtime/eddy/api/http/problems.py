@@ -24,9 +24,10 @@ from starlette.exceptions import HTTPException
 
 from eddy.api.http.current_request import caller_in_use
 from eddy.api.http.paths import allowed_methods
-from eddy.api.request_bodies.base import IN_WORDS
+from eddy.api.request_bodies.base import IDENTIFIER, IN_WORDS, NAME
 from eddy.api.request_bodies.strict_json import UnstorableValue, printable
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
+from eddy.core.units import format_bytes
 from eddy.distribution import install_hint
 from eddy.logs import request_id
 from eddy.store.disk.files import DamagedFile
@@ -34,6 +35,8 @@ from eddy.store.disk.files import DamagedFile
 MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 32
 """Wrong fields that one answer lists."""
+MOST_NAME_SHOWN = 80
+"""Characters of a refused name that the answer repeats."""
 _log = structlog.get_logger("eddy.api")
 
 
@@ -163,7 +166,7 @@ class BodyTooLarge(HTTPException):
     """
 
     def __init__(self, limit: int, asked: int | None = None) -> None:
-        detail = f"The body is larger than the {limit} bytes this address takes."
+        detail = f"The body is larger than the {format_bytes(limit)} this address takes."
         super().__init__(413, detail, headers={"Connection": "close"})
         self.extra = {"limit": limit} if asked is None else {"limit": limit, "asked": asked}
 
@@ -180,7 +183,7 @@ class RangeNotSatisfiable(HTTPException):
     """A range that begins behind the last byte."""
 
     def __init__(self, size_bytes: int) -> None:
-        detail = f"The range begins behind the last of {size_bytes} bytes; ask for one within them."
+        detail = f"The range begins behind the last of {format_bytes(size_bytes)}; ask for one within them."
         super().__init__(416, detail, headers={"Content-Range": f"bytes */{size_bytes}"})
         self.extra = {"limit": size_bytes}
 
@@ -257,7 +260,10 @@ def _validation(request: Request, failure: RequestValidationError) -> JSONRespon
 
 def _entry(error: Mapping[str, Any]) -> dict[str, Any]:
     pattern = (error.get("ctx") or {}).get("pattern", "")
-    entry: dict[str, Any] = {"field": _field(error["loc"]), "message": IN_WORDS.get(pattern, error["msg"])}
+    words = IN_WORDS.get(pattern, error["msg"])
+    if pattern in (NAME, IDENTIFIER):  # what was meant as a name is seen best where it stands
+        words = f"{str(error.get('input', ''))[:MOST_NAME_SHOWN]!r} {words}"
+    entry: dict[str, Any] = {"field": _field(error["loc"]), "message": words}
     allowed = _allowed(error)
     return entry if allowed is None else {**entry, "allowed": allowed}
 

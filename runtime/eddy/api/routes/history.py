@@ -37,7 +37,7 @@ class HistoryPoint(Answer):
     celsius: float | None = Field(description="The hottest sensor; null where the kernel shows none.")
 
 
-class History(Answer):
+class BoardHistory(Answer):
     """What the board did."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.HISTORY]})
@@ -45,17 +45,17 @@ class History(Answer):
     points: list[HistoryPoint] = Field(description="Oldest first; times in which no server ran have none.")
 
 
-@router.get("", operation_id="show_history", response_model=History, summary="What the board did, over hours")
+@router.get("", operation_id="show_history", response_model=BoardHistory, summary="What the board did, over hours")
 async def show_history(
     context: Ctx,
     operator: Operator,
     hours: Annotated[float, Query(gt=0, le=KEPT_S / HOUR_S, description="How far back.")] = 6.0,
     points: Annotated[int, Query(ge=2, le=2000, description="Most points; of more the means are told.")] = 360,
-) -> History:
+) -> BoardHistory:
     """Slots in use, jobs, prices and the temperature, of all tenants together; a point a minute, for a week."""
     return await read(context, partial(_history, context, time.time() - hours * HOUR_S, points))
 
 
-def _history(context: Context, since_unix_s: float, points: int) -> History:
+def _history(context: Context, since_unix_s: float, points: int) -> BoardHistory:
     found = thin_out(context.store.samples.since(since_unix_s), points)
-    return History(points=[HistoryPoint(**dataclasses.asdict(each)) for each in found])
+    return BoardHistory(points=[HistoryPoint(**dataclasses.asdict(each)) for each in found])

@@ -77,6 +77,7 @@ def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | No
         ready=context.ready and not context.unavailable,
         detail=context.unavailable or starting,
         viewer=viewer.id,
+        board=context.settings.board_name,
         operator=viewer.admin,
         policy=hypervisor.policy,
         slots=[slot_answer(status, store.numbers, viewer) for status in slots],

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eddy.core.errors import ImageRefused
+from eddy.core.units import format_bytes
 
 WORD_BYTES = 4
 MOST_WORDS = (1 << 24) - 1
@@ -107,6 +108,6 @@ def _head(kind: PieceKind, count: int) -> Words:
 def _words(data: bytes, what: str) -> Words:
     if not data or len(data) % WORD_BYTES or len(data) > MOST_WORDS * WORD_BYTES:
         raise ImageRefused(
-            f"the {what} has {len(data)} bytes; give whole words of 4, 1 to {MOST_WORDS} of them", field=what
+            f"the {what} has {format_bytes(len(data))}; give whole words of 4, 1 to {MOST_WORDS} of them", field=what
         )
     return np.frombuffer(data, dtype="<u4")

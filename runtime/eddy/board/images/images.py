@@ -24,6 +24,7 @@ from eddy.board.images.image_files import image_of, payload_bytes, read_manifest
 from eddy.board.images.signing import Trust
 from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
 from eddy.core.slots import Image, SlotDescription
+from eddy.core.units import format_bytes
 
 Read = Callable[[str, bool], bool]
 """Reads an image (its sha256) into memory; with True, only where none leaves for it. Answers whether it is there."""
@@ -267,7 +268,7 @@ class ImageStore:
         try:
             return self._place(entry, data)
         except OSError as error:
-            where = f"no room in {self._private_folder()} for {len(data)} bytes of image {entry.file.name}"
+            where = f"no room in {self._private_folder()} for {format_bytes(len(data))} of image {entry.file.name}"
             raise ConfigurationFailed(f"{where}: make room there", cause="storage-full") from error
 
     def _place(self, entry: StoredImage, data: bytes) -> Path:
@@ -324,7 +325,8 @@ def _check_size(image: Image, slot: SlotDescription, file: Path) -> None:
     # Compressed images of one slot differ in size; the slot's is that of the largest.
     if actual != image.bytes or actual > slot.image_bytes:
         raise ImageRefused(
-            f"image {image.sha256[:12]} ({image.module}) holds {actual} bytes, its manifest says {image.bytes} and"
-            f" slot {slot.index} takes up to {slot.image_bytes}; build it again for this profile",
+            f"image {image.sha256[:12]} ({image.module}) holds {format_bytes(actual)},"
+            f" its manifest says {format_bytes(image.bytes)} and"
+            f" slot {slot.index} takes up to {format_bytes(slot.image_bytes)}; build it again for this profile",
             reason="wrong-size",
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from eddy.board.port.pages import PageBook
 from eddy.board.port.port import Access, Buffer, Cause, Grant
 from eddy.core.errors import Conflict, ModuleFault
+from eddy.core.units import format_bytes
 
 
 class ModelMemory:
@@ -107,4 +108,6 @@ class GrantedMemory:
             inside = buffer.address <= address and address + size <= buffer.address + buffer.bytes
             if inside and access is not forbidden:
                 return buffer
-        raise ModuleFault(f"{size} bytes at {address:#x} are outside its windows", cause=cause.value, address=address)
+        raise ModuleFault(
+            f"{format_bytes(size)} at {address:#x} are outside its windows", cause=cause.value, address=address
+        )

@@ -38,6 +38,7 @@ from eddy.board.port.profile import Profile
 from eddy.board.pynq.engine_port import EnginePort
 from eddy.board.pynq.fabric import SlotFabric
 from eddy.core.errors import BoardFault, BoardNotReady
+from eddy.core.units import format_bytes
 
 
 def reserve_arena(device: Any, profile: Profile) -> Any:
@@ -68,7 +69,7 @@ def contiguous(device: Any, size: int) -> Any:
         return pynq.allocate((size,), dtype="u1", target=device)
     except RuntimeError as error:
         raise BoardNotReady(
-            f"the kernel has no {size} bytes of contiguous memory ({error}); raise cma= on its command"
+            f"the kernel has no {format_bytes(size)} of contiguous memory ({error}); raise cma= on its command"
             " line, or lower the arena of the profile",
             cause="memory",
         ) from error

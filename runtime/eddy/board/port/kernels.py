@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from eddy.board.port.port import Access, KernelLaunch, Launch
 from eddy.core.errors import Conflict, InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import REGION_BASE
 
 MOST_REGION_BYTES = 1 << 30
@@ -45,7 +46,7 @@ def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores:
     Raises:
         InvalidRequest: Says which field, and what it may be.
     """
-    if launch.registers or launch.status != -1:
+    if launch.registers or launch.status != -1 or launch.results:
         raise InvalidRequest("a kernel's launch has neither registers nor a status register", field="registers")
     if tuple((grant.buffer, grant.access) for grant in launch.grants) != ((kernel.region, Access.READ_WRITE),):
         raise InvalidRequest(
@@ -55,7 +56,7 @@ def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores:
         )
     if region_bytes > MOST_REGION_BYTES:
         raise InvalidRequest(
-            f"a region has at most {MOST_REGION_BYTES} bytes, not {region_bytes}",
+            f"a region has at most {format_bytes(MOST_REGION_BYTES)}, not {format_bytes(region_bytes)}",
             field="kernel.region",
             allowed=MOST_REGION_BYTES,
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from eddy.board.port.port import Buffer
 from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound
+from eddy.core.units import format_bytes
 
 PAGE = 4096
 
@@ -51,7 +52,8 @@ class PageBook:
             gaps = [*self._gaps(withheld)]
             free, largest = sum(e - b for b, e in gaps), max((e - b for b, e in gaps), default=0)
             raise MemoryExhausted(
-                f"no room for {size} bytes: {free} of {self.size} are free, the largest gap has {largest};"
+                f"no room for {format_bytes(size)}: {format_bytes(free)} of {format_bytes(self.size)} are free,"
+                f" the largest gap has {format_bytes(largest)};"
                 " free buffers or submit smaller batches",
                 cause="arena",
                 asked=size,

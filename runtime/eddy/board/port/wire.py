@@ -9,8 +9,8 @@ of the annotated type is refused.
 ::
 
     client                                       boardd
-    {"hello": "eddy-board", "protocol": 5}  ->
-                                            <-   {"hello": "eddy-board", "protocol": 5, "instance": "5f0c...", "pid": 7}
+    {"hello": "eddy-board", "protocol": 6}  ->
+                                            <-   {"hello": "eddy-board", "protocol": 6, "instance": "5f0c...", "pid": 7}
     {"call": "load", "args": {"slot": 0, "image": "ab..."}}  ->
                                             <-   {"result": null}   or   {"error": {"code", "message", "details"}}
 """
@@ -32,8 +32,9 @@ from typing import Any
 from eddy.board.port.port import BoardPort
 from eddy.core import errors
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.units import format_bytes
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Changes when an old client would misunderstand a new boardd, or the other way round."""
 NAME = "eddy-board"
 CHUNK = 8 << 20
@@ -87,7 +88,7 @@ class Decoder:
         lengths = LENGTHS.unpack_from(self._buffer)
         if any(length > limit for length, limit in zip(lengths, self.limits, strict=True)):
             raise InvalidRequest(
-                f"a frame of {sum(lengths)} bytes is too long", field="frame", allowed=sum(self.limits)
+                f"a frame of {format_bytes(sum(lengths))} is too long", field="frame", allowed=sum(self.limits)
             )
         middle = LENGTHS.size + lengths[0]
         end = middle + lengths[1]

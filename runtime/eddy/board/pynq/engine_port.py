@@ -17,6 +17,7 @@ import numpy as np
 
 from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ConfigurationFailed, ImageRefused
+from eddy.core.units import format_bytes
 
 PATIENCE = 4.0
 """How many times as long as it should a load may take before it is aborted; memory may be busy."""
@@ -82,7 +83,8 @@ class EnginePort:
         image = to_binary(file.read_bytes())
         if len(image) > len(self._memory):
             raise ImageRefused(
-                f"the image for {region} has {len(image)} bytes, the board's slots take up to {len(self._memory)};"
+                f"the image for {region} has {format_bytes(len(image))}, the board's slots take up to"
+                f" {format_bytes(len(self._memory))};"
                 " build it for this board's profile",
                 field="file",
             )

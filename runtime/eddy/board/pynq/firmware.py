@@ -31,6 +31,7 @@ from eddy.board.images.image_files import image_of, read_manifest, refuse_boot_i
 from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
+from eddy.core.units import format_bytes
 from eddy.files import translate_os_errors, write_private
 
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
@@ -173,7 +174,8 @@ def _bytes(path: Path, most: int) -> bytes:
     if not stat.S_ISREG(found.st_mode):
         raise InvalidRequest(f"{path} is no file", field="package")
     if found.st_size > most:
-        message = f"{path.name} has {found.st_size} bytes; at most {most} are read: it is not what it is called"
+        size, bound = format_bytes(found.st_size), format_bytes(most)
+        message = f"{path.name} has {size}; at most {bound} are read: it is not what it is called"
         raise InvalidRequest(message, field="package", allowed=f"<= {most}")
     return path.read_bytes()
 
@@ -250,7 +252,8 @@ def _image(folder: Path, shell: Mapping[str, Any]) -> tuple[Image, bytes, str]:
         raise InvalidRequest(f"it was built for part {part}; this board has {shell['part']}")
     if len(payload) > slot["image_bytes"]:
         raise InvalidRequest(
-            f"its bitstream has {len(payload)} bytes; the largest for slot {slot['index']} has {slot['image_bytes']},"
+            f"its bitstream has {format_bytes(len(payload))}; the largest for slot {slot['index']} has"
+            f" {format_bytes(slot['image_bytes'])},"
             " as its region asks for: it was built for another region"
         )
     file = _bit_file(f"{module};PARTIAL=TRUE", shell["part"], payload)

@@ -19,6 +19,7 @@ from array import array
 from pathlib import Path
 
 from eddy.core.errors import BoardNotReady, ConfigurationFailed, ImageRefused
+from eddy.core.units import format_bytes
 
 MANAGER = Path("/sys/class/fpga_manager/fpga0")
 FIRMWARE = Path("/lib/firmware")
@@ -106,7 +107,9 @@ class FpgaManager:
                 file.write(data)
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            hint = f"make room for {len(data)} bytes there" if full else "the kernel takes images from there alone"
+            hint = (
+                f"make room for {format_bytes(len(data))} there" if full else "the kernel takes images from there alone"
+            )
             raise ConfigurationFailed(
                 f"{self._firmware} does not take the image: {_named(error)}; {hint}",
                 cause="firmware-folder",
@@ -151,5 +154,7 @@ def _payload_offset(data: bytes) -> int:
     at += 5
     if len(data) - at != promised or promised % 4:
         there = len(data) - at
-        raise ImageRefused(f"the .bit file is cut short: {promised} bytes promised, {there} there", field="file")
+        raise ImageRefused(
+            f"the .bit file is cut short: {format_bytes(promised)} promised, {format_bytes(there)} there", field="file"
+        )
     return at

@@ -16,6 +16,7 @@ from eddy.board.port.clock import Clock
 from eddy.board.port.port import Access, Cause, Grant
 from eddy.board.pynq.fabric import NO_WINDOW, SlotControl, Window
 from eddy.core.errors import BoardFault, InvalidRequest
+from eddy.core.units import format_duration
 
 ITEM_DRAIN_BOUND_S = 50e-6
 """How long what a module got admitted may take to end once it says that it is done. A slot that holds a burst up for
@@ -62,7 +63,7 @@ class QuiescenceProof:
         deadline_s = clock.now_s() + bound_s
         while not control.memory_drained():
             if clock.now_s() >= deadline_s:
-                raise NotDrained(f"memory accesses did not end within {bound_s * 1e6:.0f} us")
+                raise NotDrained(f"memory accesses did not end within {format_duration(bound_s)}")
         self.loan = loan
 
 

@@ -16,6 +16,7 @@ from eddy.board.port.clock import Clock
 from eddy.board.port.port import Cause
 from eddy.board.pynq.fabric import Fabric, SlotFabric
 from eddy.core.slots import Image
+from eddy.core.units import format_frequency
 
 MAGIC = 0x45444459
 """What the identity block of every module begins with: "EDDY"."""
@@ -151,9 +152,10 @@ def _set_clock(swap: SwapContext) -> None:
     try:
         swap.slot.clock.set_rate(image.clk_hz)
     except ValueError as error:
-        raise StepFailed(Cause.CLOCK_LOST, f"the clocking wizard cannot make {image.clk_hz:.0f} Hz: {error}") from error
+        message = f"the clocking wizard cannot make {format_frequency(image.clk_hz)}: {error}"
+        raise StepFailed(Cause.CLOCK_LOST, message) from error
     if not swap.within(LOCK_BOUND_S, swap.slot.clock.locked):
-        raise StepFailed(Cause.CLOCK_LOST, f"the clocking wizard did not lock at {image.clk_hz:.0f} Hz")
+        raise StepFailed(Cause.CLOCK_LOST, f"the clocking wizard did not lock at {format_frequency(image.clk_hz)}")
 
 
 def _release(swap: SwapContext) -> None:

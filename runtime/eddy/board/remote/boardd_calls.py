@@ -13,6 +13,7 @@ from eddy.board.port import wire
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.journal import Journal, JournalEntry
 from eddy.core.errors import BoardFault, EddyError, InvalidRequest
+from eddy.core.units import format_bytes
 
 REPLY_WITHIN_S = 1.0
 """Wall time after which a wait is answered though nothing happened, so that the client knows that boardd lives."""
@@ -59,7 +60,9 @@ class Calls:
                 self._acknowledge(arguments["acknowledge"])
                 return Wait(arguments["until_s"], arguments["acknowledge"], time.monotonic())
             if name == "read" and arguments["bytes"] > wire.CHUNK:
-                raise InvalidRequest(f"one read moves at most {wire.CHUNK} bytes", field="bytes", allowed=wire.CHUNK)
+                raise InvalidRequest(
+                    f"one read moves at most {format_bytes(wire.CHUNK)}", field="bytes", allowed=wire.CHUNK
+                )
             with self._written_down(name, arguments):
                 result = getattr(self._board, name)(**arguments)
         except EddyError as error:

@@ -24,6 +24,7 @@ from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, 
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
 from eddy.board.selftest.sensors import powers, temperatures
 from eddy.core.errors import EddyError
+from eddy.core.units import format_bytes, format_duration, format_rate
 
 ITEM_MODULE = "level_shift"
 """The module of the memory step: it moves bytes of 8 x 8 blocks down by 128, which is known without any other code."""
@@ -117,7 +118,7 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 
 def _shell(board: BoardPort) -> StepReport:
     described = board.describe()
-    found = f"shell {described.shell}, {len(described.slots)} slots, {described.arena_bytes >> 20} MiB arena"
+    found = f"shell {described.shell}, {len(described.slots)} slots, {format_bytes(described.arena_bytes)} arena"
     measured = {"slots": float(len(described.slots)), "arena_bytes": float(described.arena_bytes)}
     return StepReport("shell", StepOutcome.PASS, found, measured)
 
@@ -172,7 +173,7 @@ def _load_time(board: BoardPort) -> StepReport:
         slope, fixed_s = np.polyfit(sizes, times, 1)
         measured |= {"bytes_per_s": 1 / float(slope) if slope > 0 else math.nan, "fixed_s": float(fixed_s)}
     planned = board.describe().configuration_bytes_per_s
-    found = f"{len(times)} loads, {measured['mean_s'] * 1e3:.3f} ms each; the profile plans {planned / 1e6:.0f} MB/s"
+    found = f"{len(times)} loads, {format_duration(measured['mean_s'])} each; the profile plans {format_rate(planned)}"
     return StepReport("load time", StepOutcome.PASS, found, measured)
 
 

@@ -13,6 +13,7 @@ from eddy.board.port.profile import Dram
 from eddy.board.pynq.dram_finder import FoundMap, find_map, profile_map
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
 from eddy.core.errors import MemoryExhausted
+from eddy.core.units import format_bytes
 
 DRAM_MAP = "DRAM address map"
 PROBE = "row_probe"
@@ -93,7 +94,8 @@ def _report(pairs: _Pairs, found: FoundMap, dram: Dram) -> StepReport:
     }
     masks = ", ".join(f"{mask:#x}" for mask in found.unit_masks)
     span = f"bits {LOWEST_BIT} to {found.bits.bit_length() - 1}"
-    seen = f"{1 << len(found.unit_masks)} units by the parities of {masks} in {span}, rows of {found.row_bytes} bytes"
+    seen = f"{1 << len(found.unit_masks)} units by the parities of {masks} in {span}"
+    seen += f", rows of {format_bytes(found.row_bytes)}"
     if right < EXPLAINED:
         why = f"{seen}: explains {right:.0%} of fresh pairs only; measure again on a quiet board"
         return StepReport(DRAM_MAP, StepOutcome.FAIL, why, measured)
@@ -103,7 +105,7 @@ def _report(pairs: _Pairs, found: FoundMap, dram: Dram) -> StepReport:
 
 def _say(planned: FoundMap) -> str:
     masks = ", ".join(f"{mask:#x}" for mask in planned.unit_masks)
-    return f"{masks}, rows of {planned.row_bytes} bytes"
+    return f"{masks}, rows of {format_bytes(planned.row_bytes)}"
 
 
 def _slow_ones(found: FoundMap, pairs: _Pairs) -> list[int]:

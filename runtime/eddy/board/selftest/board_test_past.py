@@ -15,6 +15,7 @@ from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, 
 from eddy.board.selftest.known_answers import KnownAnswer, KnownKernel, find_mismatch, known_answers
 from eddy.core.errors import EddyError
 from eddy.core.slots import Image
+from eddy.core.units import format_frequency
 
 DAMAGED, CLOCKS = "damaged image", "highest clocks"
 COARSE, FINE = 0.05, 0.01
@@ -55,7 +56,7 @@ def highest_clocks(board: BoardPort, past: CheckBypass) -> StepReport:
             at_hz = _highest(board, past, image, trials)
         finally:
             failure = load_failure(load(board, image)[0], image) or _wrong(board, image, trials)
-        where = f"{image.module} in slot {image.slot} at the {image.clk_hz / 1e6:.3f} MHz it was built for"
+        where = f"{image.module} in slot {image.slot} at the {format_frequency(image.clk_hz)} it was built for"
         if at_hz is None or failure:
             why = failure or "some results were wrong"
             return StepReport(CLOCKS, StepOutcome.FAIL, f"{where}: {why}", measured)

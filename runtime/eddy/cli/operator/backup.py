@@ -12,6 +12,7 @@ import typer
 
 from eddy.cli.support.options import AsJson, default, option
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
+from eddy.core.units import format_size
 
 if TYPE_CHECKING:
     from eddy.store.upkeep.backup import BackupNote
@@ -74,4 +75,4 @@ def _say(note: BackupNote, as_json: bool, done: str) -> None:
     for each in note.damaged:
         print_status(f"eddy: damaged: {each}")
     taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(note.taken_unix_s))
-    print_status(f"eddy: {done}: {note.jobs} jobs, {note.files} files, {note.size_bytes} bytes, of {taken}")
+    print_status(f"eddy: {done}: {note.jobs} jobs, {note.files} files, {format_size(note.size_bytes)}, of {taken}")

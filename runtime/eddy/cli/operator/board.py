@@ -9,6 +9,7 @@ from typing import Annotated
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import AsJson, default, option
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.core.units import format_bytes
 
 
 def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), as_json: AsJson = False) -> None:
@@ -22,11 +23,14 @@ def bitstreams(profile: Annotated[str, option("profile")] = default("profile"), 
     if as_json:
         print_json(document)
         return
-    rows = [{**partial, "name": Path(partial["file"]).name} for partial in document["partials"]]
+    rows = [
+        {**partial, "name": Path(partial["file"]).name, "size": format_bytes(partial["bytes"])}
+        for partial in document["partials"]
+    ]
     columns = (
         Column("Slot", "slot", right=True),
         Column("Module", "module"),
-        Column("Bytes", "bytes", right=True),
+        Column("Size", "size", right=True),
         Column("File", "name"),
     )
     print(document["overlay"])

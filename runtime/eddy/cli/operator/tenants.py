@@ -12,6 +12,7 @@ import typer
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, say_damaged, table
+from eddy.core.units import format_bytes
 
 tenant = typer.Typer(help="Tenants and their bounds (the operator's key is needed).", no_args_is_help=True)
 key = typer.Typer(help="API keys: several a tenant, shown once, scoped, expiring.", no_args_is_help=True)
@@ -143,9 +144,17 @@ def _list(found: Sequence[Mapping[str, Any]]) -> None:
         Column("Req/s", "max_requests_per_s", right=True),
         Column("Slot-s", "max_slot_s", right=True),
         Column("Core-s", "max_core_s", right=True),
-        Column("Blob bytes", "max_blob_bytes", right=True),
+        Column("Blobs", "blobs", right=True),
     )
-    rows = [{**entry, **entry["quota"], "weight": entry["attributes"].get("weight", 1.0)} for entry in found]
+    rows = [
+        {
+            **entry,
+            **entry["quota"],
+            "blobs": format_bytes(entry["quota"]["max_blob_bytes"]),
+            "weight": entry["attributes"].get("weight", 1.0),
+        }
+        for entry in found
+    ]
     table("", columns, rows)
 
 

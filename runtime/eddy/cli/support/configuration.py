@@ -22,6 +22,7 @@ from typing import Any
 import typer
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.settings import SETTINGS, Setting, Value
 
 NAME = "config"
@@ -66,7 +67,9 @@ def _text(path: Path) -> str:
     if not stat.S_ISREG(found.st_mode):
         raise InvalidRequest(f"{path} is no file; name the file --config means.", field=NAME)
     if found.st_size > MOST_BYTES:
-        raise InvalidRequest(f"{path} has {found.st_size} bytes; settings take at most {MOST_BYTES}.", field=NAME)
+        raise InvalidRequest(
+            f"{path} has {format_bytes(found.st_size)}; settings take at most {format_bytes(MOST_BYTES)}.", field=NAME
+        )
     return path.read_text(encoding="utf-8")
 
 

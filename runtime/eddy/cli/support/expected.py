@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eddy.cli.support.output import format_duration
+from eddy.core.units import format_duration
 
 OLD_S = 5.0
 """Wall seconds from which on the age of an estimate is told."""

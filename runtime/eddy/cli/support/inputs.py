@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eddy.cli.support.pictures import SUFFIXES, TileSheet, cut
 from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 
 if TYPE_CHECKING:
     from eddy.client.transport.arrays import BufferInfo
@@ -75,7 +76,9 @@ def read(path: Path, buffer: BufferInfo) -> Any:
             raise InvalidRequest(message, field=f"inputs.{buffer.name}") from failure
     data = path.read_bytes()
     if not data or len(data) % buffer.bytes:
-        message = f"{path} has {len(data)} bytes; {buffer.name} takes a multiple of {buffer.bytes}."
+        message = (
+            f"{path} has {format_bytes(len(data))}; {buffer.name} takes a multiple of {format_bytes(buffer.bytes)}."
+        )
         raise InvalidRequest(message, field=f"inputs.{buffer.name}")
     values = np.frombuffer(data, buffer.dtype)
     return values.reshape(buffer.shape if buffer.role == "constant" else (-1, *buffer.shape))

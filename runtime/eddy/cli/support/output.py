@@ -26,6 +26,7 @@ import typer
 from eddy import logs
 from eddy.cli.support.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.distribution import find_extra
 from eddy.signals import Stopped
 
@@ -280,6 +281,8 @@ def allowed_words(error: EddyError) -> str:
         words = {name: value for name, value in allowed.items() if name != "pattern"}
         allowed = [value for value in words.values() if str(value) not in error.message]
     text = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
+    if isinstance(allowed, int) and (text in error.message or format_bytes(allowed) in error.message):
+        return ""
     return "" if not text or text in error.message else f" (allowed: {text})"
 
 
@@ -294,17 +297,6 @@ class Column:
     folds: bool = False
 
 
-def format_duration(value: Any) -> str:
-    """A duration for people: three or four significant digits with its unit."""
-    if value is None:
-        return "-"
-    number = float(value)
-    for bound, factor, unit in ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s")):
-        if abs(number) < bound:
-            return f"{number * factor:.{_digits(number * factor)}f} {unit}" if number else "0"
-    return f"{number / 60:.1f} min"
-
-
 def format_age(unix_s: float, now_unix_s: float) -> str:
     """How long ago it was, by wall time: one unit."""
     passed_s = max(now_unix_s - unix_s, 0.0)
@@ -312,10 +304,6 @@ def format_age(unix_s: float, now_unix_s: float) -> str:
         if passed_s < bound_s:
             return f"{int(passed_s // unit_s)} {unit}"
     return f"{int(passed_s // 86_400)} d"
-
-
-def _digits(number: float) -> int:
-    return 2 if abs(number) < 10 else 1 if abs(number) < 100 else 0
 
 
 def table_width() -> int:

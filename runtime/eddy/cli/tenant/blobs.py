@@ -20,6 +20,7 @@ from eddy.cli.support.output import (
     table,
     write_bytes,
 )
+from eddy.core.units import format_bytes, format_size
 
 app = typer.Typer(help="Inputs kept on the server, by their sha256.", invoke_without_command=True)
 Sha256 = Annotated[str, typer.Argument(metavar="SHA256", help="Of the bytes, as `eddy blobs` shows it.")]
@@ -36,8 +37,9 @@ def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
     if as_json:
         print_json({"blobs": found})
         return
-    table("", (Column("sha256", "sha256"), Column("Bytes", "bytes", right=True)), found)
-    print_status(f"{len(found)} blobs, {sum(blob['bytes'] for blob in found)} bytes")
+    rows = [{**blob, "size": format_bytes(blob["bytes"])} for blob in found]
+    table("", (Column("sha256", "sha256"), Column("Size", "size", right=True)), rows)
+    print_status(f"{len(found)} blobs, {format_size(sum(blob['bytes'] for blob in found))}")
 
 
 @app.command("put")

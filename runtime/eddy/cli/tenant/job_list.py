@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from eddy.cli.support.output import Column, format_age, format_duration, table
+from eddy.cli.support.output import Column, format_age, table
 from eddy.core import names as texts
+from eddy.core.units import format_duration
 
 if TYPE_CHECKING:
     from eddy.client import Client

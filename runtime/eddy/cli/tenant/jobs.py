@@ -41,7 +41,6 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.support.output import (
     errors_in_one_line,
-    format_duration,
     print_json,
     print_status,
     refuse_endless,
@@ -53,6 +52,7 @@ from eddy.cli.tenant.job_arrays import AsArray, array_of, save_array, show_array
 from eddy.cli.tenant.job_list import FORMATS, default_columns, follow_list, known_columns, show_list
 from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION
+from eddy.core.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from eddy.cli.support.inputs import Inputs
@@ -391,7 +391,7 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
     if fraction is not None:
         lines.append(("parallel", f"fraction F = {fraction:.4f}"))
     if kernel["log_bytes"]:
-        lines.append(("log", f"{kernel['log_bytes']} bytes"))
+        lines.append(("log", format_bytes(kernel["log_bytes"])))
     return lines
 
 

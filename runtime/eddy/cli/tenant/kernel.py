@@ -221,8 +221,12 @@ def only_kernel(source: str) -> str:
     """
     names = list(dict.fromkeys(_KERNEL.findall(_ATTRIBUTE.sub(" ", source))))
     if len(names) != 1:
-        found = f"defines {', '.join(names)}" if names else "defines none that can be seen"
-        raise InvalidRequest(f"Say which kernel with --name: the file {found}.", field="name", allowed=names)
+        found = f"The file has {len(names)} kernels, {', '.join(names)}: say which with --name."
+        none = (
+            "The file has no `kernel void NAME(...)`. If that is right, because a macro writes it, name it with --name;"
+            " otherwise see whether this is the file you meant."
+        )
+        raise InvalidRequest(found if names else none, field="name", allowed=names)
     return str(names[0])
 
 

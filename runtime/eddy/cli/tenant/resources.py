@@ -9,7 +9,8 @@ from typing import Any
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, format_duration, print_json, print_status, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.core.units import format_duration
 
 
 def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:

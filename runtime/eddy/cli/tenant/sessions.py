@@ -10,8 +10,9 @@ import typer
 
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, format_duration, print_json, print_status, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.client.transport.request_values import quote_segment
+from eddy.core.units import format_duration
 
 app = typer.Typer(help="Sessions: memory that stays on the board, and launches on it.", invoke_without_command=True)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eddy.cli.support.output import format_duration
 from eddy.cli.tenant.resources import phase_of
 from eddy.core import names
+from eddy.core.units import format_bits_rate, format_duration
 
 COLUMNS, LINES = 80, 24
 """The smallest terminal everything fits into."""
@@ -121,7 +121,7 @@ def _boards(state: Mapping[str, Any], columns: int, most: int = 12) -> list[Line
     rows = [("BOARD", "KIND", "STATE", "JOBS", "WIDTH", "LINK", "MODULES")]
     for board in boards:
         phase = "away" if not board["present"] else "drained" if board["drained"] else "there"
-        link = f"{board['link_bps'] / 1e6:.0f} Mb/s" if board["link_bps"] else None
+        link = format_bits_rate(board["link_bps"]) if board["link_bps"] else None
         values = (board["board"], board["kind"], phase, len(board["jobs"]), board["width"], link)
         rows.append((*values, ", ".join(board["modules"])))  # type: ignore[arg-type]
     head, *texts = _table(_BOARD, rows, columns)

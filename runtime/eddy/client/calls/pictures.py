@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from eddy.core.units import format_duration
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F6000")
 """One a job, told apart also without colour vision. Source: Okabe and Ito, Color Universal Design, 2008."""
 BAD = "#C62828"
@@ -18,16 +20,6 @@ WIDTH, LANE, LEFT = 760, 26, 62
 """Of a timeline, in pixels: its width, the height of a slot's row, and the room for the slots' names."""
 
 Answer = Mapping[str, Any]
-
-
-def seconds(value: float | None) -> str:
-    """A duration in the unit that suits it; a dash for none."""
-    if value is None:
-        return "-"
-    for unit, name in ((1.0, "s"), (1e-3, "ms")):
-        if value >= unit:
-            return f"{value / unit:.3g} {name}"
-    return f"{value * 1e6:.3g} us"
 
 
 def bar(part: float, label: str, colour: str = COLOURS[0], width: int = 160) -> str:
@@ -59,12 +51,12 @@ def job(job: Answer) -> str:
     """A job: how far it is, where its time went, and why it ended as it did."""
     rows = [["state", progress(job)]]
     if job.get("response_s") is not None:
-        rows.append(["board time", escape(seconds(job["response_s"]))])
-    waits = [f"{seconds(value)} for {name}" for name, value in job.get("waiting", {}).items() if value]
+        rows.append(["board time", escape(format_duration(job["response_s"]))])
+    waits = [f"{format_duration(value)} for {name}" for name, value in job.get("waiting", {}).items() if value]
     parts = [("waiting", ", ".join(waits) or "-")]
     loads = int(job["reconfigurations"])
-    parts += [("reconfiguring", f"{seconds(job['reconfiguring_s'])}, {loads} load{'' if loads == 1 else 's'}")]
-    parts += [("running", seconds(job["running_s"]))]
+    parts += [("reconfiguring", f"{format_duration(job['reconfiguring_s'])}, {loads} load{'' if loads == 1 else 's'}")]
+    parts += [("running", format_duration(job["running_s"]))]
     if job.get("preemptions"):
         parts += [("preempted", f"{job['preemptions']} times")]
     kernel = job.get("kernel") or {}
@@ -89,7 +81,7 @@ def jobs(found: Sequence[Answer]) -> str:
             escape(str(each["tenant"])),
             escape(str(each["application"])),
             progress(each),
-            escape(seconds(each.get("response_s"))),
+            escape(format_duration(each.get("response_s"))),
         ]
         for each in found
     ]
@@ -109,7 +101,7 @@ def market(answer: Answer) -> str:
                 escape(str(cluster["module"])),
                 f"{cluster['price']:.4g}",
                 bar(pes / max(cores, 1), f"{pes:.3g} of {cores}"),
-                escape(seconds(share.get("core_seconds"))),
+                escape(format_duration(share.get("core_seconds"))),
             ]
         )
     title = f"<b>Epoch {int(answer['epoch'])}</b> under {escape(str(answer['price_policy']))}"
@@ -157,7 +149,7 @@ def timeline(spans: Sequence[Answer], slots: Sequence[int]) -> str:
         for rank, number in enumerate(jobs)
     )
     style = "font:12px sans-serif;max-width:100%"
-    label = f"what {len(slots)} slots did in {seconds(length)} of board time"
+    label = f"what {len(slots)} slots did in {format_duration(length)} of board time"
     return (
         f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" style="{style}">'
         f"{''.join(parts)}</svg><div>{legend}; faint: being loaded</div>"
@@ -167,7 +159,7 @@ def timeline(spans: Sequence[Answer], slots: Sequence[int]) -> str:
 def _span(span: Answer, x: float, y: float, wide: float, colour: str) -> str:
     load = span["kind"] == "load"
     what = "load" if load else f"item {span['item']}"
-    words = f"job {int(span['job'])}, task {span['task']}: {what}, {seconds(span['end_s'] - span['start_s'])}"
+    words = f"job {int(span['job'])}, task {span['task']}: {what}, {format_duration(span['end_s'] - span['start_s'])}"
     edge = BAD if not span["ok"] else colour
     words += "" if span["ok"] else ", ended in a fault"
     place = f'x="{x:.2f}" y="{y}" width="{wide:.2f}" height="{LANE - 8}"'
@@ -186,7 +178,7 @@ def _axis(begin: float, length: float, rows: int) -> str:
         marks.append(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{y}" stroke="currentColor" stroke-opacity=".2"/>'
             f'<text x="{x:.1f}" y="{y + 16}" text-anchor="{anchor}" fill="currentColor">'
-            f"{seconds(length * step / 4)}</text>"
+            f"{format_duration(length * step / 4)}</text>"
         )
-    note = f"board time, from {seconds(begin)} on" if begin else "board time"
+    note = f"board time, from {format_duration(begin)} on" if begin else "board time"
     return "".join(marks) + f'<text x="{LEFT}" y="{y + 31}" fill="currentColor">{escape(note)}</text>'

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from eddy.core.conversion import convert
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 
 Array = npt.NDArray[Any]
 ONE_BLOB_BYTES = 32 << 20
@@ -97,7 +98,10 @@ def output(data: bytes, buffer: BufferInfo, batch: int) -> Array:
         InvalidRequest: The server sent another number of bytes than the description says.
     """
     if len(data) != batch * buffer.bytes:
-        message = f"Output {buffer.name!r} came with {len(data)} bytes instead of {batch * buffer.bytes}."
+        message = (
+            f"Output {buffer.name!r} came with {format_bytes(len(data))} instead of"
+            f" {format_bytes(batch * buffer.bytes)}."
+        )
         raise InvalidRequest(message, field=f"outputs.{buffer.name}")
     return np.frombuffer(data, buffer.dtype).reshape((batch, *buffer.shape)).copy()
 

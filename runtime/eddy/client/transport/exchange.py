@@ -109,7 +109,7 @@ class Exchange:
                     return came
                 if came.status_code != 503 or last:
                     raise self.problem(came)
-            elif last or (answer_s is not None and isinstance(came, httpx.ReadTimeout)):
+            elif last or _speaks_no_tls(came) or (answer_s is not None and isinstance(came, httpx.ReadTimeout)):
                 raise self.unreachable(came, answer_s) from came
             self.use_next_address()
             yield PauseOperation(self.pause_s(attempt))
@@ -130,6 +130,10 @@ class Exchange:
                 url=self.url,
                 timeout_s=waited_s,
             )
+        if _speaks_no_tls(failure):
+            plain = self.url.replace("https://", "http://", 1)
+            message = f"What answers at {self.url} does not use TLS. Set EDDY_URL, or give --url, as {plain}."
+            return ServerUnreachable(message, url=self.url, allowed=plain)
         return ServerUnreachable(
             f"Nothing answers at {self.url}{_because(failure)}. Start it with `eddy serve`, or set EDDY_URL.",
             url=self.url,
@@ -164,6 +168,11 @@ _NOTHING_THERE = "There is nothing at"
 
 def _of_pool(answer: httpx.Response) -> bool:
     return answer.request.url.path.startswith("/v1/pool")
+
+
+def _speaks_no_tls(failure: Exception) -> bool:
+    """Whether a connection for https:// was answered in plain HTTP: OpenSSL reads it as a version of TLS."""
+    return isinstance(failure, httpx.ConnectError) and "WRONG_VERSION_NUMBER" in str(failure)
 
 
 def _because(failure: Exception) -> str:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.files import translate_os_errors
 from eddy.gpu.compilation import library, sandbox, toolchain
 from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
@@ -33,6 +34,7 @@ from eddy.gpu.compilation.stack_bound import with_stacks
 from eddy.gpu.programs.program import Program, local_bytes, symbols
 from eddy.gpu.programs.signature import drop_saves, read_kernels, stubs
 from eddy.gpu.work_items import inner_loops, item_pairs
+from eddy.gpu.work_items.block_order import with_block_order
 from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, switch_words, with_barriers
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
@@ -110,7 +112,7 @@ class Compiler:
             StorageFailed: There is no room to work in, or it cannot be written.
         """
         if len(source.encode()) > MAX_SOURCE_BYTES:
-            message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
+            message = f"The source has more than {format_bytes(MAX_SOURCE_BYTES)}."
             raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
         macros = defines or {}
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
@@ -199,7 +201,7 @@ class Compiler:
             "-",
         )
         early = any(kernel.early for kernel in kernels.values())
-        assembly = with_barriers(drop_saves(generated), early) + switch_code(ways or ((),))
+        assembly = with_barriers(drop_saves(with_block_order(generated)), early) + switch_code(ways or ((),))
         elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
@@ -284,8 +286,8 @@ class Compiler:
             message = f"Compiling the kernel took more than {self.limits.cpu_s} s; it was stopped."
             raise QuotaExceeded(message, limit=self.limits.cpu_s)
         if ended.exit < 0 and any(words in ended.message for words in _OUT_OF_MEMORY):
-            mib = self.limits.memory_bytes >> 20
-            message = f"Compiling the kernel took more than {mib} MiB of memory; it was stopped."
+            most = format_bytes(self.limits.memory_bytes)
+            message = f"Compiling the kernel took more than {most} of memory; it was stopped."
             raise QuotaExceeded(message, limit=self.limits.memory_bytes)
         if ended.exit == 0:
             return
@@ -334,7 +336,7 @@ def _clean(message: bytes) -> str:
         r"^(?:(?:zig|ld\.lld|lld|clang): )?(error|fatal error|warning): ", r"kernel.cl: \1: ", text, flags=re.M
     )
     text = re.sub(r"^LLVM ERROR: ", "kernel.cl: fatal error: ", text, flags=re.M)
-    text = _LOCAL_TOO_LARGE.sub(lambda found: f"the __local variables take {int(found[1], 16)} bytes", text)
+    text = _LOCAL_TOO_LARGE.sub(lambda found: f"the __local variables take {format_bytes(int(found[1], 16))}", text)
     # What follows a line of this kind is the compiler's account of itself: its file, and where it lies in memory.
     said, mark, account = _ACCOUNT.split(text, maxsplit=1) if _ACCOUNT.search(text) else (text, "", "")
     account = _ADDRESS.sub("0x?", _PATH.sub(r"\1", mark + account))

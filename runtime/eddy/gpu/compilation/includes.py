@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
+from eddy.core.units import format_bytes
 
 MAX_FILES = 256
 MAX_HEADER_BYTES = 8 << 20
@@ -65,7 +66,9 @@ class Headers:
             raise InvalidRequest(message, field="includes", allowed=MAX_FILES)
         size = sum(len(text.encode()) for text in self.files.values())
         if size > MAX_HEADER_BYTES:
-            message = f"The headers have more than {MAX_HEADER_BYTES} bytes; leave out those that are not included."
+            message = (
+                f"The headers have more than {format_bytes(MAX_HEADER_BYTES)}; leave out those that are not included."
+            )
             raise QuotaExceeded(message, limit=MAX_HEADER_BYTES, asked=size)
         for name in self.files:
             if not _FILE_NAME.match(name) or posixpath.normpath(name) != name:
@@ -210,7 +213,7 @@ class _Expansion:
     def _count(self, more: int) -> None:
         self._bytes += more
         if self._bytes > self._headers.most:
-            message = f"The source and its headers have more than {self._headers.most} bytes."
+            message = f"The source and its headers have more than {format_bytes(self._headers.most)}."
             raise QuotaExceeded(message, limit=self._headers.most, asked=self._bytes)
 
     def _header(self, name: str, outer: tuple[str, ...], place: Place) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from eddy.core.errors import CompilationFailed
+from eddy.core.units import format_bytes
 from eddy.gpu.compilation.stack import StackNeeds, StackUnbounded, UnsupportedInstruction
 from eddy.gpu.programs.layout import MAX_STACK_BYTES, STACK_BYTES
 from eddy.gpu.programs.program import flat_image, symbols
@@ -50,9 +51,12 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
             raise _refused(error.message, function, ir(), "lr") from error
         except StackUnbounded as error:
             function = needs.name(int(error.details["function"]))
-            raise _refused(f"{error.message}; at most {MAX_STACK_BYTES} bytes are allowed", function, ir()) from error
+            raise _refused(
+                f"{error.message}; at most {format_bytes(MAX_STACK_BYTES)} are allowed", function, ir()
+            ) from error
         if asked > MAX_STACK_BYTES:
-            why = f"needs {asked} bytes of stack a work-item, and {MAX_STACK_BYTES} are allowed; use global memory"
+            why = f"needs {format_bytes(asked)} of stack a work-item, and {format_bytes(MAX_STACK_BYTES)} are allowed;"
+            why += " use global memory"
             raise _refused(why, name, ir(), asked)
         made[name] = replace(kernel, stack_bytes=max(asked, STACK_BYTES), frame_bytes=asked)
     return made

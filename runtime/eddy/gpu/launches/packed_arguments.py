@@ -11,6 +11,7 @@ import numpy as np
 
 from eddy.core.conversion import convert, to_little_endian
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.gpu.programs.image import DESCRIPTOR_BYTES, SIZES, Texels
 from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE, align
 from eddy.gpu.programs.ndrange import Local
@@ -141,7 +142,9 @@ def _record(argument: Argument, value: object) -> bytes:
     """A structure, from its bytes or from a numpy record."""
     data = to_little_endian(value).tobytes() if isinstance(value, np.void) else value
     if not isinstance(data, bytes) or len(data) != argument.size:
-        raise _refused(argument, f"{argument.size} bytes, or a numpy record of that size (dtype with align=True)")
+        raise _refused(
+            argument, f"{format_bytes(argument.size)}, or a numpy record of that size (dtype with align=True)"
+        )
     return data
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eddy.core.errors import QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.gpu.launches.lane_steps import flags, local_step
 from eddy.gpu.launches.launch_blocks import BLOCK_BYTES, LaunchBlocks
 from eddy.gpu.launches.packed_arguments import PackedArguments, Placed
@@ -91,7 +92,9 @@ class Packing:
         self.bytes = self._space.bytes
         if self.bytes > MAX_REGION_BYTES:
             message = (
-                f"The launch needs {self.bytes} bytes of memory, and {MAX_REGION_BYTES} are allowed; {self.stacks}."
+                f"The launch needs {format_bytes(self.bytes)} of memory, and"
+                f" {format_bytes(MAX_REGION_BYTES)} are allowed;"
+                f" {self.stacks}."
             )
             raise QuotaExceeded(message, limit=MAX_REGION_BYTES, asked=self.bytes)
         words = {
@@ -108,7 +111,7 @@ class Packing:
             "local_stride": self._group_bytes,
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
-        self._blocks = LaunchBlocks(shape, arrangement, found.iterates_items, words, LOG_BYTES)
+        self._blocks = LaunchBlocks(shape, arrangement, words, LOG_BYTES)
 
     def _stacks(self, kernel: Kernel, least: int, room: range) -> dict[str, int]:
         """Where stacks lie: in local memory where there is room for what the kernel needs and nobody asks for more.

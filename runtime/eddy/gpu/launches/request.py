@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.gpu.compilation.build import build
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.compilation.includes import MAX_FILES, MAX_HEADER_BYTES
@@ -227,8 +228,8 @@ def _given(buffer: Buffer, data: bytes) -> Array | ImageArgument:
 
 def _array(buffer: Buffer, data: bytes) -> Array:
     if len(data) != buffer.bytes:
-        message = f"A buffer of {len(data)} bytes is not {buffer.dtype} of shape {list(buffer.shape)}."
-        raise InvalidRequest(message, field="arguments", allowed=f"{buffer.bytes} bytes")
+        message = f"A buffer of {format_bytes(len(data))} is not {buffer.dtype} of shape {list(buffer.shape)}."
+        raise InvalidRequest(message, field="arguments", allowed=format_bytes(buffer.bytes))
     return np.frombuffer(data, buffer.dtype).reshape(buffer.shape).copy()
 
 
@@ -250,7 +251,7 @@ def _inflated(raw: object) -> Any:
         inflate = zlib.decompressobj()
         text = inflate.decompress(base64.b64decode(raw, validate=True), most + 1)
         if len(text) > most:
-            message = f"The headers have more than {most} bytes as JSON; leave out those that are not included."
+            message = f"The headers have more than {format_bytes(most)} as JSON; leave out those that are not included."
             raise QuotaExceeded(message, limit=most, field="kernel.includes")
         # Four quotes a header are not escaped: of more than there may be nothing is made.
         if inflate.eof and text.count(b'"') - text.count(b'\\"') <= 4 * MAX_FILES:

@@ -290,6 +290,11 @@ class Hypervisor:
         return add_drain_reasons(statuses, self._engine.intake.drained)
 
     @property
+    def given_slots(self) -> frozenset[int]:
+        """Slots that jobs are given; once it is ready."""
+        return frozenset(self._engine.slots)
+
+    @property
     def computes_results(self) -> bool:
         """Whether the board computes what jobs ask for, as far as is known; else outputs are zeros."""
         return self._engine.computes_results

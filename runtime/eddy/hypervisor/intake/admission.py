@@ -11,6 +11,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.packages.modules import ModuleManifest, no_check
 from eddy.store import Store
@@ -111,7 +112,7 @@ class Admission:
             if len(hashes) not in (1, request.batch):
                 raise InvalidRequest(
                     f"{place} names {len(hashes)} blobs; a batch of {request.batch} takes {request.batch} of"
-                    f" {spec.bytes} bytes, or one of {spec.bytes * request.batch}",
+                    f" {format_bytes(spec.bytes)}, or one of {format_bytes(spec.bytes * request.batch)}",
                     field=place,
                     allowed=sorted({1, request.batch}),
                 )
@@ -128,8 +129,8 @@ class Admission:
                 _blob(store, request.tenant, request.constants[name], spec.bytes, place, spec)
             elif (application.name, name) not in self.constants:
                 raise InvalidRequest(
-                    f"{place} is missing, and the application brings no bytes for it: upload {spec.bytes} bytes as a"
-                    f" blob and give its sha256 (`eddy submit ... --input {name}=FILE` does both)",
+                    f"{place} is missing, and the application brings no bytes for it: upload {format_bytes(spec.bytes)}"
+                    f" as a blob and give its sha256 (`eddy submit ... --input {name}=FILE` does both)",
                     field=place,
                     allowed="sha256 of a blob",
                 )
@@ -140,7 +141,8 @@ class Admission:
             return
         fitting = [n for n in range(1, request.batch) if arena_bytes(application, n) <= self.arena]
         raise InvalidRequest(
-            f"a batch of {request.batch} needs {need} bytes of board memory, and there are {self.arena}:"
+            f"a batch of {request.batch} needs {format_bytes(need)} of board memory, and there are"
+            f" {format_bytes(self.arena)}:"
             + (f" at most {fitting[-1]} items fit" if fitting else " not even one item fits"),
             field="batch",
             allowed=f"1..{fitting[-1]}" if fitting else "none",
@@ -195,7 +197,8 @@ def _blob(store: Store, tenant: str, sha256: str, size: int, place: str, spec: B
         )
     if actual != size:
         raise InvalidRequest(
-            f"{place}: the blob has {actual} bytes; {spec.name} ({spec.dtype}, {list(spec.shape)}) takes {size}",
+            f"{place}: the blob has {format_bytes(actual)}; {spec.name} ({spec.dtype}, {list(spec.shape)}) takes"
+            f" {format_bytes(size)}",
             field=place,
             allowed=size,
         )

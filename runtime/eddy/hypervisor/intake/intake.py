@@ -17,6 +17,7 @@ from typing import Protocol
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
+from eddy.core.units import format_slots
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
@@ -306,12 +307,17 @@ class Intake:
         with self._arrival_lock:
             slots = self._running.slots
             if slot not in slots:
-                message = f"There is no slot {slot} that jobs are given."
+                message = f"There is no slot {slot}; jobs run in {format_slots(slots)}."
                 raise NotFound(message, field="slot", asked=slot, allowed=sorted(slots))
             self._store.remember(DRAINED.format(slot), because, wait=False)
             self._show(slot, because)
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
         self._store.settle()
+
+    def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
+        """Have the next step know which slots close by calendar; see `messages.CloseSoon`. Nothing is kept: who keeps
+        the calendar says so again and again."""
+        self._inbox.append(m.CloseSoon(dict(closing)))
 
     @contextmanager
     def slots_kept_drained(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:

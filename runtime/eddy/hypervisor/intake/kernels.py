@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
+from eddy.core.units import format_bytes
 from eddy.gpu.compilation.build import build
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.packed_arguments import Extent
@@ -278,7 +279,10 @@ class KernelPlanner:
         )
         packing = Packing(shape, program, kernel.kernel, arrangement, values, sliced_on=sliced_on)
         if packing.bytes > self.arena:
-            needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
+            needed = (
+                f"The kernel needs {format_bytes(packing.bytes)} of board memory, and there are"
+                f" {format_bytes(self.arena)}"
+            )
             message = f"{needed}; {packing.stacks}."
             raise InvalidRequest(message, field="arguments", asked=packing.bytes, allowed=self.arena)
         return packing
@@ -377,9 +381,8 @@ def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> 
         message = f"{place}: no blob {value.digest} of yours; upload it first, then submit"
         raise InvalidRequest(message, field=place, allowed="sha256 of an uploaded blob")
     if actual != value.bytes:
-        message = (
-            f"{place}: the blob has {actual} bytes; {value.dtype} of shape {list(value.shape)} takes {value.bytes}"
-        )
+        wanted = f"{value.dtype} of shape {list(value.shape)} takes {format_bytes(value.bytes)}"
+        message = f"{place}: the blob has {format_bytes(actual)}; {wanted}"
         raise InvalidRequest(message, field=place, allowed=value.bytes)
 
 

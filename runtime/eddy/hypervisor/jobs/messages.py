@@ -154,6 +154,14 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseSoon:
+    """Slots are closed by calendar: which ones, in how many board seconds, and by which maintenance window. Those that
+    are not named stay open."""
+
+    closing: Mapping[int, tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class AdmitModules:
     """Jobs may be given a module from now on: its check is on record since the machine was made.
 
@@ -209,6 +217,7 @@ Input = (
     | SliceEnded
     | Drain
     | Undrain
+    | CloseSoon
     | AdmitModules
     | Overdue
     | Switch

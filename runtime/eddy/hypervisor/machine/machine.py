@@ -33,6 +33,7 @@ from eddy.hypervisor.jobs.messages import (
     Allocated,
     Arrive,
     Cancel,
+    CloseSoon,
     Collect,
     Collected,
     Configured,
@@ -62,6 +63,7 @@ from eddy.hypervisor.jobs.messages import (
     Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.calendar import ClosingCalendar
 from eddy.hypervisor.machine.item_reports import ItemReportHandler
 from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
@@ -85,7 +87,7 @@ class InputHandler:
     def __init__(self, state: MachineState) -> None:
         self.state, draining = state, SlotDrainer(state)
         self._items, loads = ItemReportHandler(state, draining), LoadReportHandler(state, draining)
-        requests = RequestHandler(state, draining)
+        requests = RequestHandler(state, draining, ClosingCalendar(state))
         self._takes: Mapping[type[Any], Callable[[Any], None]] = {
             ItemEnded: self._items.finish_item,
             SliceEnded: self._items.finish_slice,
@@ -100,6 +102,7 @@ class InputHandler:
             Overdue: requests.mark_overdue,
             Drain: requests.drain,
             Undrain: requests.undrain,
+            CloseSoon: requests.close_soon,
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE, arena_bytes
 
 MOST_PART = 0.75
@@ -54,8 +55,9 @@ class TenantMemory:
         fits = next((items for items in range(batch - 1, 0, -1) if arena_bytes(application, items) <= most), 0)
         kernel = application.name.startswith("kernel:")
         raise InvalidRequest(
-            f"This job needs {need} bytes of board memory; the jobs of one tenant hold at most {most} of {self.arena}"
-            " together, so that others can run at the same time" + (f": at most {fits} items fit." if fits else "."),
+            f"This job needs {format_bytes(need)} of board memory; the jobs of one tenant hold at most"
+            f" {format_bytes(most)} of {format_bytes(self.arena)} together, so that others can run at the same time"
+            + (f": at most {fits} items fit." if fits else "."),
             field="kernel.arguments" if kernel else "batch",
             asked=need,
             allowed=most if kernel else f"1..{fits}" if fits else "none",

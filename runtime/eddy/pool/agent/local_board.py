@@ -29,6 +29,7 @@ from eddy.core.errors import (
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import OPTIONS
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.records.records import PoolJob
 
@@ -61,6 +62,7 @@ class BoardFacts:
     slots: int
     applications: tuple[str, ...]
     kernels: bool
+    computes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class CurrentSlots:
     slots: int
     kernels: bool
     modules: tuple[str, ...]
+    computes: bool = True
 
 
 class LocalBoard:
@@ -135,7 +138,7 @@ class LocalBoard:
         apps = (await self._asked("GET", "/v1/apps"))["apps"]
         self._most_items = {app["name"]: self._items_that_fit(app) for app in apps}
         fit = (name for name, most in self._most_items.items() if most > 0)
-        return BoardFacts(self._kind, now.slots, tuple(sorted(fit)), now.kernels)
+        return BoardFacts(self._kind, now.slots, tuple(sorted(fit)), now.kernels, now.computes)
 
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
@@ -153,9 +156,10 @@ class LocalBoard:
 
     async def slots(self) -> CurrentSlots:
         """What its slots are now; none while its board does not answer."""
-        slots = (await self._asked("GET", "/v1/slots"))["slots"]
+        found = await self._asked("GET", "/v1/slots")
+        slots, computes = found["slots"], bool(found.get("computes", True))
         modules = tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
-        return CurrentSlots(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
+        return CurrentSlots(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules, computes)
 
     async def load(self) -> int:
         """Jobs that have not ended, its own and the pool's; counts to 500."""
@@ -343,7 +347,10 @@ class LocalBoard:
             MemoryExhausted: It is a kernel whose arrays do not fit here; another board may have more memory.
         """
         if self.memory_bytes and job.array_bytes > self.memory_bytes:
-            message = f"Its arrays have {job.array_bytes} bytes; here a tenant's jobs hold {self.memory_bytes} at most."
+            message = (
+                f"Its arrays have {format_bytes(job.array_bytes)}; here a tenant's jobs hold"
+                f" {format_bytes(self.memory_bytes)} at most."
+            )
             raise MemoryExhausted(message, asked=job.array_bytes, allowed=self.memory_bytes)
         body = {name: job.request[name] for name in PASSED_ON if job.request.get(name) is not None}
         with ExitStack() as needed:

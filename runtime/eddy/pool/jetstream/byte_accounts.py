@@ -31,6 +31,7 @@ from nats.js.errors import APIError, NotFoundError
 from nats.js.kv import KeyValue
 
 from eddy.core.errors import StorageQuotaExceeded
+from eddy.core.units import format_bytes, format_size
 from eddy.pool.connection.refusals import UNDONE, code_of
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.bucket_reader import confirm_bucket, watch_bucket
@@ -452,7 +453,7 @@ def keeping_entries(entries: Mapping[str, Reference]) -> list[Reference]:
 def quota_error(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:
     """Say that a tenant keeps as many bytes as it may."""
     message = (
-        f"You keep {max(total, 0)} of {most_bytes} bytes (blobs, outputs, records of jobs), so these {more} have no"
-        " room: delete blobs, or outputs of jobs that have ended."
+        f"You keep {format_size(max(total, 0))} of {format_bytes(most_bytes)} (blobs, outputs, records of jobs), so"
+        f" these {format_size(more)} have no room: delete blobs, or outputs of jobs that have ended."
     )
     return StorageQuotaExceeded(message, limit=most_bytes, asked=total + more)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eddy.core.units import format_bytes
 from eddy.store.disk import files
 from eddy.store.disk.verification_cache import VerificationCache
 
@@ -55,7 +56,7 @@ class BlobFile:
         files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
         with suppress(FileNotFoundError):  # it was forgotten while it was read
             size = self.path.stat().st_size
-            what = f"it has {size} bytes instead of {self.size_bytes}"
+            what = f"it has {format_bytes(size)} instead of {format_bytes(self.size_bytes)}"
             files.check(size == self.size_bytes, self.path, self._what, what)
 
     def verify(self) -> BlobFile:

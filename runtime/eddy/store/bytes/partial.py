@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.files import translate_os_errors
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.disk import files
@@ -109,7 +110,7 @@ class Partials:
         with self._alone(path):
             there = _size(path)
             if offset != (there or 0):
-                message = f"{there or 0} bytes of this blob are here; go on from there, or delete them first."
+                message = f"{format_bytes(there or 0)} of this blob are here; go on from there, or delete them first."
                 raise Conflict(message, field="Upload-Offset", offset=there or 0)
             partial = PartialBlob(path, offset) if there is not None else self._begin(tenant, path)
             try:
@@ -143,7 +144,9 @@ class Partials:
         found = partial.digest()
         if found != sha256:
             self._forget(tenant, partial.path)
-            message = f"The {partial.size_bytes} bytes received have the sha256 {found}, not {sha256}: begin again"
+            message = (
+                f"The {format_bytes(partial.size_bytes)} received have the sha256 {found}, not {sha256}: begin again"
+            )
             raise InvalidRequest(f"{message}, under their own hash.", field="sha256", asked=sha256, allowed=found)
         partial.settle()
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.store.db.ledger import Ledger
 from eddy.store.disk.files import DraftFile
 
@@ -94,7 +95,8 @@ class Upload:
         draft = self._draft
         if draft.sha256 != self._sha256:
             raise InvalidRequest(
-                f"The {draft.size_bytes} bytes received have the sha256 {draft.sha256}, not {self._sha256[:64]}:"
+                f"The {format_bytes(draft.size_bytes)} received have the sha256 {draft.sha256}, not"
+                f" {self._sha256[:64]}:"
                 " send them under their own hash.",
                 field="sha256",
                 asked=self._sha256[:64],

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import StorageDamaged
+from eddy.core.units import format_bytes
 from eddy.files import damaged_file_error
 from eddy.store.db.faults import database_damaged_error, explained
 from eddy.store.db.rebuild import only_indices, rebuild_file
@@ -53,7 +54,7 @@ def check_file(path: Path) -> None:
     current = head[24:28] == head[92:96]
     settled = not log.exists() or not log.stat().st_size
     if current and settled and size < pages * page:
-        raise database_damaged_error(path, f"it has {size} of {pages * page} bytes")
+        raise database_damaged_error(path, f"it has {size} of {format_bytes(pages * page)}")
 
 
 def check_owner(connection: sqlite3.Connection, path: Path) -> None:

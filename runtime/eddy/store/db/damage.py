@@ -37,6 +37,9 @@ class RecordKind(str, enum.Enum):
     SLOT = "slot"
     SESSION = "session"
     VALUE = "value"
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    MAINTENANCE = "maintenance window"
 
 
 class Damage:

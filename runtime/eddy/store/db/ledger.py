@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
+from eddy.core.units import format_bytes, format_size
 
 
 class Ledger:
@@ -48,7 +49,8 @@ class Ledger:
             used = self._booked[tenant]
             if used + more > limit:
                 raise QuotaExceeded(
-                    f"tenant {tenant} keeps {used} bytes of blobs and may keep {limit}; {more} more do not fit:"
+                    f"tenant {tenant} keeps {format_size(used)} of blobs and may keep {format_bytes(limit)};"
+                    f" {format_size(more)} more do not fit:"
                     " delete some",
                     limit=limit,
                     asked=used + more,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eddy.core.errors import EddyError, StorageFailed
+from eddy.core.units import format_bytes
 from eddy.files import PRIVATE_FOLDER, explain_os_error, sync_folder, translate_os_errors
 from eddy.store.disk.names import DRAFT
 
@@ -246,7 +247,7 @@ def spans(path: Path, wanted: Sequence[tuple[int, int]], what: str) -> Iterator[
                 while size:
                     data = file.read(min(size, PIECE_BYTES))
                     if not data:
-                        raise damaged_file_error(path, what, f"it ends {size} bytes early")
+                        raise damaged_file_error(path, what, f"it ends {format_bytes(size)} early")
                     size -= len(data)
                     yield data
     except FileNotFoundError:

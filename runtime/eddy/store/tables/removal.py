@@ -19,6 +19,7 @@ from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.db.database import Database
 from eddy.store.tables.jobs import JobTable
+from eddy.store.tables.notices import Notices
 from eddy.store.tables.purge import ROWS, Purge
 from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.tenants import Tenants
@@ -28,7 +29,7 @@ BLOBS_AT_ONCE = 50
 LAGS = "core_lags"
 """Name of the value that holds what tenants owe on shared clusters, by slot and tenant."""
 _FOR_EVER_US = 1 << 62
-_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to")
+_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
 _LATE = ("job", "event", "session", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
@@ -43,6 +44,7 @@ class Removal:
         jobs: All jobs.
         purge: Removes those that have ended.
         blobs, partials: What they uploaded.
+        notices: What they asked to be told.
         sessions: Memory that they hold on the board.
     """
 
@@ -54,10 +56,11 @@ class Removal:
         purge: Purge,
         blobs: Blobs,
         partials: Partials,
+        notices: Notices,
         sessions: SessionTable,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
-        self._blobs, self._partials, self._sessions = blobs, partials, sessions
+        self._blobs, self._partials, self._notices, self._sessions = blobs, partials, notices, sessions
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -92,6 +95,7 @@ class Removal:
             StorageFailed: It cannot be written.
         """
         self._close_damaged(tenant)
+        self._notices.forget_tenant(tenant)
         for _ in self._purge.purge_tenant(tenant, _FOR_EVER_US, everything=True):
             yield
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):

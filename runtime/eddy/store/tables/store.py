@@ -49,6 +49,8 @@ from eddy.store.tables.holds import Holds
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.keys import Keys
 from eddy.store.tables.listing import microseconds
+from eddy.store.tables.maintenance import Maintenance
+from eddy.store.tables.notices import Notices
 from eddy.store.tables.outputs import Outputs
 from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
@@ -129,6 +131,8 @@ class Store:
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
         purge, removal: What removes jobs that have ended, and tenants.
+        maintenance: Windows in which slots are closed.
+        notices: Who is told what, and what is on its way.
     """
 
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
@@ -160,7 +164,11 @@ class Store:
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
-        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.sessions)
+        self.maintenance = Maintenance(db)
+        self.notices = Notices(db, self.events)
+        self.removal = Removal(
+            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions
+        )
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}

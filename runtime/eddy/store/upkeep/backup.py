@@ -29,6 +29,7 @@ from pathlib import Path
 
 from eddy import distribution
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
+from eddy.core.units import format_size
 from eddy.files import (
     free_bytes,
     sync_folder,
@@ -163,7 +164,10 @@ def _remove(path: Path) -> None:
 def _check_room(into: Path, needed: int) -> None:
     free = free_bytes(into)
     if needed > free:
-        message = f"the backup needs {needed} more bytes in {into}, and {free} are free there: name another folder"
+        message = (
+            f"the backup needs {format_size(needed)} more in {into}, and {format_size(free)} are free there:"
+            " name another folder"
+        )
         raise StorageFull(message, path=str(into), needed_bytes=needed, free_bytes=free)
 
 

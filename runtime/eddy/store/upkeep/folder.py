@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import EddyError, InvalidRequest, StorageFailed
+from eddy.core.units import format_size
 from eddy.files import (
     PRIVATE_FOLDER,
     FolderLock,
@@ -205,7 +206,7 @@ def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
 
 def _examined(database: Path) -> tuple[str, bool, str, str]:
     """A data base read whole, beside a server that may run."""
-    name, what = "data base", f"{database.stat().st_size >> 20} MiB"
+    name, what = "data base", format_size(database.stat().st_size)
     try:
         with storage_errors(database):
             found = read_whole(database)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, StorageFull
+from eddy.core.units import format_size
 from eddy.files import (
     FolderLock,
     damaged_file_error,
@@ -151,7 +152,10 @@ def _begin(data: Path, note: BackupNote) -> None:
         raise Conflict(message, field="data", found=present[:5])
     free = free_bytes(data)
     if note.size_bytes > free:
-        message = f"the backup has {note.size_bytes} bytes, and {free} are free for {data}: free space there"
+        message = (
+            f"the backup has {format_size(note.size_bytes)}, and {format_size(free)} are free for"
+            f" {data}: free space there"
+        )
         raise StorageFull(message, path=str(data), needed_bytes=note.size_bytes, free_bytes=free)
     make_folder(data.absolute())
     write_private(data / RESTORING, b"")

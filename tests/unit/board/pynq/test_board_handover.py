@@ -19,6 +19,7 @@ from eddy.board.port.profile import load_profile
 from eddy.board.pynq.memory_gate import ITEM_DRAIN_BOUND_S, Loan, NotDrained, QuiescenceProof
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import BoardFault
+from eddy.core.units import format_duration
 
 BOARD = Path(eddy.board.__file__).parent
 
@@ -74,7 +75,7 @@ def test_what_does_not_drain_fails_the_item_and_keeps_its_memory(harness: Harnes
     harness.launch(buffer)
     event = harness.next_event()
     assert (event.cause, board.state().slots[0].phase) == (Cause.MODULE_ERROR, SlotPhase.FAULTED)
-    assert f"{ITEM_DRAIN_BOUND_S * 1e6:.0f} us" in event.detail
+    assert format_duration(ITEM_DRAIN_BOUND_S) in event.detail
     assert board.now_s() - began_s < 5e-3
     # Freed it is, as far as its owner is concerned; nobody gets it.
     board.free(buffer.id)

@@ -145,7 +145,7 @@ def test_what_is_no_bit_file_is_refused(damage: object) -> None:
         to_binary(damage(data))  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(("number", "hint"), [(errno.ENOSPC, "make room for 2048 bytes"), (errno.EROFS, "alone")])
+@pytest.mark.parametrize(("number", "hint"), [(errno.ENOSPC, "make room for 2 KiB"), (errno.EROFS, "alone")])
 def test_a_firmware_folder_that_takes_nothing_is_named_and_the_kernel_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
 ) -> None:

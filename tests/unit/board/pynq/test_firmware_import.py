@@ -108,7 +108,7 @@ def test_a_package_for_another_shell_is_refused_whole(base: Path, images: Path, 
         ({"eddy": None}, "has no `eddy` with module, build and clk_hz"),
         ({"eddy": {"module": "sobel", "clk_hz": 1e8}}, "build is None"),
         ({"eddy": {"module": "../x", "build": "0f", "clk_hz": 1e8}}, "is no name of a module"),
-        ({"data": PAYLOAD + bytes(4)}, "has 4100 bytes; the largest for slot 0 has 4096"),
+        ({"data": PAYLOAD + bytes(4)}, "has 4,100 bytes; the largest for slot 0 has 4 KiB"),
         ({"data": BOOT_IMAGE}, "a secure load that fails clears the whole fabric"),
         ({"data": bytes(SIZE)}, "no synchronisation word"),
         ({"file": "sobel.bit"}, "header is damaged"),
@@ -220,7 +220,7 @@ def test_neither_a_pipe_nor_a_file_without_end_holds_the_import_up(base: Path, i
         file.truncate(1 << 40)  # of holes: nobody's disk holds it
     outcomes = import_package(base, images)
     assert "is no file" in outcomes[0].refused
-    assert "at most 8192 are read" in outcomes[1].refused
+    assert "at most 8 KiB are read" in outcomes[1].refused
     (base / "shell.json").write_text("[" * 100_000)
     with pytest.raises(InvalidRequest, match="no JSON"):
         import_package(base, images)

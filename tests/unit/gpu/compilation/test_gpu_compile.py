@@ -102,7 +102,7 @@ def test_messages_have_line_and_column_of_the_tenants_source() -> None:
         ("int x; kernel void f() {}", "constant address space"),
         (
             "kernel void f() { local int t[1 << 20]; t[get_local_id(0)] = t[1]; }",
-            "__local variables take 4194304 bytes",
+            "__local variables take 4 MiB",
         ),
         ('kernel void f() { __asm__ volatile("bogus"); }', "unrecognized instruction"),
     ],

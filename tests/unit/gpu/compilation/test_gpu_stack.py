@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from eddy.core.errors import CompilationFailed, ModuleFault, QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.gpu.compilation.stack import StackNeeds
 from eddy.gpu.launches.executor import Execution
 from eddy.gpu.launches.launch import launch
@@ -230,7 +231,7 @@ def test_more_than_the_bound_is_refused_with_both_numbers(size: int) -> None:
     if size < 2 << 30:
         assert size <= details["asked"] < size + 64
         assert caught.value.message.startswith("kernel.cl:2:1: error: 'deep' needs ")
-        assert f"{details['asked']} bytes" in caught.value.message
+        assert format_bytes(details["asked"]) in caught.value.message
 
 
 def test_a_bounded_alloca_and_balanced_assembly_are_right() -> None:

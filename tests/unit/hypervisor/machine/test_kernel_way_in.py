@@ -67,7 +67,7 @@ def test_what_any_of_them_refuses_is_named_as_in_the_request(planner: KernelPlan
         planner.prepare(asked("sub"), store)
     assert refused.value.details["field"] == "kernel.kernel"
     planner.arena = 16
-    with pytest.raises(InvalidRequest, match="bytes of board memory") as refused:
+    with pytest.raises(InvalidRequest, match="of board memory") as refused:
         planner.prepare(asked(), store)
     assert refused.value.details["field"] == "kernel.arguments"
 

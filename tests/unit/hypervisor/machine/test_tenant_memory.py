@@ -75,7 +75,7 @@ def test_a_job_that_could_never_fit_is_refused_where_there_are_several_tenants()
     alone.check(_application(8), 1)
     shared = TenantMemory(0.75, lambda: True, 8 * PAGE)
     shared.check(_application(6), 1)
-    with pytest.raises(InvalidRequest, match="at most 24576 of 32768") as refused:
+    with pytest.raises(InvalidRequest, match="at most 24 KiB of 32 KiB") as refused:
         shared.check(_application(7, "kernel:k", BufferRole.CONSTANT), 1)
     assert refused.value.details == {"field": "kernel.arguments", "asked": 7 * PAGE, "allowed": 6 * PAGE}
     with pytest.raises(InvalidRequest, match="at most 3 items fit") as refused:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.record_json import board_from_json, to_json
@@ -33,7 +34,7 @@ def checked(*boards: PoolBoard, pages: int = 1, kernel: bool = False) -> None:
 
 def test_what_fits_no_board_is_refused_and_what_fits_one_is_not() -> None:
     checked(BOARD, pages=4)
-    with pytest.raises(InvalidRequest, match=f"needs {5 * PAGE} bytes") as refused:
+    with pytest.raises(InvalidRequest, match=f"needs {format_bytes(5 * PAGE)} of") as refused:
         checked(BOARD, pages=5)
     assert refused.value.details["field"] == "batch"
     checked(BOARD, replace(BOARD, name="b2", memory_bytes=5 * PAGE), pages=5)

@@ -1,0 +1,71 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The walk in a Debian system that has Python, git and nothing else: built, installed and tried there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from package_walk.process import Failed, run
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eddy-packages"
+PARTS = "python3,python3-venv,git,ca-certificates"
+CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
+BUILD = "python3 -m venv b && b/bin/pip install -q build && cd project && ../b/bin/python -m build -o ../dist"
+INSTALL = 'python3 -m venv w && w/bin/pip install -q "$(ls dist/*.whl){extra}"'
+WALK = "mkdir home && PATH=$PWD/w/bin:$PATH w/bin/python -m package_walk.walk {level} docs home"
+
+
+def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> str:
+    """Build what is committed in a bare system as the page on installing says, install it, and walk.
+
+    Args:
+        suite: The Debian release.
+        root: The clone.
+        work: Has the walk and the pages.
+        level: How far to walk.
+        extra: What it needs.
+    """
+    with _system(suite, work / suite) as folder:
+        inside = folder / "root"
+        run(["git", "clone", "-q", "--no-hardlinks", root, inside / "project"])
+        for name in ("doc_session.py", "package_walk", "docs"):
+            copy = shutil.copytree if (work / name).is_dir() else shutil.copy
+            copy(work / name, inside / name)
+        _call(folder, BUILD)
+        shutil.rmtree(inside / "project")
+        _call(folder, INSTALL.format(extra=f"[{extra}]" if extra else ""))
+        return _call(folder, WALK.format(level=level))
+
+
+def _call(folder: Path, command: str) -> str:
+    kept = [f"{name}={value}" for name, value in {"HOME": "/root", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}.items()]
+    kept.append(f"PIP_CERT=/{CERTIFICATES}")
+    return run(["env", "-i", *kept, "chroot", folder, "sh", "-c", f"cd /root && {command}"])
+
+
+@contextmanager
+def _system(suite: str, folder: Path) -> Iterator[Path]:
+    """A copy of a bare system; made once, and kept for the next run."""
+    if os.geteuid() or not shutil.which("debootstrap"):
+        raise Failed("a bare system needs root and debootstrap (`apt-get install debootstrap`)")
+    base = CACHE / suite
+    if not (base / ".ready").exists():
+        shutil.rmtree(base, ignore_errors=True)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        run(["debootstrap", "--variant=minbase", f"--include={PARTS}", suite, base])
+        (base / ".ready").touch()
+    run(["cp", "-a", "--reflink=auto", base, folder])
+    for name in ("etc/hosts", "etc/resolv.conf", str(CERTIFICATES)):
+        if Path("/", name).is_file():
+            shutil.copyfile(Path("/", name), folder / name)
+    run(["mount", "-t", "proc", "proc", folder / "proc"])
+    run(["mount", "--bind", "/dev", folder / "dev"])
+    try:
+        yield folder
+    finally:
+        run(["umount", folder / "proc", folder / "dev"])
+        run(["rm", "-rf", "--one-file-system", folder])
