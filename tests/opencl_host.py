@@ -20,7 +20,7 @@ from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Argument
 from eddy.opencl.helper import serve
-from eddy.opencl.session_port import BufferView, Device, ImageView, LocalBytes
+from eddy.opencl.session_port import BufferPart, Device, ImageView, LocalBytes
 from eddy_sim.gpu.executors import IsaExecutor
 
 CACHE = Path(__file__).resolve().parents[1] / "build" / "kernels"
@@ -177,7 +177,7 @@ def _value(argument: Argument, given: Any, views: dict[object, Any]) -> Any:
         count = int(np.prod(given.shape))
         array = np.frombuffer(given.buffer.data, KINDS[given.kind][1], count, given.offset)
         return ImageArgument(array.reshape(given.shape), given.order, given.kind)
-    if isinstance(given, BufferView):
+    if isinstance(given, BufferPart):
         dtype_name = argument.element or "u1"
         count = given.size_bytes // np.dtype(dtype_name).itemsize
         key = (id(given.buffer), given.offset, dtype_name, count)

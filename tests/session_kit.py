@@ -21,7 +21,7 @@ PROGRAM = "1" * 32
 SOURCE = """
 kernel void once(global uint *x) { x[0] += 1; }
 kernel void many(global uint *x) { x[get_global_id(0)] += 1; }
-kernel void nothing() {}
+kernel void wild(global uint *x) { *(global volatile uint *)0x70000000u = 1; x[0] = 1; }
 """
 
 

@@ -18,16 +18,19 @@ from eddy.api.access.keys import KeyHasher
 from eddy.api.dependencies.context import ApiSettings
 from eddy.api.service.app import create_app
 from eddy.core.applications import Application
-from eddy.core.errors import NotFound
+from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
+from eddy.core.sessions import SessionFigures, SessionOptions, SessionRecord
 from eddy.core.slots import Pool
 from eddy.core.tenants import Quota, TenantRecord
+from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
+from eddy.hypervisor.engine.session_service import Batch, BatchAnswer
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
@@ -38,6 +41,8 @@ from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.intake.admission import Admission
 from eddy.hypervisor.intake.intake import name_array_job
+from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.session import Counts, Session
 from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
@@ -112,6 +117,32 @@ class ScriptedOperatorCommands(OperatorCommands):
             self._of.store.remember(*kept)
 
 
+class NoSessions:
+    """Sessions of a board that has no cluster."""
+
+    def overview(self) -> tuple[Counts, tuple[tuple[SessionRecord, SessionFigures], ...]]:
+        return Counts(), ()
+
+    def figures(self, name: str) -> SessionFigures | None:
+        return None
+
+    def get(self, name: str, tenant: str | None) -> Session:
+        raise NotFound(f"There is no session {name}.", field="session", asked=name)
+
+    async def open(self, tenant: str, options: SessionOptions) -> SessionRecord:
+        raise InvalidRequest("This board has no GPU cluster.", field="session", allowed="jobs")
+
+    async def close(self, session: Session, cause: str) -> None:
+        raise AssertionError("there is none")
+
+    async def build(self, session: Session, request: KernelRequest) -> BuiltProgram:
+        raise AssertionError("there is none")
+
+    async def send(self, name: str, tenant: str | None, batch: Batch) -> BatchAnswer:
+        self.get(name, tenant)
+        raise AssertionError("there is none")
+
+
 class ScriptedHypervisor(Hypervisor):
     """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
 
@@ -131,6 +162,7 @@ class ScriptedHypervisor(Hypervisor):
         self.followers = JobSubscriptions()
         self.following = JobEventReader(self.followers, store)
         self.operating = ScriptedOperatorCommands(self)
+        self.sessions = NoSessions()  # type: ignore[assignment]
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}

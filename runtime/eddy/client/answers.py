@@ -913,7 +913,7 @@ class ProblemKind(TypedDict):
     """What to do about it."""
 
 
-class Program(TypedDict):
+class ProgramAnswer(TypedDict):
     """A program of a session."""
 
     program: str

@@ -10,7 +10,7 @@ from typing import Any
 from eddy.gpu.programs.image import KINDS, ORDERS
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.opencl.geometry import Geometry, packed, runs
-from eddy.opencl.session_port import BufferView, Event, ImageView, LocalBytes, Session
+from eddy.opencl.session_port import BufferPart, CommandEvent, ImageView, LocalBytes, Session
 from eddy.opencl.standard import number
 from eddy.opencl.wire import Operation, Reader
 
@@ -19,7 +19,7 @@ SPARSE = 4
 
 
 @dataclass(slots=True)
-class Command:
+class StartedCommand:
     """A command that was given to the session.
 
     Attributes:
@@ -29,7 +29,7 @@ class Command:
     """
 
     id: int
-    events: Sequence[Event]
+    events: Sequence[CommandEvent]
     landing: Sequence[Landing] = ()
 
 
@@ -42,12 +42,12 @@ class Landing:
         rows: Bytes in what was read, place in the arena, and size, for each run.
     """
 
-    event: Event
+    event: CommandEvent
     rows: Sequence[tuple[int, int, int]]
 
 
 @dataclass(slots=True)
-class Context:
+class HostContext:
     """What a context has.
 
     Attributes:
@@ -64,7 +64,7 @@ class Context:
     arena: memoryview
     buffers: dict[int, Any] = field(default_factory=dict)
     programs: dict[int, Any] = field(default_factory=dict)
-    under_way: dict[int, Sequence[Event]] = field(default_factory=dict)
+    under_way: dict[int, Sequence[CommandEvent]] = field(default_factory=dict)
 
     def create(self, reader: Reader) -> None:
         """A buffer, with its first bytes from the arena where the host gave some."""
@@ -85,7 +85,7 @@ class Context:
         if buffer is not None:
             buffer.release()
 
-    def start(self, operation: Operation, id: int, reader: Reader) -> Command:
+    def start(self, operation: Operation, id: int, reader: Reader) -> StartedCommand:
         """A command; the session does it when what it waits for has ended."""
         ids = reader.bytes()
         waits = [int.from_bytes(ids[at : at + 8], "little") for at in range(0, len(ids), 8)]
@@ -98,16 +98,16 @@ class Context:
         buffer = self.buffers[reader.u64()]
         return buffer, Geometry.read(reader)
 
-    def write(self, id: int, reader: Reader, after: Sequence[Event]) -> Command:
+    def write(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows from the arena to a buffer."""
         (buffer, region), block = self._place(reader), reader.u64()
         events = [
             self.session.write(buffer, self.arena[block + come : block + come + size], offset=go, after=after)
             for (go, come), size in runs(region, packed(region))
         ]
-        return Command(id, events)
+        return StartedCommand(id, events)
 
-    def read(self, id: int, reader: Reader, after: Sequence[Event]) -> Command:
+    def read(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows of a buffer to the arena."""
         (buffer, region), block = self._place(reader), reader.u64()
         pieces = [(come, block + go, size) for (come, go), size in runs(region, packed(region))]
@@ -119,20 +119,20 @@ class Context:
         else:
             event = self.session.read(buffer, first, end - first, after)
             landings = [Landing(event, [(come - first, go, size) for come, go, size in pieces])]
-        return Command(id, [landing.event for landing in landings], landings)
+        return StartedCommand(id, [landing.event for landing in landings], landings)
 
-    def copy(self, id: int, reader: Reader, after: Sequence[Event]) -> Command:
+    def copy(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows from buffer to buffer."""
         (source, here), (target, there) = self._place(reader), self._place(reader)
         events = [self.session.copy(source, target, come, go, size, after) for (come, go), size in runs(here, there)]
-        return Command(id, events)
+        return StartedCommand(id, events)
 
-    def fill(self, id: int, reader: Reader, after: Sequence[Event]) -> Command:
+    def fill(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """A pattern over rows of a buffer."""
         (buffer, region), pattern = self._place(reader), reader.bytes()
-        return Command(id, [self.session.fill(buffer, pattern, go, size, after) for (go,), size in runs(region)])
+        return StartedCommand(id, [self.session.fill(buffer, pattern, go, size, after) for (go,), size in runs(region)])
 
-    def launch(self, id: int, reader: Reader, after: Sequence[Event]) -> Command:
+    def launch(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """A kernel over an ND-range."""
         program, name, dimensions = self.programs[reader.u64()], reader.text(), reader.u32()
         offset, size = reader.numbers("3Q")[:dimensions], reader.numbers("3Q")[:dimensions]
@@ -146,7 +146,7 @@ class Context:
             global_offset=offset if any(offset) else None,
             after=after,
         )
-        return Command(id, [event])
+        return StartedCommand(id, [event])
 
     def _argument(self, reader: Reader) -> object:
         tag = reader.u8()
@@ -159,15 +159,15 @@ class Context:
         if tag == 5:
             return reader.u32().to_bytes(4, "little")
         buffer, offset, size = self.buffers[reader.u64()], reader.u64(), reader.u64()
-        return BufferView(buffer, offset, size) if tag == 1 else _image(buffer, offset, reader)
+        return BufferPart(buffer, offset, size) if tag == 1 else _image(buffer, offset, reader)
 
 
 _COMMANDS = {
-    Operation.WRITE: Context.write,
-    Operation.READ: Context.read,
-    Operation.COPY: Context.copy,
-    Operation.FILL: Context.fill,
-    Operation.LAUNCH: Context.launch,
+    Operation.WRITE: HostContext.write,
+    Operation.READ: HostContext.read,
+    Operation.COPY: HostContext.copy,
+    Operation.FILL: HostContext.fill,
+    Operation.LAUNCH: HostContext.launch,
 }
 
 

@@ -1,8 +1,9 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The helper: reads what the library asks, has the session do it, and says what has ended.
 
-One thread reads, another waits for commands in the order in which they were started. All that is sent ends by itself,
-so waiting for one never keeps another from ending. The helper ends when the library's side of the socket closes.
+One thread reads, one waits for commands in the order in which they were started, one writes. All that is sent ends by
+itself, so waiting for one never keeps another from ending; and reading never waits for the library to read, which may
+itself be waiting to write. The helper ends when the library's side of the socket closes.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from eddy.core.errors import EddyError
-from eddy.opencl.context import Command, Context
+from eddy.opencl.context import HostContext, StartedCommand
 from eddy.opencl.device import describe
 from eddy.opencl.programs import Mode, build_program
-from eddy.opencl.session_port import Device, Sessions
+from eddy.opencl.session_port import Device, SessionSource
 from eddy.opencl.standard import number
-from eddy.opencl.units import Unit
-from eddy.opencl.wire import Frame, Operation, Reader, receive, text
+from eddy.opencl.units import SourceUnit
+from eddy.opencl.wire import ChannelFrame, Operation, Reader, receive, text
 
 _log = logging.getLogger(__name__)
 SOCKET, ARENA = 3, 4
@@ -43,12 +44,12 @@ class Helper:
         sessions: Opens sessions.
     """
 
-    def __init__(self, connection: socket.socket, arena: memoryview, sessions: Sessions) -> None:
+    def __init__(self, connection: socket.socket, arena: memoryview, sessions: SessionSource) -> None:
         self._connection, self._arena, self._sessions = connection, arena, sessions
-        self._contexts: dict[int, Context] = {}
+        self._contexts: dict[int, HostContext] = {}
         self._device: Device | None = None
-        self._sending = threading.Lock()
-        self._started: queue.SimpleQueue[tuple[Context, Command] | None] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[ChannelFrame] = queue.SimpleQueue()
+        self._started: queue.SimpleQueue[tuple[HostContext, StartedCommand] | None] = queue.SimpleQueue()
         self._calls: dict[Operation, Callable[[Reader], bytes]] = {
             Operation.HELLO: self._hello,
             Operation.CONTEXT_OPEN: self._open,
@@ -57,8 +58,8 @@ class Helper:
 
     def run(self) -> None:
         """Serve until the library's side closes."""
-        reporter = threading.Thread(target=self._report, daemon=True)
-        reporter.start()
+        for work in (self._report, self._write):
+            threading.Thread(target=work, daemon=True).start()
         try:
             while (frame := receive(self._connection)) is not None:
                 self._take(frame)
@@ -79,11 +80,15 @@ class Helper:
             except EddyError as error:
                 _log.warning("%s", error)
 
-    def _send(self, frame: Frame) -> None:
-        with self._sending, suppress(OSError):  # the reading side notices that nobody listens
-            self._connection.sendall(frame.encode())
+    def _send(self, frame: ChannelFrame) -> None:
+        self._outgoing.put(frame)
 
-    def _take(self, frame: Frame) -> None:
+    def _write(self) -> None:
+        with suppress(OSError):  # the reading side notices that the other one is gone
+            while True:
+                self._connection.sendall(self._outgoing.get().encode())
+
+    def _take(self, frame: ChannelFrame) -> None:
         reader = Reader(frame.body)
         if frame.operation in self._calls:
             self._answer(frame, lambda: (0, "", self._calls[frame.operation](reader)))
@@ -94,13 +99,13 @@ class Helper:
         else:
             self._give_up(frame.operation, reader)
 
-    def _answer(self, frame: Frame, call: Callable[[], tuple[int, str, bytes]]) -> None:
+    def _answer(self, frame: ChannelFrame, call: Callable[[], tuple[int, str, bytes]]) -> None:
         try:
             code, message, payload = call()
         except Exception as error:  # whatever it is, the host waits for an answer
             _log.warning("%s: %s", frame.operation.name, error, exc_info=not isinstance(error, EddyError))
             code, message, payload = _code_of_call(frame.operation, error), str(error), b""
-        self._send(Frame(Operation.REPLY, frame.tag, struct.pack("<i", code) + text(message) + payload))
+        self._send(ChannelFrame(Operation.REPLY, frame.tag, struct.pack("<i", code) + text(message) + payload))
 
     def _known_device(self) -> Device:
         self._device = self._device or self._sessions.device()
@@ -111,7 +116,7 @@ class Helper:
 
     def _open(self, reader: Reader) -> bytes:
         shape = self._known_device().shape  # which says how much memory a session gets, too
-        self._contexts[reader.u64()] = Context(self._sessions.open(), shape, self._arena)
+        self._contexts[reader.u64()] = HostContext(self._sessions.open(), shape, self._arena)
         return b""
 
     def _create(self, reader: Reader) -> bytes:
@@ -121,13 +126,13 @@ class Helper:
     def _build(self, reader: Reader) -> tuple[int, str, bytes]:
         context, id = self._contexts[reader.u64()], reader.u64()
         mode, options = Mode(reader.u8()), reader.text()
-        units = [Unit.read(reader) for _ in range(reader.u32())]
+        units = [SourceUnit.read(reader) for _ in range(reader.u32())]
         context.session.flush()
         built = build_program(context.session, context.shape, mode, options, units)
         context.programs[id] = built.program
         return built.code, built.message, built.payload()
 
-    def _start(self, frame: Frame, reader: Reader) -> None:
+    def _start(self, frame: ChannelFrame, reader: Reader) -> None:
         context = self._contexts[reader.u64()]
         try:
             command = context.start(frame.operation, frame.tag, reader)
@@ -152,7 +157,7 @@ class Helper:
                 context.session.close()
 
     def _end(self, id: int, code: int, times: tuple[int, ...], message: str) -> None:
-        self._send(Frame(Operation.ENDED, id, struct.pack("<i4Q", code, *times) + text(message)))
+        self._send(ChannelFrame(Operation.ENDED, id, struct.pack("<i4Q", code, *times) + text(message)))
 
     def _report(self) -> None:
         """Say of every command how it ended, in the order in which they were started."""
@@ -167,12 +172,12 @@ class Helper:
             context.under_way.pop(command.id, None)
             self._end(command.id, code, times, message)
 
-    def _land(self, command: Command) -> tuple[int, str]:
+    def _land(self, command: StartedCommand) -> tuple[int, str]:
         """Wait for a command; bring what it read to the arena, and what it printed to the host."""
         for event in command.events:
             event.wait()
             if event.log:
-                self._send(Frame(Operation.PRINTED, command.id, event.log.encode()))
+                self._send(ChannelFrame(Operation.PRINTED, command.id, event.log.encode()))
         failed = next((event.error for event in command.events if event.error), None)
         if failed:
             return _code_of_event(failed[0]), f"{failed[0]}: {failed[1]}"
@@ -208,7 +213,7 @@ def _code_of_call(operation: Operation, error: Exception) -> int:
     return number("CL_DEVICE_NOT_FOUND" if operation is Operation.HELLO else "CL_DEVICE_NOT_AVAILABLE")
 
 
-def serve(sessions: Sessions) -> None:
+def serve(sessions: SessionSource) -> None:
     """Be the helper of the host that started this process, until it ends."""
     os.closerange(ARENA + 1, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65536 else 65536)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

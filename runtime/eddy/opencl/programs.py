@@ -15,7 +15,7 @@ from eddy.opencl.host_headers import with_headers
 from eddy.opencl.kernels import describe_kernels
 from eddy.opencl.session_port import Session
 from eddy.opencl.standard import number
-from eddy.opencl.units import LINK_OPTIONS, DifferentHeaders, Unit, join_units
+from eddy.opencl.units import LINK_OPTIONS, DifferentHeaders, SourceUnit, join_units
 from eddy.opencl.wire import text
 
 _NO_KERNEL = "the source has no kernel"
@@ -54,7 +54,9 @@ class Built:
         return text(self.log) + self.kernels
 
 
-def build_program(session: Session, shape: ClusterShape, mode: Mode, options: str, units: Sequence[Unit]) -> Built:
+def build_program(
+    session: Session, shape: ClusterShape, mode: Mode, options: str, units: Sequence[SourceUnit]
+) -> Built:
     """A program of units.
 
     Args:

@@ -17,7 +17,7 @@ from eddy.client.calls import sessions as client_sessions
 from eddy.core.errors import EddyError, InvalidRequest, QuotaExceeded
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Argument, Kernel
-from eddy.opencl.session_port import BufferView, Device, ImageView, LocalBytes
+from eddy.opencl.session_port import BufferPart, Device, ImageView, LocalBytes
 
 MOST_MEMORY_BYTES, LEAST_MEMORY_BYTES = 1 << 30, 1 << 20
 """What a session can be opened with."""
@@ -194,7 +194,7 @@ def _value(given: object) -> object:
     """An argument as the client's sessions take it."""
     if isinstance(given, ImageView):
         raise InvalidRequest("A session takes no images as arguments yet.", field="arguments")
-    if isinstance(given, BufferView):
+    if isinstance(given, BufferPart):
         return client_sessions.BufferView(given.buffer, given.offset)
     return client_sessions.Local(given.bytes) if isinstance(given, LocalBytes) else given
 

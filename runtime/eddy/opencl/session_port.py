@@ -36,7 +36,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class BufferView:
+class BufferPart:
     """A part of a buffer as an argument.
 
     Attributes:
@@ -76,7 +76,7 @@ class LocalBytes:
     bytes: int
 
 
-class Event(Protocol):
+class CommandEvent(Protocol):
     """A command under way."""
 
     @property
@@ -104,10 +104,12 @@ class Session(Protocol):
     def buffer(self, size_bytes: int) -> Any:
         """A new buffer, to be given up by its `release`."""
 
-    def write(self, buffer: Any, data: Any, offset: int = 0, after: Sequence[Any] = ()) -> Event:
+    def write(self, buffer: Any, data: Any, offset: int = 0, after: Sequence[Any] = ()) -> CommandEvent:
         """Bytes to a buffer."""
 
-    def read(self, buffer: Any, offset: int = 0, size_bytes: int | None = None, after: Sequence[Any] = ()) -> Event:
+    def read(
+        self, buffer: Any, offset: int = 0, size_bytes: int | None = None, after: Sequence[Any] = ()
+    ) -> CommandEvent:
         """Bytes of a buffer."""
 
     def copy(
@@ -118,12 +120,12 @@ class Session(Protocol):
         target_offset: int = 0,
         size_bytes: int | None = None,
         after: Sequence[Any] = (),
-    ) -> Event:
+    ) -> CommandEvent:
         """Bytes from buffer to buffer."""
 
     def fill(
         self, buffer: Any, pattern: bytes, offset: int = 0, size_bytes: int | None = None, after: Sequence[Any] = ()
-    ) -> Event:
+    ) -> CommandEvent:
         """A pattern over and over."""
 
     def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> Any:
@@ -137,7 +139,7 @@ class Session(Protocol):
         local_size: Sequence[int] | None = None,
         global_offset: Sequence[int] | None = None,
         after: Sequence[Any] = (),
-    ) -> Event:
+    ) -> CommandEvent:
         """A kernel over an ND-range; arguments as the classes here, bytes, or None."""
 
     def flush(self) -> None:
@@ -147,7 +149,7 @@ class Session(Protocol):
         """End it and its buffers."""
 
 
-class Sessions(Protocol):
+class SessionSource(Protocol):
     """Where sessions come from."""
 
     def device(self) -> Device:

@@ -18,7 +18,7 @@ LINK_OPTIONS |= {"-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-f
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SourceUnit:
     """What is compiled together.
 
     Attributes:
@@ -32,7 +32,7 @@ class Unit:
     headers: Mapping[str, str]
 
     @classmethod
-    def read(cls, reader: Reader) -> Unit:
+    def read(cls, reader: Reader) -> SourceUnit:
         """The next of a frame."""
         options, source = reader.text(), reader.text()
         return cls(options, source, {reader.text(): reader.text() for _ in range(reader.u32())})
@@ -42,7 +42,7 @@ class DifferentHeaders(ValueError):
     """Units include different texts by one name."""
 
 
-def join_units(units: Sequence[Unit]) -> Unit:
+def join_units(units: Sequence[SourceUnit]) -> SourceUnit:
     """Several units as one.
 
     Raises:
@@ -55,12 +55,12 @@ def join_units(units: Sequence[Unit]) -> Unit:
         for name, text in unit.headers.items():
             if headers.setdefault(name, text) != text:
                 raise DifferentHeaders(f"two units include different texts as {name!r}; give one of them another name")
-    return Unit(
+    return SourceUnit(
         shlex.join(_without_defines(shlex.split(units[0].options))), "\n".join(map(_with_macros, units)), headers
     )
 
 
-def _with_macros(unit: Unit) -> str:
+def _with_macros(unit: SourceUnit) -> str:
     macros = _defines(shlex.split(unit.options))
     begin = "".join(f"#define {name} {text}\n" for name, text in macros)
     return f"{begin}#line 1\n{unit.source}\n" + "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in macros)

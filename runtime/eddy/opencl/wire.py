@@ -78,7 +78,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChannelFrame:
     """A frame.
 
     Attributes:
@@ -102,7 +102,7 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<I", len(data)) + data
 
 
-def receive(connection: socket.socket) -> Frame | None:
+def receive(connection: socket.socket) -> ChannelFrame | None:
     """The next frame; None where the other side has closed.
 
     Raises:
@@ -113,7 +113,7 @@ def receive(connection: socket.socket) -> Frame | None:
         return None
     size, operation, tag = _HEAD.unpack(head)
     body = _exactly(connection, size)
-    return None if body is None else Frame(Operation(operation), tag, body)
+    return None if body is None else ChannelFrame(Operation(operation), tag, body)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes | None:

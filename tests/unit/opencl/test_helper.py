@@ -13,7 +13,7 @@ import pytest
 from eddy.opencl.geometry import Geometry, packed, runs
 from eddy.opencl.host_headers import with_headers
 from eddy.opencl.standard import numbers
-from eddy.opencl.units import DifferentHeaders, Unit, join_units
+from eddy.opencl.units import DifferentHeaders, SourceUnit, join_units
 from eddy.opencl.vendors import environment, library_path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,14 +43,14 @@ def test_runs_are_the_bytes_of_the_regions_in_as_few_pieces_as_can_be() -> None:
 
 
 def test_units_keep_their_macros_and_must_agree_on_headers() -> None:
-    one, other = Unit("-DA=1 -w -D B", "int a;", {"h": "x"}), Unit("-DA=2", "int b;", {"h": "x"})
+    one, other = SourceUnit("-DA=1 -w -D B", "int a;", {"h": "x"}), SourceUnit("-DA=2", "int b;", {"h": "x"})
     joined = join_units([one, other])
     assert joined.options == "-w"
     assert joined.source.index("#define A 1") < joined.source.index("#undef A") < joined.source.index("#define A 2")
     assert "#define B 1\n" in joined.source
     assert join_units([one]) is one
     with pytest.raises(DifferentHeaders, match="'h'"):
-        join_units([one, Unit("", "", {"h": "y"})])
+        join_units([one, SourceUnit("", "", {"h": "y"})])
 
 
 def test_headers_are_found_next_to_who_includes_them_first_and_files_come_after_what_was_given(tmp_path: Path) -> None:

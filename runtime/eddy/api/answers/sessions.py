@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from eddy.api.request_bodies.base import Answer
+from eddy.api.request_bodies import examples
+from eddy.api.request_bodies.base import Answer, shown
 from eddy.core.frames import pack_frame
 from eddy.core.sessions import OnPressure, SessionFigures, SessionRecord, SessionState
 from eddy.gpu.programs.signature import Argument, Kernel
@@ -15,6 +16,8 @@ from eddy.hypervisor.sessions.launches import BuiltProgram
 
 class Session(Answer):
     """A session."""
+
+    model_config = shown(examples.SESSION)
 
     session: str = Field(description="Its name, which is its token: who opened it finds it again by that.")
     tenant: str = Field(description="Whose it is.")
@@ -43,6 +46,8 @@ class Session(Answer):
 class SessionList(Answer):
     """Sessions."""
 
+    model_config = shown({"sessions": [examples.SESSION]})
+
     sessions: list[Session] = Field(description="Oldest first.")
 
 
@@ -65,8 +70,10 @@ class ProgramKernel(Answer):
     stack_bytes: int = Field(description="Stack a work-item needs.")
 
 
-class Program(Answer):
+class ProgramAnswer(Answer):
     """A program of a session."""
+
+    model_config = shown(examples.PROGRAM)
 
     program: str = Field(description="Names source and options: the same ones give the same program.")
     kernels: list[ProgramKernel] = Field(description="Its kernels.")
@@ -103,10 +110,12 @@ def session_answer(record: SessionRecord, figures: SessionFigures | None) -> Ses
     )
 
 
-def program_answer(built: BuiltProgram) -> Program:
+def program_answer(built: BuiltProgram) -> ProgramAnswer:
     """A program as it is shown."""
     kernels = [_kernel(each) for each in built.first.kernels.values()]
-    return Program(program=built.id, kernels=kernels, local_bytes=built.first.local_bytes, log=built.first.warnings)
+    return ProgramAnswer(
+        program=built.id, kernels=kernels, local_bytes=built.first.local_bytes, log=built.first.warnings
+    )
 
 
 def _kernel(kernel: Kernel) -> ProgramKernel:

@@ -267,6 +267,46 @@ SLOT: dict[str, Any] = {
     "drained": False,
     "drained_because": "",
 }
+SESSION: dict[str, Any] = {
+    "session": "s5ad1a5cbca4f0b3879da070f605d1686",
+    "tenant": "ada",
+    "state": "resident",
+    "cause": "",
+    "memory_bytes": 33554432,
+    "idle_timeout_s": 600.0,
+    "on_pressure": "spill",
+    "out_of_order": False,
+    "priority": 1,
+    "opened_unix_s": 1795991875.28,
+    "ended_unix_s": None,
+    "buffers": 3,
+    "buffer_bytes": 12582912,
+    "queued": 0,
+    "running": 1,
+    "launches": 1200,
+    "failures": 0,
+    "bytes_up": 8388608,
+    "bytes_down": 4194304,
+    "bytes_kept": 15099494400,
+    "core_seconds": 4.2,
+    "idle_s": 0.03,
+}
+PROGRAM: dict[str, Any] = {
+    "program": "0f3a5bb1d3a1fb6a7d1e7a55f2f6a3c1",
+    "kernels": [
+        {
+            "name": "scale",
+            "arguments": [
+                {"name": "x", "type": "float*", "space": "global", "bytes": 4, "const": False},
+                {"name": "by", "type": "float", "space": "value", "bytes": 4, "const": False},
+            ],
+            "group_size": [],
+            "stack_bytes": 64,
+        }
+    ],
+    "local_bytes": 0,
+    "log": "",
+}
 OVERVIEW: dict[str, Any] = {
     "now_s": 0.0149,
     "ready": True,

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from eddy.api.answers.sessions import (
-    Program,
+    ProgramAnswer,
     Session,
     SessionList,
     batch_frame,
@@ -92,11 +92,11 @@ async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Ses
     "/{session}/programs",
     status_code=201,
     operation_id="build_program",
-    response_model=Program,
+    response_model=ProgramAnswer,
     summary="Build a program for a session",
     responses=refusals(404),
 )
-async def build_program(session: SessionId, body: ProgramSubmission, context: Ctx, tenant: Caller) -> Program:
+async def build_program(session: SessionId, body: ProgramSubmission, context: Ctx, tenant: Caller) -> ProgramAnswer:
     """Compile a source once; launches of the session name it. The same source again answers the same program."""
     context.require_running()
     found = context.hypervisor.sessions.get(session, tenant.id)

@@ -187,7 +187,7 @@ class SessionProgram:
         asked: What it was built from: after a restart of the server it is built again.
     """
 
-    def __init__(self, session: Session, answer: answers.Program, asked: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, answer: answers.ProgramAnswer, asked: Mapping[str, Any]) -> None:
         self._session, self._answer, self._asked = session, answer, asked
         self.id, self.build_log = answer["program"], answer["log"]
         self.kernels = {each["name"]: each for each in answer["kernels"]}
@@ -297,7 +297,7 @@ class Session:
         """
         raw = data.tobytes() if isinstance(data, (np.ndarray, np.generic)) else bytes(cast(bytes, data))
         head = {"do": "write", "buffer": buffer.id, "offset": offset, "shape": list(shape), "pitch": list(pitch)}
-        return self._command(head, raw, after)
+        return self._command({**head, "bytes": len(raw)}, raw, after)
 
     def read_box(
         self,
@@ -576,10 +576,10 @@ class Session:
             made = self._programs[answer["program"]] = SessionProgram(self, answer, asked)
         return made
 
-    def _ask_to_build(self, asked: Mapping[str, Any]) -> answers.Program:
+    def _ask_to_build(self, asked: Mapping[str, Any]) -> answers.ProgramAnswer:
         wait_s = self._client.submit_timeout_s
         found = self._client.transport.json("POST", f"/v1/sessions/{self.token}/programs", body=asked, answer_s=wait_s)
-        return cast(answers.Program, found)
+        return cast(answers.ProgramAnswer, found)
 
 
 def _argument(value: object) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from eddy.hypervisor.jobs.work import BoardWork, JobMemory
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.sessions.commands import Command
 from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, read_directory
-from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, ClusterOffer, SessionLaunch
+from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, LaunchTarget, SessionLaunch
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
 from eddy.hypervisor.sessions.session import Clusters, Counts, Session
@@ -60,7 +60,7 @@ class SessionKeeper:
         awaken: Called, from the thread of `spawn`, when there is something to do again.
 
     Attributes:
-        life: Drawn at each recovery: results are counted anew then, and what was not answered is to be sent again.
+        life: Drawn at each recovery: results count from 1 again then, and what was not answered is to be sent again.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class SessionKeeper:
         there = self._planner.available, self._planner.slots
         if there != self._there[:2]:
             shapes = self._planner.clusters()
-            offers = {module: ClusterOffer(shape, there[1].get(module, 1)) for module, shape in shapes.items()}
+            offers = {module: LaunchTarget(shape, there[1].get(module, 1)) for module, shape in shapes.items()}
             self._there = (*there, Clusters(offers, self._planner.limits.time_limit_s))
         return self._there[2]
 

@@ -133,7 +133,7 @@ LaunchArgument = BufferArgument | Local | bytes | float | int | tuple[float, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchCommand:
     """A kernel over an ND-range."""
 
     program: str
@@ -151,7 +151,14 @@ class Marker:
     barrier: bool
 
 
-Body = Create | Release | Write | Read | Copy | Fill | Launch | Marker
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What is no command: it fails, and the others of its batch are not concerned."""
+
+    message: str
+
+
+Body = Refused | Create | Release | Write | Read | Copy | Fill | LaunchCommand | Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +183,9 @@ class Command:
             return (body.buffer,)
         if isinstance(body, Copy):
             return (body.source.buffer, body.target.buffer)
-        if isinstance(body, Launch):
+        if isinstance(body, LaunchCommand):
             return tuple({each.buffer for each in body.arguments if isinstance(each, BufferArgument)})
-        return () if isinstance(body, Marker) else (body.box.buffer,)
+        return () if isinstance(body, (Marker, Refused)) else (body.box.buffer,)
 
 
 def parse_commands(raw: object, payload: bytes) -> tuple[Command, ...]:
@@ -189,7 +196,7 @@ def parse_commands(raw: object, payload: bytes) -> tuple[Command, ...]:
         payload: The bytes of its writes, one after the other.
 
     Raises:
-        InvalidRequest: Says which command is wrong; nothing of the batch counts then.
+        InvalidRequest: A command has no number, or what writes bring cannot be told apart; nothing of the batch counts.
     """
     if not isinstance(raw, list) or len(raw) > MOST_COMMANDS:
         raise InvalidRequest(f"A batch is a list of at most {MOST_COMMANDS} commands.", field="commands")
@@ -200,11 +207,20 @@ def parse_commands(raw: object, payload: bytes) -> tuple[Command, ...]:
         except InvalidRequest as error:
             name = f"commands[{place}].{error.details.get('field', '')}".rstrip(".")
             raise InvalidRequest(f"Command {place} of the batch: {error.message}", field=name) from None
-        at += len(command.body.data) if isinstance(command.body, Write) else 0
+        at += command.body.box.bytes if isinstance(command.body, Write) else _left_out(each, command.body)
         found.append(command)
     if at != len(payload):
         raise InvalidRequest(f"Writes of the batch take {at} bytes; {len(payload)} came with it.", field="commands")
     return tuple(found)
+
+
+def _left_out(raw: object, body: Body) -> int:
+    """Bytes that came for a write that is none."""
+    if not isinstance(body, Refused) or not isinstance(raw, dict) or raw.get("do") != "write":
+        return 0
+    if not _is_whole(raw.get("bytes"), 0, 1 << 30):
+        raise InvalidRequest(f"A write says how many bytes it brings. {body.message}", field="commands")
+    return int(raw["bytes"])
 
 
 class _Reader:
@@ -226,10 +242,14 @@ class _Reader:
         fits = isinstance(after, list) and len(after) <= MOST_AFTER
         if not fits or not all(_is_whole(n, 1, number - 1) for n in after):
             raise _wrong("after", f"at most {MOST_AFTER} numbers of earlier commands")
-        make = self._KINDS.get(str(self._raw.get("do")))
-        if make is None:
-            raise _wrong("do", f"one of {', '.join(self._KINDS)}")
-        return Command(number, make(self, payload), tuple(after))
+        try:
+            make = self._KINDS.get(str(self._raw.get("do")))
+            if make is None:
+                raise _wrong("do", f"one of {', '.join(self._KINDS)}")
+            body = make(self, payload)
+        except InvalidRequest as error:
+            body = Refused(error.message)
+        return Command(number, body, tuple(after))
 
     def _create(self, _: memoryview) -> Body:
         return Create(self._whole("buffer", 1), self._whole("bytes", 1, 1 << 30))
@@ -266,7 +286,7 @@ class _Reader:
             raise _wrong("arguments", f"at most {MAX_ARGUMENTS} arguments")
         sizes = self._sizes("global", required=True), self._sizes("local"), self._sizes("offset")
         assert sizes[0] is not None
-        return Launch(program, kernel, *sizes, tuple(_argument(each, n) for n, each in enumerate(arguments)))
+        return LaunchCommand(program, kernel, *sizes, tuple(_argument(each, n) for n, each in enumerate(arguments)))
 
     def _marker(self, _: memoryview) -> Body:
         return Marker(barrier=False)

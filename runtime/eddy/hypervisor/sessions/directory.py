@@ -158,7 +158,7 @@ class Directory:
         self._marked = False
 
     def image(self) -> bytes:
-        """All of it, for memory that is filled anew."""
+        """All of it, for memory that is filled again."""
         _HEAD.pack_into(self._whole, 0, _MAGIC, _VERSION, self.through)
         self._entries.clear()
         self._marked = False

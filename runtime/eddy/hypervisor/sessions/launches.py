@@ -29,7 +29,7 @@ from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content
 from eddy.hypervisor.jobs.work import Fetch, JobMemory
-from eddy.hypervisor.sessions.commands import BufferArgument, Launch
+from eddy.hypervisor.sessions.commands import BufferArgument, LaunchCommand
 from eddy.hypervisor.sessions.heap import Heap
 
 REGION, DIRECTORY = "region", "directory"
@@ -43,7 +43,7 @@ ZEROS = bytes(1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOffer:
+class LaunchTarget:
     """A kind of cluster that launches may run on.
 
     Attributes:
@@ -131,10 +131,10 @@ class Layouts:
     def __init__(self, heap: Heap, buffers: Mapping[int, tuple[int, int]]) -> None:
         self._heap, self._buffers = heap, buffers
         self._known: OrderedDict[object, Layout] = OrderedDict()
-        self._offers: Mapping[str, ClusterOffer] = {}
+        self._offers: Mapping[str, LaunchTarget] = {}
         self._variants: dict[object, dict[str, m.KernelVariant]] = {}
 
-    def find(self, module: str, offer: ClusterOffer, program: Program, launch: Launch, clusters: int) -> Layout:
+    def find(self, module: str, offer: LaunchTarget, program: Program, launch: LaunchCommand, clusters: int) -> Layout:
         """The layout of a launch on a kind of cluster, made where there is none.
 
         Raises:
@@ -163,8 +163,8 @@ class Layouts:
     def variants(
         self,
         program: BuiltProgram,
-        launch: Launch,
-        offers: Mapping[str, ClusterOffer],
+        launch: LaunchCommand,
+        offers: Mapping[str, LaunchTarget],
         make: Callable[[], dict[str, m.KernelVariant]],
     ) -> dict[str, m.KernelVariant]:
         """How a launch fills each kind of cluster, as `make` has it; of one like another the same."""
@@ -179,7 +179,7 @@ class Layouts:
             self._variants[key] = make()
         return self._variants[key]
 
-    def arrange(self, shape: ClusterShape, program: Program, launch: Launch) -> Arrangement:
+    def arrange(self, shape: ClusterShape, program: Program, launch: LaunchCommand) -> Arrangement:
         """How a launch fills a cluster.
 
         Raises:
@@ -202,14 +202,14 @@ class Layouts:
             pass
 
     def _make(
-        self, shape: ClusterShape, program: Program, launch: Launch, arrangement: Arrangement, clusters: int
+        self, shape: ClusterShape, program: Program, launch: LaunchCommand, arrangement: Arrangement, clusters: int
     ) -> Layout:
         begin, values = self._heap.widest(), self._values(launch)
         packing = Packing(shape, program, launch.kernel, arrangement, values, sliced_on=clusters, begin=begin)
         self._heap.place(begin, packing.bytes - begin)
         return Layout(packing, begin)
 
-    def _values(self, launch: Launch) -> list[object]:
+    def _values(self, launch: LaunchCommand) -> list[object]:
         return [self._value(each, place) for place, each in enumerate(launch.arguments)]
 
     def _value(self, argument: object, place: int) -> object:
@@ -224,7 +224,7 @@ class Layouts:
         return Extent(argument, size - argument.offset, "", at=offset + argument.offset)
 
 
-def _sizes(launch: Launch) -> tuple[object, ...]:
+def _sizes(launch: LaunchCommand) -> tuple[object, ...]:
     return launch.global_size, launch.local_size, launch.offset
 
 
@@ -297,8 +297,8 @@ class SessionLaunch:
         self,
         region: SessionRegion,
         program: BuiltProgram,
-        launch: Launch,
-        offers: Mapping[str, ClusterOffer],
+        launch: LaunchCommand,
+        offers: Mapping[str, LaunchTarget],
         family: str,
         time_limit_s: float,
     ) -> None:

@@ -11,7 +11,18 @@ from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
 from eddy.hypervisor.jobs.work import JobMemory
-from eddy.hypervisor.sessions.commands import Box, Command, Copy, Create, Fill, Launch, Read, Release, Write
+from eddy.hypervisor.sessions.commands import (
+    Box,
+    Command,
+    Copy,
+    Create,
+    Fill,
+    LaunchCommand,
+    Read,
+    Refused,
+    Release,
+    Write,
+)
 from eddy.hypervisor.sessions.directory import FATES, Directory, Fate, Found
 from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.launches import (
@@ -19,7 +30,7 @@ from eddy.hypervisor.sessions.launches import (
     DIRECTORY,
     REGION,
     BuiltProgram,
-    ClusterOffer,
+    LaunchTarget,
     Layouts,
     SessionLaunch,
     SessionRegion,
@@ -62,7 +73,7 @@ class Clusters:
         time_limit_s: Board seconds one slice may take.
     """
 
-    offers: Mapping[str, ClusterOffer]
+    offers: Mapping[str, LaunchTarget]
     time_limit_s: float
 
 
@@ -219,7 +230,7 @@ class Session:
             if entry.broken:
                 why = f"command {entry.broken}, which it comes after, failed"
                 self.end(entry, now_s, code="dependency-failed", message=why)
-            elif isinstance(entry.command.body, Launch):
+            elif isinstance(entry.command.body, LaunchCommand):
                 launch = self._prepare(entry, entry.command.body, now_s)
                 if launch is not None:
                     self.stream.begin(entry, now_s)
@@ -238,13 +249,13 @@ class Session:
     def _may_begin(self, entry: Entry) -> bool:
         """Whether a command that comes next may begin beside the launches that run: these have one program's code."""
         body = entry.command.body
-        if not isinstance(body, Launch) or not self.running or entry.broken:
+        if not isinstance(body, LaunchCommand) or not self.running or entry.broken:
             return True
         program = self.programs.get(body.program)
         running = {launch.program.id for launch in self.running.values()}
         return program is None or (running == {program.id} and program.is_one)
 
-    def _prepare(self, entry: Entry, body: Launch, now_s: float) -> SessionLaunch | None:
+    def _prepare(self, entry: Entry, body: LaunchCommand, now_s: float) -> SessionLaunch | None:
         """A launch laid out in memory; None where it cannot be, and has failed."""
         clusters = self._clusters()
         try:
@@ -262,6 +273,8 @@ class Session:
         data, moved = b"", 1
         try:
             body = entry.command.body
+            if isinstance(body, Refused):
+                raise InvalidRequest(body.message)
             if isinstance(body, Create):
                 self._create(body)
             elif isinstance(body, Release):

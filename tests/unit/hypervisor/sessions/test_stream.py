@@ -14,7 +14,7 @@ from eddy.core.errors import InvalidRequest, MemoryExhausted, QuotaExceeded
 from eddy.core.frames import pack_frame, split_frame
 from eddy.core.sessions import COMMAND_TRANSITIONS, SESSION_TRANSITIONS, CommandState
 from eddy.gpu.programs.ndrange import Local
-from eddy.hypervisor.sessions.commands import Box, BufferArgument, Launch, Write, parse_commands
+from eddy.hypervisor.sessions.commands import Box, BufferArgument, LaunchCommand, Marker, Refused, Write, parse_commands
 from eddy.hypervisor.sessions.directory import FATES, MOST_BUFFERS, Directory, Fate, read_directory
 from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.numbers import MOST_SESSIONS, launch_job, launch_of, session_job, session_of
@@ -154,27 +154,39 @@ def test_an_entry_moves_along_the_table_alone() -> None:
         entry.move(CommandState.RUNNING)
 
 
-WRONG = [
+WRONG: list[dict[str, object]] = [
     {"do": "launch", "program": "x", "kernel": "k", "global": [1]},
     {"do": "launch", "program": PROGRAM, "kernel": "k", "global": [1], "arguments": [{"buffer": 1, "offset": -1}]},
     {"do": "launch", "program": PROGRAM, "kernel": "k", "global": [1], "arguments": [{"value": float("inf")}]},
     {"do": "launch", "program": PROGRAM, "kernel": "k", "global": []},
     {"do": "fill", "buffer": 1, "bytes": 5, "pattern": "AAAA"},
-    {"do": "write", "buffer": 1, "bytes": 1},
     {"do": "read", "buffer": 1, "shape": [8, 2, 1], "pitch": [4, 8]},
     {"do": "read", "buffer": True, "bytes": 1},
     {"do": "create", "buffer": 1, "bytes": 0},
-    {"do": "marker", "after": [1]},
     {"do": "burn"},
-    7,
 ]
 
 
 @pytest.mark.parametrize("raw", WRONG)
-def test_a_wrong_command_is_refused_with_its_place(raw: object) -> None:
-    said = {"n": 1, **raw} if isinstance(raw, dict) else raw
-    with pytest.raises(InvalidRequest, match="Command 0 of the batch"):
-        parse_commands([said], b"")
+def test_a_wrong_command_is_refused_alone(raw: dict[str, object]) -> None:
+    wrong, good = parse_commands([{"n": 1, **raw}, {"n": 2, "do": "marker"}], b"")
+    assert isinstance(wrong.body, Refused)
+    assert "must be" in wrong.body.message
+    assert good.body == Marker(barrier=False)
+
+
+@pytest.mark.parametrize("raw", [7, {"do": "marker"}, {"n": 1, "do": "marker", "after": [1]}, {"n": 1, "do": "write"}])
+def test_a_batch_in_which_a_command_cannot_be_told_is_refused_whole(raw: object) -> None:
+    with pytest.raises(InvalidRequest):
+        parse_commands([raw], b"")
+
+
+def test_what_a_wrong_write_brings_is_passed_over() -> None:
+    raw = {"n": 1, "do": "write", "buffer": 1, "bytes": 3, "shape": [1, 1, 3], "pitch": [0, 0]}
+    wrong, good = parse_commands([raw, {"n": 2, "do": "write", "buffer": 1, "bytes": 2}], b"abcde")
+    assert isinstance(wrong.body, Refused)
+    assert isinstance(good.body, Write)
+    assert good.body.data == b"de"
 
 
 def test_bytes_of_writes_come_end_to_end_and_none_are_left() -> None:
@@ -197,7 +209,7 @@ def test_arguments_travel() -> None:
         {"null": True},
     ]
     body = parse_commands([{"n": 1, **launch(), "arguments": raw}], b"")[0].body
-    assert isinstance(body, Launch)
+    assert isinstance(body, LaunchCommand)
     assert body.arguments == (BufferArgument(3, 4), Local(16), 2.5, (1, 2), b"\1", None)
 
 
