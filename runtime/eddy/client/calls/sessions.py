@@ -17,7 +17,6 @@ They are numbered here, so what the server was sent twice, because it or the net
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 import time
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from eddy.client import answers
+from eddy.client.calls.session_arguments import to_base64, travelling_argument, travelling_sizes
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.sessions import CommandState
@@ -357,7 +357,13 @@ class Session:
     ) -> SessionEvent:
         """Fill a buffer with a pattern of at most 128 bytes, of which the size is a multiple."""
         size = buffer.size_bytes - offset if size_bytes is None else size_bytes
-        head = {"do": "fill", "buffer": buffer.id, "offset": offset, "bytes": size, "pattern": _base64(bytes(pattern))}
+        head = {
+            "do": "fill",
+            "buffer": buffer.id,
+            "offset": offset,
+            "bytes": size,
+            "pattern": to_base64(bytes(pattern)),
+        }
         return self._command(head, b"", after)
 
     def launch(
@@ -381,9 +387,14 @@ class Session:
             after: What must have succeeded first.
         """
         head = {
-            **{"do": "launch", "program": kernel.program.id, "kernel": kernel.name, "global": _sizes(global_size)},
-            **{"local": _sizes(local_size), "offset": _sizes(global_offset)},
-            "arguments": [_argument(value) for value in arguments],
+            **{
+                "do": "launch",
+                "program": kernel.program.id,
+                "kernel": kernel.name,
+                "global": travelling_sizes(global_size),
+            },
+            **{"local": travelling_sizes(local_size), "offset": travelling_sizes(global_offset)},
+            "arguments": [_buffer(value) or travelling_argument(value) for value in arguments],
         }
         return self._command(head, b"", after)
 
@@ -582,38 +593,8 @@ class Session:
         return cast(answers.ProgramAnswer, found)
 
 
-def _argument(value: object) -> dict[str, Any]:
-    """An argument of a launch, as it travels."""
-    if value is None:
-        return {"null": True}
-    if isinstance(value, SessionBuffer):
-        return {"buffer": value.id}
+def _buffer(value: object) -> dict[str, Any]:
+    """A buffer as an argument of a launch; {} for anything else."""
     if isinstance(value, BufferView):
         return {"buffer": value.buffer.id, "offset": value.offset}
-    if isinstance(value, Local):
-        return {"local": value.bytes}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"bytes": _base64(bytes(value))}
-    if isinstance(value, np.void):
-        return {"bytes": _base64(value.tobytes())}
-    if isinstance(value, np.ndarray):
-        return {"value": value.tolist()}
-    if isinstance(value, np.generic):
-        return {"value": _number(value.item())}
-    if isinstance(value, (tuple, list)):
-        return {"value": [_number(each) for each in value]}
-    return {"value": _number(value)}
-
-
-def _number(value: object) -> object:
-    return int(value) if isinstance(value, (bool, np.integer)) else value
-
-
-def _sizes(value: int | Sequence[int] | None) -> list[int] | None:
-    if value is None:
-        return None
-    return [int(value)] if isinstance(value, (int, np.integer)) else [int(each) for each in value]
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    return {"buffer": value.id} if isinstance(value, SessionBuffer) else {}

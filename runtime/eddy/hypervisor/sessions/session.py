@@ -35,7 +35,7 @@ from eddy.hypervisor.sessions.launches import (
     SessionLaunch,
     SessionRegion,
 )
-from eddy.hypervisor.sessions.stream import MOST_WAITING, CommandStream, Entry
+from eddy.hypervisor.sessions.stream import MOST_RESULTS, MOST_WAITING, CommandStream, Entry
 
 MOST_PROGRAMS = 256
 MOST_BROUGHT_BYTES = 128 << 20
@@ -209,7 +209,7 @@ class Session:
     @property
     def is_full(self) -> bool:
         """Whether its client has to take results before anything more is done."""
-        return self.stream.data_bytes > MOST_READ_BYTES
+        return self.stream.data_bytes > MOST_READ_BYTES or len(self.stream.results) >= MOST_RESULTS
 
     @property
     def is_at_rest(self) -> bool:

@@ -73,7 +73,7 @@ class CommandStream:
         self.results: deque[tuple[int, CommandResult]] = deque()
         """With their serial numbers, which count up by one."""
         self.data_bytes = 0
-        """Of results that were not taken."""
+        """Of results that were not taken: what they read and printed."""
 
     def accept(self, command: Command, now_s: float) -> Entry | None:
         """Take a command; None where it was taken before.
@@ -182,14 +182,18 @@ class CommandStream:
     def tell(self, result: CommandResult) -> None:
         """Have the client told of an end."""
         self.ended += 1
-        self.data_bytes += len(result.data)
+        self.data_bytes += _size(result)
         self.results.append((self.ended, result))
 
     def take(self, known: int) -> None:
         """The client has the results up to a serial number: they are forgotten."""
         while self.results and self.results[0][0] <= known:
-            self.data_bytes -= len(self.results.popleft()[1].data)
+            self.data_bytes -= _size(self.results.popleft()[1])
 
     def is_ended(self, number: int) -> bool:
         """Whether a command was taken and has ended."""
         return number <= self.accepted and number not in self.open
+
+
+def _size(result: CommandResult) -> int:
+    return len(result.data) + len(result.log)

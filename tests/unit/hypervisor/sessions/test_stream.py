@@ -105,6 +105,15 @@ def test_a_batch_that_comes_twice_is_taken_once_and_results_are_kept_until_they_
     assert stream.ended == 2
 
 
+def test_what_was_read_and_printed_counts_until_the_client_has_it() -> None:
+    stream = commands(launch(), launch())
+    for number in (1, 2):
+        stream.end(stream.open[number], 3.0, data=b"abc", log="de")
+    assert stream.data_bytes == 10
+    stream.take(1)
+    assert stream.data_bytes == 5
+
+
 def test_any_order_of_ends_out_of_order_releases_everything_once() -> None:
     draw = random.Random(7)
     for _ in range(30):
