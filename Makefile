@@ -37,7 +37,7 @@ types: $(STAMP) ## Types
 fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minutes
 	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/studies tests/contract tests/api $(ARGS)
 
-regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
+regs: $(STAMP) ## Regenerate RTL, Python, C and the tables of the manual from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
 native: $(STAMP) ## Compile what is shipped compiled again, for every platform
@@ -56,10 +56,10 @@ area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/refer
 	@$(PY) tools/area.py $(ARGS)
 
 stops: $(STAMP) ## Stop 40 servers at random moments and check how each one ended
-	@$(PY) tests/system/stop_rig.py $(ARGS)
+	@$(PY) tests/system/crashes/stop_rig.py $(ARGS)
 
 crashes: $(STAMP) ## Kill serve, boardd or both 100 times under load, and check every job
-	@PYTHONPATH=tests $(PY) tests/system/crash_rig.py $(ARGS)
+	@PYTHONPATH=tests $(PY) tests/system/crashes/crash_rig.py $(ARGS)
 
 faults: $(STAMP) ## Seeds of the fault simulation: crashes, torn writes, a bad board; ARGS="--seeds 10000"
 	@$(PY) tools/faults.py $(ARGS)
@@ -72,7 +72,7 @@ fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, 
 
 pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots in out/pages
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
-	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
+	@$(PY) -m pytest tests/browser/dashboard.py tests/browser/pages.py tests/browser/submit.py tests/browser/pool_head.py $(ARGS)
 
 pictures: $(STAMP) ## README's pictures of the demo, the dashboard and `eddy top`, of today (needs Chromium)
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'

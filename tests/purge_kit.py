@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
+from eddy.core.sessions import SessionRecord, SessionState
 from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import ApiKey, Quota, TenantRecord
 from eddy.store import Store
@@ -104,6 +105,8 @@ def furnish(store: Store, tenant: str) -> list[int]:
     followed = submit(store, tenant, Predecessor(first.id), Predecessor(several[0].asked.array.id))  # type: ignore[union-attr]
     store.usage.add([UsageRow("2026-11-22", tenant, 0, "slot", 7)], {})
     store.audit.note(lambda text: hashlib.sha256(text.encode()).hexdigest(), "", "", "test", {"tenant": tenant})
+    session = store.sessions.add(lambda name: SessionRecord(0, name, tenant, opened_unix_s=1.0))
+    store.sessions.put(dataclasses.replace(session, state=SessionState.CLOSED, cause="closed", ended_unix_s=2.0))
     store.epochs.add([(len(tenant), f'{{"tenants":["{tenant}"]}}')], range(100))
     return [first.id, waiting[0].id, *(record.id for record in several), followed.id]
 

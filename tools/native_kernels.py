@@ -1,12 +1,12 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds what is shipped compiled, for every platform it is shipped for, from its C files: the market's loops, the
-fast cluster model of the study of [001], and the queueing model of `eddy_slowdown`.
+fast cluster model of the study of [001], the queueing model of `eddy_slowdown`, and the OpenCL platform's library.
 
     .venv/bin/python tools/native_kernels.py           write the objects
     .venv/bin/python tools/native_kernels.py --check   build them again and compare, byte by byte
 
 The `ziglang` wheel compiles for all of them on any of them, and makes the same bytes each time. The objects need no C
-library. Tests run the check.
+library, but for the OpenCL platform's, which needs glibc 2.17 (manylinux2014). Tests run the check.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ TARGETS = {
     "linux-aarch64": ("aarch64-linux-gnu", "cortex_a53"),
 }
 """Name of an object: target and processor. A ZCU106's four cores are Cortex-A53."""
+HOST_LIBRARY = ".2.17"
+"""Oldest glibc of what uses one; behind the target's name."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,14 @@ class ShippedObject:
         sources: C files.
         targets: Names of objects.
         math: Whether it computes with floating point, and may round as is fastest.
+        hosted: Whether it uses the C library of the program that loads it.
     """
 
     folder: Path
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     math: bool
+    hosted: bool = False
 
 
 SHIPPED = (
@@ -53,11 +57,19 @@ SHIPPED = (
         False,
     ),
     ShippedObject(RUNTIME / "model" / "native", ("queue.c",), ("linux-x86_64", "linux-aarch64"), True),
+    ShippedObject(
+        RUNTIME / "opencl" / "native",
+        tuple(sorted(path.name for path in (RUNTIME / "opencl" / "native").glob("*.c"))),
+        ("linux-x86_64", "linux-aarch64"),
+        math=False,
+        hosted=True,
+    ),
 )
 FLAGS = (
-    *("-std=c11", "-O3", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),
-    *("-shared", "-nostdlib", "-s", "-Wall", "-Wextra", "-Wno-pass-failed"),
+    *("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),
+    *("-shared", "-s", "-Wall", "-Wextra", "-Wno-pass-failed"),
 )
+FREESTANDING, HOSTED = ("-O3", "-fno-builtin", "-nostdlib"), ("-O2", "-D_GNU_SOURCE")
 
 
 def built(shipped: ShippedObject, name: str, folder: Path) -> Path:
@@ -65,8 +77,12 @@ def built(shipped: ShippedObject, name: str, folder: Path) -> Path:
     target, processor = TARGETS[name]
     output = folder / f"{name}.so"
     fast = ["-ffast-math"] if shipped.math else []
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, f"-mcpu={processor}", *fast, *FLAGS]
-    subprocess.run([*command, "-o", str(output), *shipped.sources], cwd=shipped.folder, check=True)
+    if shipped.hosted:
+        target += HOST_LIBRARY
+    kind = HOSTED if shipped.hosted else FREESTANDING
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, f"-mcpu={processor}", *fast, *FLAGS, *kind]
+    libraries = ("-lpthread",) if shipped.hosted else ()
+    subprocess.run([*command, "-o", str(output), *shipped.sources, *libraries], cwd=shipped.folder, check=True)
     output.chmod(0o644)
     return output
 

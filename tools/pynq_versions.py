@@ -21,7 +21,7 @@ from eddy.board.pynq.real_board import SUPPORTED_PYNQ
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "pynq"
-FAULTS = ("tests/system/test_fake_kernel.py",)
+FAULTS = ("tests/system/kernels/test_fake_kernel.py",)
 CONTRACT = tuple(f"tests/contract/test_{name}.py" for name in ("slots", "memory", "events", "scrub"))
 # PYNQ 3.1 does not say that it needs a pycparser before 3.
 PYNQ_NEEDS = ("pycparser<3", "numpy<2", "pynqmetadata", "pynqutils", "cffi", "nest_asyncio", "setuptools<81", "wheel")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,9 @@ class ScriptedOperatorCommands(OperatorCommands):
             for status in self._of.statuses
         )
 
+    async def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
+        self._of.closing = dict(closing)
+
     async def switch(
         self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE, kept: tuple[str, str] | None = None
     ) -> None:
@@ -122,6 +125,7 @@ class ScriptedHypervisor(Hypervisor):
         self.lost = ""
         self.made: dict[int, str] = {}
         self.computing = True
+        self.closing: dict[int, tuple[float, str]] = {}
         self.dispatch = "fcfs"
         self.priced = ""
         self.followers = JobSubscriptions()
@@ -135,6 +139,10 @@ class ScriptedHypervisor(Hypervisor):
         self.broken: Exception | None = None
         self.gate = anyio.Event()
         self.gate.set()
+
+    @property
+    def given_slots(self) -> frozenset[int]:
+        return frozenset(status.slot for status in self.statuses)
 
     @property
     def computes_results(self) -> bool:

@@ -68,8 +68,14 @@ def opened(browser: Browser, server: Server, key: str, **context: Any) -> tuple[
     page.goto(server.url)
     page.get_by_label("API key").fill(key)
     page.keyboard.press("Enter")
-    expect(page.locator("#slots table")).to_be_visible()
+    expect(page.locator("#work dd").first).to_be_visible()
     return page, said
+
+
+def turn_to(page: Page, name: str) -> None:
+    """Turn to a page by its link."""
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name=name, exact=True).click()
+    expect(page.locator("#pages a[aria-current]")).to_have_text(name)
 
 
 def test_two_tenants_and_the_operator_see_their_own(browser: Browser, server: Server) -> None:
@@ -80,7 +86,7 @@ def test_two_tenants_and_the_operator_see_their_own(browser: Browser, server: Se
         expect(page.locator("#ended tbody tr")).to_have_count(1)
         expect(page.locator("#ended")).to_contain_text(str(jobs[name]))
         expect(page.locator("#viewer")).to_have_text(name)
-        expect(page.locator("#tenants-section")).to_be_hidden()
+        expect(page.get_by_role("link", name="Tenants", exact=True)).to_be_hidden()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than a phone"
         assert page.evaluate(ALL_IN_SIGHT), "a phone shows a part of it"
         page.screenshot(path=OUT / f"{name}.png", full_page=True)
@@ -99,7 +105,7 @@ def test_a_job_comes_while_one_watches_and_its_life_is_shown(browser: Browser, s
     page, said = opened(browser, server, key, viewport={"width": 1000, "height": 800})
     expect(page.locator("#ended")).to_contain_text("No job has ended yet.")
     job = submit(server, key)
-    row = page.locator("#ended button.link", has_text=str(job))
+    row = page.locator("#ended a", has_text=str(job))
     expect(row).to_be_visible()
     row.focus()
     page.keyboard.press("Enter")
@@ -108,9 +114,15 @@ def test_a_job_comes_while_one_watches_and_its_life_is_shown(browser: Browser, s
     assert page.locator("#job-body p:has(a)").inner_text() == "Outputs: out"
     expect(page.locator("#job-events li").first).to_contain_text("submitted")
     assert page.locator("#job-events li").count() >= 5
-    page.screenshot(path=OUT / "job.png")
-    page.keyboard.press("Escape")
+    assert page.locator("#job-life rect title").count() >= 4
+    expect(page.locator("#job-life")).to_contain_text("is reconfigured, 1.00 ms")
+    page.screenshot(path=OUT / "job.png", full_page=True)
+    assert page.url.endswith(f"#/jobs/{job}")
+    page.reload()
+    expect(page.locator("#job-body")).to_contain_text("succeeded, 2 of 2 items")
+    page.go_back()
     expect(page.locator("#job")).to_be_hidden()
+    expect(page.locator("#ended")).to_be_visible()
     page.get_by_role("button", name="Log out").click()
     expect(page.locator("#log-in")).to_be_visible()
     page.reload()
@@ -135,7 +147,7 @@ def test_a_job_is_followed_again_where_the_servers_history_is_another(browser: B
             route.continue_()
 
     page.route("**/v1/jobs/*/events", broken)
-    page.locator("#ended button.link", has_text=str(job)).click()
+    page.locator("#ended a", has_text=str(job)).click()
     expect(page.locator("#job-events li").first).to_contain_text("submitted")
     expect(page.locator("#job-events")).not_to_contain_text("forgotten")
     assert page.locator("#job-events li").count() >= 5
@@ -148,7 +160,8 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
     with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
         page, said = opened(browser, running, operator_key(running))
         port = running.port
-    expect(page.locator("#status")).to_contain_text("does not answer")
+    expect(page.locator("#away")).to_contain_text(f"The server at 127.0.0.1:{port} does not answer since")
+    expect(page.locator("#ended")).to_be_visible()
     again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
     with Server(again, board=model_board(faults=ModelFaults())).background() as running:
         expect(page.locator("#log-in")).to_be_visible()
@@ -157,12 +170,14 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
         expect(page.locator("#log-in-problem")).to_contain_text("unknown")
         page.get_by_label("API key").fill(operator_key(running))
         page.keyboard.press("Enter")
-        expect(page.locator("#slots table")).to_be_visible()
+        expect(page.locator("#work dd").first).to_be_visible()
+        expect(page.locator("#away")).to_be_hidden()
     assert [line for line in said if "Failed to fetch" not in line] == []
 
 
 def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser, server: Server) -> None:
     page, said = opened(browser, server, operator_key(server), viewport={"width": 1200, "height": 900})
+    turn_to(page, "Slots")
     drain = page.get_by_role("button", name="Drain slot 1", exact=True)
     drain.focus()
     page.keyboard.press("Enter")
@@ -175,11 +190,13 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     for table in ("#slots", "#operate"):
         fits = f"(e => e.scrollWidth <= e.clientWidth)(document.querySelector('{table}'))"
         assert page.evaluate(fits), f"{table} is cut off"
+    page.screenshot(path=OUT / "operate.png", full_page=True)
+    turn_to(page, "Audit")
     expect(page.locator("#audit")).to_contain_text("set-policy", timeout=3_000)  # sooner than it is asked for by itself
+    turn_to(page, "Account")
     expect(page.locator("#quota")).to_contain_text("1 TiB")
     expect(page.locator("#quota")).to_contain_text("1,048,576")
-    expect(page.locator("#market")).not_to_contain_text("speedup")  # no cluster has any
-    page.screenshot(path=OUT / "operate.png", full_page=True)
+    turn_to(page, "Slots")
     with Client(server.url, operator_key(server)) as client:
         assert client.policy_in_force()["policy"] == "nimblock"
         assert [slot["drained"] for slot in client.slots()["slots"]][1]
@@ -187,6 +204,7 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     expect(page.locator("#drained li")).to_have_count(0)
     assert said == []
     other, said = opened(browser, server, tenant(server, "ada"))
+    turn_to(other, "Slots")
     expect(other.locator("#operate-section")).to_be_hidden()
     expect(other.get_by_role("button", name="Drain slot 1", exact=True)).to_have_count(0)
     assert said == []
@@ -217,25 +235,30 @@ def test_jobs_that_wait_say_their_place_and_accounts_have_panes(browser: Browser
         page.route("**/v1/overview", estimated)
         expect(places).to_have_text(["1", "2", "3"])
         expect(page.locator("#jobs tbody tr").first).to_contain_text("2.00 s to 5.00 s")
-        expect(page.locator("#quota")).to_contain_text("Jobs under way")
-        expect(page.locator("#usage tbody tr")).to_have_count(1)
-        expect(page.locator("#audit-section")).to_be_hidden()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than the screen"
         page.screenshot(path=OUT / f"waiting-{scheme}.png", full_page=True)
         for job, words in ((waiting[2], "Every slot that it fits in is drained"), (ended, "It lived")):
-            page.get_by_role("button", name=f"Job {job}", exact=True).focus()
+            page.get_by_role("link", name=f"Job {job}", exact=True).focus()
             page.keyboard.press("Enter")
             expect(page.locator("#job-why")).to_contain_text(words)
             page.screenshot(path=OUT / f"why-{scheme}-{job}.png")
-            page.keyboard.press("Escape")
+            page.go_back()
+        turn_to(page, "Account")
+        expect(page.locator("#quota")).to_contain_text("Jobs under way")
+        expect(page.locator("#usage tbody tr")).to_have_count(1)
+        expect(page.get_by_role("link", name="Audit", exact=True)).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than the screen"
         page.unroute_all(behavior="ignoreErrors")
         assert said == []
     page, said = opened(browser, server, operator, viewport={"width": 1200, "height": 900})
-    expect(page.locator("#audit tbody tr").first).to_contain_text("drain-slot")
+    turn_to(page, "Account")
     expect(page.locator("#usage")).to_contain_text("no tenant")
+    page.screenshot(path=OUT / "accounts.png", full_page=True)
+    turn_to(page, "Audit")
+    expect(page.locator("#audit tbody tr").first).to_contain_text("drain-slot")
     page.locator("#audit").focus()
     assert page.evaluate("document.activeElement.id") == "audit", "it scrolls by keyboard"
-    page.screenshot(path=OUT / "accounts.png", full_page=True)
+    turn_to(page, "Overview")
     with Client(server.url, operator) as client:
         for slot in drained:
             client.undrain(slot)
@@ -258,12 +281,17 @@ def test_names_without_spaces_are_no_wider_than_a_phone(browser: Browser, server
         submit(server, key, wait=False)
     for who, key in (("operator", operator), ("long", keys[long]), ("new", tenant(server, "new"))):
         page, said = opened(browser, server, key, **phone)
-        expect(page.locator("#quota")).to_contain_text("Jobs under way")
+        pages = ["Overview", "Jobs", "Submit", "Slots", "Account", *(["Tenants", "Audit"] if who == "operator" else [])]
+        for name in pages:
+            turn_to(page, name)
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, name
+            assert page.evaluate("window.innerWidth") == 390, f"a phone shows {name} smaller than it is"
+            page.screenshot(path=OUT / f"phone-{who}-{scheme}-{name.lower()}.png", full_page=True)
         if who == "operator":
+            turn_to(page, "Tenants")
             expect(page.locator("#tenants tbody tr")).to_have_count(len(keys))
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        assert page.evaluate("window.innerWidth") == 390, "a phone shows it smaller than it is"
-        page.screenshot(path=OUT / f"phone-{who}-{scheme}.png", full_page=True)
+        else:
+            expect(page.locator("#quota")).to_contain_text("Jobs under way")
         assert said == []
 
 
@@ -272,6 +300,7 @@ def test_text_of_a_tenant_stays_text(browser: Browser, server: Server) -> None:
     page, said = opened(browser, server, operator_key(server))
     forged = [{"tenant": "<img src=x onerror=alert(1)>", "jobs": {"queued": 1}}]
     page.route("**/v1/overview", lambda route: route.fulfill(json={**route.fetch().json(), "tenants": forged}))
+    turn_to(page, "Tenants")
     expect(page.locator("#tenants")).to_contain_text("<img src=x onerror=alert(1)>")
     assert page.locator("#tenants img").count() == 0
     assert said == []

@@ -40,10 +40,12 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
         page.get_by_label("API key").fill(key)
         page.keyboard.press("Enter")
         expect(page.locator("#boards tbody tr")).to_have_count(2)
-        expect(page.locator("#quota table")).to_be_visible()
         for hidden in ("#slots-section", "#timeline-section", "#usage-section", "#audit-section", "#faults-section"):
             expect(page.locator(hidden)).to_be_hidden()
         expect(page.locator("#ended tbody tr")).to_have_count(2 if name == "pool" else 1)
+        page.get_by_role("link", name="Account", exact=True).click()
+        expect(page.locator("#quota table")).to_be_visible()
+        page.get_by_role("link", name="Boards", exact=True).click()
         if name == "pool":
             page.get_by_role("button", name="Drain board b2", exact=True).click()
             expect(page.locator("#drained")).to_contain_text("Board b2 is drained")
@@ -53,12 +55,13 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
             operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "nothing may run"})
             until(lambda: pool.drained(operator) == {"b1", "b2"})
             waiting = photograph("ada", 3, 0, 15).submit(ada)
+            page.get_by_role("link", name="Overview", exact=True).click()
             page.get_by_label(f"Job {waiting.id}", exact=True).click()
             expect(page.locator("#job-why")).to_contain_text("It waits for a board with room.")
             expect(page.locator("#job-events li").first).to_contain_text("queued")
             page.screenshot(path=OUT / "pool-job.png")
             page.get_by_role("button", name="Cancel this job").click()
             expect(page.locator("#job-body")).to_contain_text("cancelled")
-            page.keyboard.press("Escape")
+        page.get_by_role("link", name="Overview", exact=True).click()
         page.screenshot(path=OUT / f"{name}.png", full_page=True)
         assert said == []

@@ -47,6 +47,7 @@ def opened(browser: Browser, server: Server, key: str, **context: Any) -> tuple[
     said.clear()  # that nobody is logged in yet
     page.get_by_label("API key").fill(key)
     page.keyboard.press("Enter")
+    page.get_by_role("link", name="Submit", exact=True).click()
     expect(page.locator("#submit-form select").first).to_be_visible()
     return page, said
 
@@ -78,7 +79,7 @@ def test_from_nothing_to_a_picture(browser: Browser, server: Server, tmp_path: P
     page.get_by_label("Priority").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    shows = page.locator("#submit-said button")
+    shows = page.locator("#submit-said a")
     expect(shows).to_be_visible()
     shows.focus()
     page.keyboard.press("Enter")
@@ -93,24 +94,24 @@ def test_from_nothing_to_a_picture(browser: Browser, server: Server, tmp_path: P
     assert np.array_equal(shown, np.repeat(joined[..., np.newaxis], 3, axis=2))
     assert joined.std() > 50, "rings"
     page.screenshot(path=OUT / "picture.png")
-    page.keyboard.press("Escape")
+    page.go_back()
     # With a picture of one's own, whose sides are no multiples of a tile.
     colours = np.random.default_rng(3).integers(0, 256, (10, 12, 3), np.uint8).repeat(17, 0).repeat(25, 1)
     file = tmp_path / "own.png"
     Image.fromarray(colours).save(file)
     page.get_by_label("image", exact=True).set_input_files(file)
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("#submit-said")).not_to_contain_text(str(job))
-    page.locator("#submit-said button").click()
+    page.locator("#submit-said a").click()
     expect(canvas).to_have_attribute("aria-label", "Output result, 300 by 170 pixels")
     wanted = compressed(np.asarray(Image.fromarray(colours).convert("L")))
     assert np.array_equal(picture(canvas), np.repeat(wanted[..., np.newaxis], 3, axis=2))
-    page.keyboard.press("Escape")
+    page.go_back()
     # What does not fit is said, and nothing is submitted.
     wrong = tmp_path / "wrong.npy"
     np.save(wrong, np.zeros((128, 128), np.float32))
     page.get_by_label("image", exact=True).set_input_files(wrong)
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("#submit-said")).to_contain_text("wrong.npy has values of <f4; image takes u1 in C order.")
     with Client(server.url, operator) as client:
         assert len(client.jobs()) == 2
@@ -127,22 +128,22 @@ def test_a_tenant_on_a_phone_submits_and_others_may_not(browser: Browser, server
     page, said = opened(browser, server, key, color_scheme="dark", viewport={"width": 390, "height": 800})
     page.get_by_label("Application", exact=True).select_option("image_compression")
     page.get_by_label("image", exact=True).set_input_files(tiles)
-    page.get_by_role("button", name="Submit").click()
-    page.locator("#submit-said button").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.locator("#submit-said a").click()
     # Tiles that are no picture are laid out in a square.
     expect(page.locator("#job-pictures canvas")).to_have_attribute("aria-label", "Output result, 256 by 256 pixels")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than a phone"
     fits = "(() => { const e = document.getElementById('job'); return e.scrollWidth <= e.clientWidth; })()"
-    assert page.evaluate(fits), "the job is wider than its dialog"
+    assert page.evaluate(fits), "the job is wider than its page"
     page.screenshot(path=OUT / "picture-phone.png")
-    page.keyboard.press("Escape")
+    page.go_back()
     page.screenshot(path=OUT / "submit-phone.png", full_page=True)
     sizes = [0, 1, 55, 56, 63, 64, 65, 1000, 70_000]
     hashes = [hashlib.sha256(bytes(at * 7 % 251 for at in range(size))).hexdigest() for size in sizes]
     assert page.evaluate(HASHES, sizes) == hashes
     assert said == []
     page, said = opened(browser, server, read, viewport={"width": 800, "height": 800})
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("#submit-said")).to_contain_text("This key may look, and change nothing")
     with Client(server.url, key) as client:
         assert len(client.jobs()) == 1

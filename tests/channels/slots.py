@@ -15,8 +15,8 @@ from channels.decoder import ListenerAccesses
 from eddy.board.port.profile import Profile
 from eddy_sim.boards.board import SimBoard, StopReason
 from eddy_sim.design import build
-from system.board_rig import bank, load, module, run_for
-from system.traffic import READ, Traffic, default_rate, give_memory, prepare
+from system.board.board_rig import bank, load, module, run_for
+from system.board.traffic import READ, Traffic, default_rate, give_memory, prepare
 
 LISTENER, SENDER, BESIDE = 0, 1, 2
 LISTENS = Traffic(1, directions=READ, stride=8, under_way=1)

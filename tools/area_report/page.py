@@ -77,6 +77,11 @@ What a profile with `cache_bytes` has between the crossbar and memory; the shell
 The adapters between the shell and the ports of a Zynq UltraScale+, and the engine of its configuration port, once a
 board.
 """,
+    "import": """## Around an imported kernel
+
+What `eddy module import` puts between AXI ports of a kernel and the slot: once a memory port, for the ports
+together, and once for the registers.
+""",
     "module": """## Reconfigurable modules
 
 The modules under `bitstreams/`, each with its register file, readers and writers.

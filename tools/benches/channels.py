@@ -28,7 +28,7 @@ from channels.decoder import ListenerAccesses, ReceivedPayload, message, receive
 from eddy.board.port.profile import load_profile  # noqa: E402
 from eddy_sim.design import build  # noqa: E402
 from eddy_sim.gpu.dram_cluster import build_dram_cluster  # noqa: E402
-from system.traffic import READ, Traffic  # noqa: E402
+from system.board.traffic import READ, Traffic  # noqa: E402
 
 BOARD = load_profile("kv260")
 MEMORY = replace(BOARD.dram, base=0, bytes=16 << 20)

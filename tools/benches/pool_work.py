@@ -49,10 +49,11 @@ def ended(server: RunningServer) -> Mapping[str, int]:
 
 
 @contextmanager
-def boards(nats: NatsServer, count: int, item_s: float, root: Path) -> Iterator[None]:
+def boards(nats: NatsServer, count: int, item_s: float, root: Path, output_bytes: int = 64) -> Iterator[None]:
     """So many, of a checkout, while the block runs."""
     files = [str(nats.admission.admit(f"b{number:02}")) for number in range(count)]
-    command = [sys.executable, "-m", "service_bench.timed_boards", "--item-s", str(item_s), *files]
+    command = [sys.executable, "-m", "service_bench.timed_boards", "--item-s", str(item_s)]
+    command += ["--output-bytes", str(output_bytes), *files]
     environment = {**os.environ, "PYTHONPATH": python_path(root)}
     process = subprocess.Popen(command, cwd=root / "tools", stdout=subprocess.DEVNULL, env=environment)
     try:

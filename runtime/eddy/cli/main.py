@@ -15,12 +15,26 @@ import typer
 from typer.core import TyperGroup
 
 from eddy import distribution, logs
-from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, serve
+from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, module_import, serve
 from eddy.cli.demo import command as demo_command
-from eddy.cli.operator import app_packages, audit, backup, board, imports, operate, tenants
+from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
-from eddy.cli.tenant import blobs, events, explain, job_arrays, jobs, kernel, login, market, resources, usage
+from eddy.cli.tenant import (
+    blobs,
+    events,
+    explain,
+    job_arrays,
+    jobs,
+    kernel,
+    login,
+    market,
+    notify,
+    opencl,
+    resources,
+    sessions,
+    usage,
+)
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
 
@@ -172,14 +186,18 @@ app.command("import", rich_help_panel="For hardware authors")(imports.import_pac
 app.command("export", rich_help_panel="For hardware authors")(imports.export_package)
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
+app.add_typer(notify.app, name="notify", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
+app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
+app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
+app.add_typer(maintenance.app, name="maintenance", rich_help_panel="Operate")
 app.add_typer(pool.app, name="pool", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
-app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
+app.add_typer(module_import.with_import(module.app), name="module", rich_help_panel="For hardware authors")
 
 if __name__ == "__main__":
     app()

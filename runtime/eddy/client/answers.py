@@ -137,6 +137,13 @@ class BlobPage(_BlobPage, total=False):
     """Blobs that belong on this page, and whose records cannot be read."""
 
 
+class BoardHistory(TypedDict):
+    """What the board did."""
+
+    points: list[HistoryPoint]
+    """Oldest first; times in which no server ran have none."""
+
+
 class BoardTime(TypedDict):
     """What `slot_ns` and `shared_ns` of all entries of all days add up to: `before_ns + slots * (to_ns - from_ns)`."""
 
@@ -195,6 +202,38 @@ class Change(TypedDict):
     saves_s: float | None
     """Board seconds sooner that it would end; null where now it would not end, or nobody can tell when: slots are
     drained, or jobs elsewhere hold the memory."""
+
+
+class DeliveryAnswer(TypedDict):
+    """One message to one subscriber."""
+
+    id: str
+    """Its name; the same at every attempt."""
+    kind: str
+    """What it tells."""
+    body: dict[str, Any]
+    """As it is sent."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    state: str
+    """`waiting`, `delivered` or `failed`."""
+    attempts: int
+    """How often it was sent since it was last asked for."""
+    next_unix_s: float | None
+    """When it is sent next; null where it is not."""
+    tried_unix_s: float | None
+    """When it was sent last; null for never."""
+    status: int | None
+    """What the receiver answered last; null for nothing."""
+    said: str
+    """What went wrong the last time; empty for nothing."""
+
+
+class DeliveryList(TypedDict):
+    """Messages to a subscriber."""
+
+    deliveries: list[DeliveryAnswer]
+    """Newest first."""
 
 
 class DoubledShare(TypedDict):
@@ -343,6 +382,29 @@ class Health(_Health, total=False):
     """Why it does not; empty where it does."""
 
 
+class HistoryPoint(TypedDict):
+    """Means over the time since the point before."""
+
+    unix_s: int
+    """When that time ended."""
+    slots: int
+    """Slots there were."""
+    busy: float
+    """Slots that ran an item or loaded a module."""
+    running: float
+    """Jobs that had begun."""
+    waiting: float
+    """Jobs that waited."""
+    ended: int
+    """Jobs that succeeded in that time."""
+    failed: int
+    """Jobs that failed or were cancelled in that time."""
+    prices: dict[str, float]
+    """Price of one core of a cluster, by slot."""
+    celsius: float | None
+    """The hottest sensor; null where the kernel shows none."""
+
+
 class _Job(TypedDict):
     """What every `Job` has."""
 
@@ -424,6 +486,17 @@ class _Job(TypedDict):
     """What becomes of it where its deadline has passed."""
     min_progress: float | None
     """Part of its speed alone that it asked to keep; null for what was promised."""
+    board_kind: Literal["computing", "model", "any"] | None
+    """Which boards of a pool may have it: `computing` ones, those that `model` times alone and whose outputs are
+    zeros, or `any`; null for computing ones, and at a board alone for whatever that is."""
+    board_labels: str | None
+    """Labels that its board in a pool must have, `NAME=VALUE` or `NAME!=VALUE` with commas between; null for any."""
+    resident_module: str | None
+    """A module that must be in a slot of its board in a pool as it is placed; null for none."""
+    apart: str | None
+    """A name: no board of a pool is given two jobs of yours with the same one at once; null for none."""
+    same_board_as: int | None
+    """A job of yours: this one goes to the board of a pool that has it, or had it last; null for any board."""
 
 
 class Job(_Job, total=False):
@@ -763,6 +836,10 @@ class MarketShare(TypedDict):
     """Whether F and throughput are a guess: not all of its kernels have run on such a cluster."""
 
 
+OnPressure = Literal["spill", "refuse"]
+"""What becomes of a session nobody uses at the moment when others wait for board memory."""
+
+
 class _Overview(TypedDict):
     """What every `Overview` has."""
 
@@ -797,6 +874,10 @@ class _Overview(TypedDict):
 class Overview(_Overview, total=False):
     """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
 
+    board: str
+    """What the board is called; empty of a pool."""
+    sessions: list[SessionGlance]
+    """Sessions that are open, oldest first; at most 40."""
     damaged: dict[str, int]
     """For the operator: damaged records that were met since the start, by kind, where there are any."""
 
@@ -830,6 +911,47 @@ class ProblemKind(TypedDict):
     """What it means."""
     advice: str
     """What to do about it."""
+
+
+class Program(TypedDict):
+    """A program of a session."""
+
+    program: str
+    """Names source and options: the same ones give the same program."""
+    kernels: list[ProgramKernel]
+    """Its kernels."""
+    local_bytes: int
+    """Local memory that its `__local` variables take."""
+    log: str
+    """What the compiler said though it succeeded."""
+
+
+class ProgramArgument(TypedDict):
+    """An argument of a kernel."""
+
+    name: str
+    """As the source names it."""
+    type: str
+    """As the source writes it."""
+    space: str
+    """`value`, or where its pointer points to: `global`, `constant` or `local`."""
+    bytes: int
+    """Its size among the arguments."""
+    const: bool
+    """Whether a pointer's target is not written."""
+
+
+class ProgramKernel(TypedDict):
+    """A kernel of a program."""
+
+    name: str
+    """As the source names it."""
+    arguments: list[ProgramArgument]
+    """In order."""
+    group_size: list[int]
+    """Work-group size the source requires; empty where it requires none."""
+    stack_bytes: int
+    """Stack a work-item needs."""
 
 
 class Progress(TypedDict):
@@ -869,6 +991,55 @@ class QuotaAnswer(TypedDict):
     """Board seconds of GPU cores had today."""
 
 
+class Session(TypedDict):
+    """A session."""
+
+    session: str
+    """Its name, which is its token: who opened it finds it again by that."""
+    tenant: str
+    """Whose it is."""
+    state: SessionState
+    """Where it is in its life."""
+    cause: str
+    """Why it ended; "" while it is open."""
+    memory_bytes: int
+    """Board memory it has, or had."""
+    idle_timeout_s: float
+    """Wall seconds without use after which it is closed."""
+    on_pressure: OnPressure
+    """What becomes of it when others wait for memory."""
+    out_of_order: bool
+    """Whether `after` and barriers alone order its commands."""
+    priority: int
+    """Of its tenant's own work, higher comes first."""
+    opened_unix_s: float
+    """When it was opened, in seconds since 1970."""
+    ended_unix_s: float | None
+    """When it ended; null while it is open."""
+    buffers: int
+    """Buffers it has."""
+    buffer_bytes: int
+    """What they take of its memory."""
+    queued: int
+    """Commands that were taken and have not begun."""
+    running: int
+    """Launches that wait for cores or have some."""
+    launches: int
+    """Launches that ended since the server started."""
+    failures: int
+    """Commands that failed since the server started."""
+    bytes_up: int
+    """Bytes that its writes brought over the network since the server started."""
+    bytes_down: int
+    """Bytes that its reads took over the network since the server started."""
+    bytes_kept: int
+    """Bytes of buffers that launches found on the board since the server started."""
+    core_seconds: float
+    """What its launches had of cores since the server started."""
+    idle_s: float
+    """Wall seconds since its last request."""
+
+
 class SessionAnswer(TypedDict):
     """Who is logged in."""
 
@@ -878,6 +1049,40 @@ class SessionAnswer(TypedDict):
     """Whether it may do what the operator may."""
     csrf_token: str
     """Header `X-CSRF-Token` of every request of the session that changes something."""
+
+
+class SessionGlance(TypedDict):
+    """A session that is open."""
+
+    session: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    state: SessionState
+    """Where it is in its life."""
+    memory_bytes: int
+    """Board memory it has."""
+    buffers: int
+    """Buffers it has."""
+    queued: int
+    """Commands that have not begun."""
+    running: int
+    """Launches that wait for cores or have some."""
+    launches: int
+    """Launches that ended since the server started."""
+    core_seconds: float
+    """What these had of cores."""
+
+
+class SessionList(TypedDict):
+    """Sessions."""
+
+    sessions: list[Session]
+    """Oldest first."""
+
+
+SessionState = Literal["waiting", "resident", "spilling", "spilled", "closing", "closed", "lost"]
+"""Where a session is in its life."""
 
 
 class Slot(TypedDict):
@@ -979,6 +1184,61 @@ class Spent(TypedDict):
     """A cause of waiting as in `waiting`, `building`, `reconfiguring` or `running`."""
     ns: int
     """Board time, in whole nanoseconds."""
+
+
+class SubscriptionAnswer(TypedDict):
+    """Who is told what, and where."""
+
+    id: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    target: str
+    """Where notices go."""
+    kinds: list[str]
+    """What is told."""
+    everyone: bool
+    """Whether of everyone's jobs."""
+    label: str
+    """What its owner calls it."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    off: str
+    """Why nothing is sent any more; empty while it is."""
+    dropped: int
+    """Messages that were not kept, because too many waited."""
+
+
+class SubscriptionList(TypedDict):
+    """Subscriptions, oldest first."""
+
+    subscriptions: list[SubscriptionAnswer]
+    """Yours; everyone's, for operators."""
+
+
+class SubscriptionMade(TypedDict):
+    """A subscription just made; a webhook's secret is shown this once."""
+
+    id: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    target: str
+    """Where notices go."""
+    kinds: list[str]
+    """What is told."""
+    everyone: bool
+    """Whether of everyone's jobs."""
+    label: str
+    """What its owner calls it."""
+    created_unix_s: float
+    """When it was made, by wall time."""
+    off: str
+    """Why nothing is sent any more; empty while it is."""
+    dropped: int
+    """Messages that were not kept, because too many waited."""
+    secret: str
+    """What webhooks are signed with (`whsec_...`); empty for mails."""
 
 
 class Taken(TypedDict):
@@ -1124,8 +1384,8 @@ class WaitShown(TypedDict):
     """What a job waits for now."""
 
     cause: str
-    """`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, `price-share` or
-    `ending`; empty where it waits for nothing."""
+    """`slot`, `load`, `memory`, `preempted`, `maintenance`, `drain`, `predecessor`, `array`, `building`, `items`,
+    `price-share` or `ending`; at a pool also `board`, `inputs` or `constraint`; empty where it waits for nothing."""
     words: str
     """The same for people."""
 
@@ -1141,6 +1401,34 @@ class Waiting(TypedDict):
     """The board's memory was full."""
     preempted: float
     """Its slots had been taken."""
+    maintenance: float
+    """Slots were closed by calendar, or about to be before it could end."""
+
+
+class Window(TypedDict):
+    """A maintenance window."""
+
+    id: str
+    """Its name."""
+    title: str
+    """What is done."""
+    stage: str
+    """`planned`, `draining`, `open`, `ended` or `cancelled`."""
+    begins_unix_s: float
+    """From when, by wall time."""
+    ends_unix_s: float
+    """Until when."""
+    drains_unix_s: float
+    """From when its slots take nothing new."""
+    slots: list[int]
+    """Which slots; none named means all of the board."""
+
+
+class WindowList(TypedDict):
+    """Maintenance windows."""
+
+    windows: list[Window]
+    """Those to come first, by their beginnings."""
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -1157,3 +1445,14 @@ class SubmissionOptions(TypedDict, total=False):
     min_progress: float | None
     """For a kernel: part of its speed alone that it should keep beside others, at most what your tenant was
     promised; null for that."""
+    board_kind: Literal["computing", "model", "any"] | None
+    """Which boards of a pool may have it: `computing` ones, those that `model` times alone and whose outputs are
+    zeros, or `any`; null for computing ones, and at a board alone for whatever that is."""
+    board_labels: str | None
+    """Labels that its board in a pool must have, `NAME=VALUE` or `NAME!=VALUE` with commas between; null for any."""
+    resident_module: str | None
+    """A module that must be in a slot of its board in a pool as it is placed; null for none."""
+    apart: str | None
+    """A name: no board of a pool is given two jobs of yours with the same one at once; null for none."""
+    same_board_as: int | None
+    """A job of yours: this one goes to the board of a pool that has it, or had it last; null for any board."""

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from eddy.client.answers import Session as Opened
 from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
 from eddy.client.calls.job import Job
 from eddy.client.calls.job_array import JobArray
 from eddy.client.calls.job_calls import found_jobs
 from eddy.client.calls.views import JobList
 from eddy.client.transport.call_modes import BlockingCaller
+from eddy.client.transport.request_values import quote_segment
 from eddy.client.transport.transport import Transport
 
 if TYPE_CHECKING:
     from eddy.client.calls.kernel import Kernel
+    from eddy.client.calls.sessions import Session
     from eddy.client.transport.stream import Event
 
 
@@ -86,6 +89,47 @@ class Client(BlockingCaller, ClientCalls):
         from eddy.client.calls.kernel import Kernel
 
         return Kernel(self, source, name, defines, includes, options)
+
+    def open_session(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        idle_timeout_s: float | None = None,
+        on_pressure: str | None = None,
+        out_of_order: bool | None = None,
+        priority: int | None = None,
+    ) -> Session:
+        """Memory on the board that stays, and a stream of commands on it; a context manager, which closes it.
+
+        Args:
+            memory_bytes: Board memory it has: for its buffers, its programs and their stacks.
+            idle_timeout_s: Wall seconds without use after which the server closes it.
+            on_pressure: While nobody uses it and others wait for memory: `spill` it to the disk, or keep it (`refuse`).
+            out_of_order: Whether `after` and barriers alone order commands; else each follows the last.
+            priority: Of your own work, higher comes first.
+
+        Raises:
+            QuotaExceeded: You have as many sessions as you may.
+        """
+        from eddy.client.calls.sessions import Session
+
+        given = {
+            **{"memory_bytes": memory_bytes, "idle_timeout_s": idle_timeout_s, "on_pressure": on_pressure},
+            **{"out_of_order": out_of_order, "priority": priority},
+        }
+        asked = {name: value for name, value in given.items() if value is not None}
+        return Session(self, self.transport.run(self.transport.read_answer(Opened, "POST", "/v1/sessions", body=asked)))
+
+    def session(self, token: str) -> Session:
+        """A handle on an open session, by its `token`: of this program, or of one that has ended.
+
+        Raises:
+            NotFound: You have none of that token, or it has ended.
+        """
+        from eddy.client.calls.sessions import Session
+
+        path = f"/v1/sessions/{quote_segment(token)}"
+        return Session(self, self.transport.run(self.transport.read_answer(Opened, "GET", path)))
 
     def array(self, array: int) -> JobArray:
         """A handle on an array of jobs.

@@ -78,6 +78,30 @@ class Numbering:
         return int.from_bytes(made.digest(), "big") & self._mask
 
 
+class RenewedNumbering(Numbering):
+    """A numbering that goes on with another key: what counts after a moment was told before, and was lost since, has
+    another number when it counts again.
+
+    Args:
+        before: Tells counts below `first`.
+        key: Of counts from there on.
+        digits: As those of `before`.
+        first: The first count that is told with the new key.
+    """
+
+    def __init__(self, before: Numbering, key: bytes, digits: int, first: int) -> None:
+        super().__init__(key, digits, first)
+        self._before, self._first = before, first
+
+    def _public_id(self, count: int) -> int:
+        return super()._public_id(count) if count >= self._first else self._before.public_id(count)
+
+    def _resolve_id(self, number: int) -> int:
+        # A number of a later count is taken for one of these with a probability of `first` in all numbers there are.
+        count = self._before.resolve_id(number)
+        return count if count < self._first else super()._resolve_id(number)
+
+
 def format_ids(numbers: Sequence[int], most: int = 3) -> str:
     """Some numbers for people, the first `most` of them."""
     return ", ".join(map(str, numbers[:most])) + (" and others" if len(numbers) > most else "")

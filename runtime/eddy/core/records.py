@@ -34,6 +34,8 @@ class WaitCause(str, enum.Enum):
     """The board's arena had no room for all its buffers."""
     PREEMPTED = "preempted"
     """Its slots were taken, and it has not been given one again."""
+    MAINTENANCE = "maintenance"
+    """Its slots are closed by calendar, or close before it could end."""
 
 
 @dataclass(frozen=True, slots=True)

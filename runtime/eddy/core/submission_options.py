@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
+from eddy.core.board_constraints import ANY, COMPUTING, MODEL
+
 MAX_LABELS = 16
 MAX_AFTER = 64
 MAX_ARRAY = 1000
@@ -28,6 +30,8 @@ ITS_OWN = (
 
 
 MAX_SECONDS = 1e9
+MAX_ID = (1 << 63) - 1
+"""Of a job or an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,7 @@ class SubmissionOptions:
         retries: What happens where it fails.
         late: What becomes of it where its deadline has passed.
         min_progress: Normalised progress it should keep beside others, in [0, 1]; None for its tenant's.
+        board_kind, board_labels, resident_module, apart, same_board_as: Boards of a pool that may have it.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -178,6 +183,52 @@ class SubmissionOptions:
         flag="--min-progress",
         help="Part of its speed alone that it should keep beside others.",
         only="kernel",
+    )
+    board_kind: str | None = option(
+        str,
+        None,
+        "Which boards of a pool may have it: `computing` ones, those that `model` times alone and whose outputs are "
+        "zeros, or `any`; null for computing ones, and at a board alone for whatever that is.",
+        choices=(COMPUTING, MODEL, ANY),
+        flag="--board-kind",
+        help="boards of a pool that may have it; computing ones where this is left out.",
+        for_boards=False,
+    )
+    board_labels: str | None = option(
+        str,
+        None,
+        "Labels that its board in a pool must have, `NAME=VALUE` or `NAME!=VALUE` with commas between; null for any.",
+        bounds={"min_length": 1, "max_length": 1024},
+        flag="--board-labels",
+        help="Labels of boards of a pool that may have it: NAME=VALUE or NAME!=VALUE, with commas between.",
+        for_boards=False,
+    )
+    resident_module: str | None = option(
+        str,
+        None,
+        "A module that must be in a slot of its board in a pool as it is placed; null for none.",
+        bounds={"min_length": 1, "max_length": 64},
+        flag="--resident-module",
+        help="Give it only to boards of a pool with this module in a slot.",
+        for_boards=False,
+    )
+    apart: str | None = option(
+        str,
+        None,
+        "A name: no board of a pool is given two jobs of yours with the same one at once; null for none.",
+        bounds={"min_length": 1, "max_length": 64},
+        flag="--apart",
+        help="A name: no board of a pool has two of your jobs with the same one at once.",
+        for_boards=False,
+    )
+    same_board_as: int | None = option(
+        int,
+        None,
+        "A job of yours: this one goes to the board of a pool that has it, or had it last; null for any board.",
+        bounds={"ge": 1, "le": MAX_ID},
+        flag="--same-board-as",
+        help="A job of yours, to whose board of a pool it goes.",
+        for_boards=False,
     )
 
     @property

@@ -1,1 +1,2 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Kernels for GPU clusters: OpenCL C to RISC-V programs, and launches of them."""

@@ -47,6 +47,8 @@ from eddy.packages import fields
 from eddy.packages.modules import (
     FIRST_ARGUMENT,
     IDENTITY_OFFSET,
+    MAX_REGISTER_BITS,
+    WORD_BYTES,
     ArgumentRegister,
     ModuleKind,
     ModuleManifest,
@@ -57,6 +59,8 @@ from eddy.packages.modules import (
 
 SCRUB_RECORD, CHECK_RECORD = "scrub.yaml", "check.yaml"
 """Names of the records beside a manifest."""
+ALIGNMENTS = [8, 16, 32, 64, 128]
+"""Of what pointers may be multiples: the bytes of a beat of the widest memory port."""
 FIELDS = (
     *("module", "kind", "top", "files", "register_map", "clk_hz"),
     *("registers", "resources", "scrub", "control", "summary", "example", "parameters", "stream"),
@@ -161,22 +165,24 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
     raw = fields.mapping(raw, field)
     kind = RegisterKind(fields.choice(raw.get("kind"), f"{field}.kind", [k.value for k in RegisterKind]))
     offset, width = raw.get("offset"), raw.get("width", 32)
-    fields.choice(width, f"{field}.width", [32, 64])
-    if not isinstance(offset, int) or offset % 4 or not FIRST_ARGUMENT <= offset <= IDENTITY_OFFSET - width // 8:
+    width = fields.integer(width, f"{field}.width", 1, MAX_REGISTER_BITS)
+    last = IDENTITY_OFFSET - 4 * -(-width // 32)
+    if not isinstance(offset, int) or offset % 4 or not FIRST_ARGUMENT <= offset <= last:
         raise InvalidRequest(
             f"{field}.offset is {offset!r}; it must be a multiple of 4 from 0x10 to below 0xF000",
             field=f"{field}.offset",
         )
-    access = None
+    access, align = None, WORD_BYTES
     if kind is RegisterKind.POINTER:
+        align = fields.choice(raw.get("align", WORD_BYTES), f"{field}.align", ALIGNMENTS)
         access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
-    return ArgumentRegister(name, offset, width, kind, access)
+    return ArgumentRegister(name, offset, width, kind, access, align)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:
     """The example's values; where there is one, every input has its value."""
     raw = fields.mapping(raw, "example")
-    inputs = [r.name for r in registers if r.kind is not RegisterKind.STATUS]
+    inputs = [r.name for r in registers if r.kind in (RegisterKind.POINTER, RegisterKind.SCALAR)]
     for name, value in raw.items():
         fields.choice(name, "example", inputs)
         fields.count(value, f"example.{name}")
@@ -189,7 +195,7 @@ def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str
 def _check_overlaps(registers: Sequence[ArgumentRegister]) -> None:
     taken: dict[int, str] = {}
     for register in registers:
-        for offset in range(register.offset, register.offset + register.width // 8, 4):
+        for offset in range(register.offset, register.offset + 4 * register.word_count, 4):
             if offset in taken:
                 raise InvalidRequest(
                     f"registers {taken[offset]} and {register.name} share offset {offset:#x}",

@@ -13,6 +13,7 @@ from pathlib import Path
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Access, Control
+from eddy.core.units import format_bytes
 
 FIRST_ARGUMENT = 0x10
 """Offsets below belong to ap_ctrl and the interrupt registers."""
@@ -38,6 +39,14 @@ class RegisterKind(str, enum.Enum):
     POINTER = "pointer"
     SCALAR = "scalar"
     STATUS = "status"
+    RESULT = "result"
+    """Read when a run has ended, and put into a buffer."""
+
+
+WORD_BYTES = 8
+"""Of what pointers are multiples, unless their manifest says otherwise: a word of the memory port."""
+MAX_REGISTER_BITS = 4096
+"""Bits of the widest register: a tenant's argument, not a tenant's data."""
 
 
 class Scrub(str, enum.Enum):
@@ -56,9 +65,10 @@ class ArgumentRegister:
     Attributes:
         name: As application task graphs name it.
         offset: Byte offset of its first 32-bit word.
-        width: 32 or 64 bits; 64 takes two words, the low one first.
-        kind: Pointer, scalar or status.
+        width: Its bits, 1 to 4096, in words of 32, the lowest first; of the last one those above it read zero.
+        kind: Pointer, scalar, status or result.
         access: What the module does with the buffer a pointer names; None for the other kinds.
+        align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
     """
 
     name: str
@@ -66,6 +76,7 @@ class ArgumentRegister:
     width: int
     kind: RegisterKind
     access: Access | None = None
+    align: int = WORD_BYTES
 
     def words(self, value: int) -> tuple[tuple[int, int], ...]:
         """The (byte offset, 32-bit value) writes that put `value` into the register.
@@ -79,7 +90,18 @@ class ArgumentRegister:
                 field=self.name,
                 allowed=f"{self.width}-bit integers",
             )
-        return tuple((self.offset + 4 * i, value >> (32 * i) & 0xFFFF_FFFF) for i in range(self.width // 32))
+        value &= (1 << self.width) - 1
+        return tuple((self.offset + 4 * i, value >> (32 * i) & 0xFFFF_FFFF) for i in range(self.word_count))
+
+    @property
+    def word_count(self) -> int:
+        """Words of 32 bits that it takes."""
+        return -(-self.width // 32)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that hold its bits."""
+        return -(-self.width // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +200,11 @@ class ModuleManifest:
 
     def inputs(self) -> tuple[ArgumentRegister, ...]:
         """Every register a launch must set: pointers and scalars."""
-        return tuple(r for r in self.registers if r.kind is not RegisterKind.STATUS)
+        return tuple(r for r in self.registers if r.kind in (RegisterKind.POINTER, RegisterKind.SCALAR))
+
+    def results(self) -> tuple[ArgumentRegister, ...]:
+        """Every register that a run leaves a result in."""
+        return tuple(r for r in self.registers if r.kind is RegisterKind.RESULT)
 
     def writes(self, values: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
         """The register writes of a launch, given every pointer's address and every scalar.
@@ -196,24 +222,26 @@ class ModuleManifest:
         return tuple(result)
 
     def check_task(self, task: TaskSpec, buffers: Sequence[BufferSpec]) -> None:
-        """Check that a task's arguments fit this module: all present, buffers to pointers, integers to scalars.
+        """Check that a task's arguments fit this module: all inputs are there, and of results those that it names.
+
+        Pointers and results take buffers, scalars integers or buffers.
 
         Raises:
             InvalidRequest: They do not; `field` names the argument. Or no task can run on the module.
         """
         if self.endless:
             raise InvalidRequest(f"task {task.name}: {self.endless}", field=f"tasks.{task.name}.module")
-        roles = {b.name: b.role for b in buffers}
+        known = {b.name: b for b in buffers}
         given = dict(task.arguments)
         for name in given:
             self.register(name)
-        for register in self.inputs():
+        for register in (*self.inputs(), *(r for r in self.results() if r.name in given)):
             field = f"tasks.{task.name}.arguments.{register.name}"
             if register.name not in given:
                 raise InvalidRequest(
                     f"task {task.name}: argument {register.name} of {self.module} is not set", field=field
                 )
-            _check_argument(register, given[register.name], roles, field)
+            _check_argument(register, given[register.name], known, field)
 
 
 def no_check(module: str) -> str:
@@ -224,22 +252,34 @@ def no_check(module: str) -> str:
     )
 
 
-def _check_argument(register: ArgumentRegister, value: str | int, roles: Mapping[str, BufferRole], field: str) -> None:
-    """Check one value of a task against the register it goes to."""
+def _check_argument(
+    register: ArgumentRegister, value: str | int, buffers: Mapping[str, BufferSpec], field: str
+) -> None:
+    """Check one value of a task against the register it goes to, or comes from."""
     if isinstance(value, int):
         if register.kind is not RegisterKind.SCALAR:
             raise InvalidRequest(
-                f"{field}: a pointer takes a buffer's name, not {value}", field=field, allowed=sorted(roles)
+                f"{field}: a {register.kind.value} takes a buffer's name, not {value}",
+                field=field,
+                allowed=sorted(buffers),
             )
         register.words(value)
         return
-    if register.kind is not RegisterKind.POINTER:
-        raise InvalidRequest(f"{field}: a scalar takes an integer, not {value!r}", field=field, allowed="an integer")
-    if value not in roles:
-        raise InvalidRequest(f"{field}: no buffer {value}", field=field, allowed=sorted(roles))
-    if register.access is not Access.READ and roles[value] in (BufferRole.INPUT, BufferRole.CONSTANT):
+    if value not in buffers:
+        raise InvalidRequest(f"{field}: no buffer {value}", field=field, allowed=sorted(buffers))
+    buffer = buffers[value]
+    written = register.kind is RegisterKind.RESULT or (
+        register.kind is RegisterKind.POINTER and register.access is not Access.READ
+    )
+    if written and buffer.role in (BufferRole.INPUT, BufferRole.CONSTANT):
         raise InvalidRequest(
-            f"{field}: the module writes here, but {value} is an {roles[value].value} buffer",
+            f"{field}: the module writes here, but {value} is an {buffer.role.value} buffer",
             field=field,
             allowed=["output", "intermediate"],
+        )
+    if register.kind is not RegisterKind.POINTER and buffer.bytes > 4 * register.word_count:
+        raise InvalidRequest(
+            f"{field}: the register has {register.width} bits, and {value} {format_bytes(buffer.bytes)}",
+            field=field,
+            allowed=f"at most {format_bytes(4 * register.word_count)}",
         )

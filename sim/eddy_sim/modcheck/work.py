@@ -63,7 +63,8 @@ def arguments(manifest: ModuleManifest, at: int = 0) -> dict[str, int]:
 
 def put(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
     """Write arguments."""
-    for offset, value in manifest.writes(values):
+    fitting = {name: value & (1 << manifest.register(name).width) - 1 for name, value in values.items()}
+    for offset, value in manifest.writes(fitting):
         port.write(offset, value)
 
 

@@ -18,6 +18,8 @@ from eddy import distribution
 
 ROOT = distribution.source_tree()
 """Root of the source tree."""
+HARDWARE = ROOT / "hw"
+"""Our own sources."""
 
 Progress = Callable[[str], None]
 """Takes one line about what is being built."""

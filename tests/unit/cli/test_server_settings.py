@@ -12,6 +12,9 @@ from eddy.cli.boards.serve import serve
 from eddy.cli.main import app
 from eddy.cli.support.server_settings import server_settings
 from eddy.core.errors import InvalidRequest
+from eddy.notices.mail import MailServer
+from eddy.notices.settings import NoticeSettings
+from eddy.notices.targets import TargetRules
 from eddy.settings import SETTINGS, Value
 from eddy.trust import generate
 from typer.testing import CliRunner
@@ -19,7 +22,8 @@ from unit.api.test_settings_defaults import NAMES
 
 ELSEWHERE = {"config", "pool", "pool_creds", "pool_name", "pool_width"}
 """Of the configuration file, and of the pool's agent, which runs beside the server."""
-TOGETHER = {"tls_cert", "tls_key", "trusted_packages", "unsigned_packages"}
+MAIL = {f"smtp_{name}" for name in ("host", "port", "security", "user", "password_file", "from")}
+TOGETHER = {"tls_cert", "tls_key", "trusted_packages", "unsigned_packages", "webhook_targets", "mail_targets", *MAIL}
 """These name files, and have tests of their own below."""
 OPTIONS = [name for name in inspect.signature(serve).parameters if name in SETTINGS]
 PLAIN = [name for name in OPTIONS if name not in ELSEWHERE | TOGETHER]
@@ -57,6 +61,18 @@ def test_each_value_is_where_its_name_says(tmp_path: Path) -> None:
     own = [name for name in PLAIN if hasattr(settings, name)]
     assert {name: str(getattr(settings, name)) for name in own} == {name: str(told[name]) for name in own}
     assert len(own) + sum(map(len, NAMES.values())) == len(PLAIN), "and there are no others"
+
+
+def test_what_is_said_of_notices_is_where_its_name_says(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("s3cret")
+    said = {"smtp_host": "mail", "smtp_port": 25, "smtp_security": "tls", "smtp_user": "eddy", "smtp_from": "e@lab"}
+    said |= {"smtp_password_file": str(tmp_path / "password"), "webhook_targets": "10.0.0.0/8", "mail_targets": "lab"}
+    found = server_settings({**DEFAULTS, **said}).api.notices
+    assert found.mail == MailServer("mail", 25, "tls", "eddy", str(tmp_path / "password"), "e@lab")
+    assert found.rules == TargetRules.parse("10.0.0.0/8", "lab")
+    assert server_settings(DEFAULTS).api.notices == NoticeSettings()
+    with pytest.raises(InvalidRequest, match="--smtp-from"):
+        server_settings({**DEFAULTS, "smtp_host": "mail"})
 
 
 @pytest.mark.parametrize(("name", "missing"), [("tls_cert", "tls_key"), ("tls_key", "tls_cert")])

@@ -18,7 +18,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import dump_record, load_record
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
-from system.live_rig import run_out
+from system.jobs.live_rig import run_out
 
 SAID = "no check of module mix is on record as its sources and manifest are; `eddy module check mix`"
 

@@ -188,6 +188,8 @@ def test_the_state_of_a_job_is_set_only_along_the_table_and_where_it_is_recovere
     found = {path.rsplit("/", 1)[1]: names for path, tree in parsed.items() if (names := setters(tree))}
     assert found.pop("job.py") == {"self in __init__", "self in advance"}
     assert found.pop("job_records.py") == {"job in restore_job"}
+    assert found.pop("session.py") == {"self in __init__", "self in move"}
+    assert found.pop("stream.py") == {"self in move"}
     # The parts of the machine have the machine's state, which is set once.
     assert {name for names in found.values() for name in names} == {"self in __init__"}
 

@@ -24,6 +24,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
     "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}),
+    "kernel_mem": tuple({"KernelDataWidth": width, "KernelAddrWidth": 32 + width % 33} for width in (8, 64, 128, 1024)),
+    "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }
 """Parameters a top is checked with, where its own are not all there is."""

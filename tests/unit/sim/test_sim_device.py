@@ -1,7 +1,7 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """The PYNQ device over a board in plain Python: stock PYNQ's calls, without building RTL.
 
-The same calls run against the RTL in tests/system/test_pynq_stock.py.
+The same calls run against the RTL in tests/system/board/test_pynq_stock.py.
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ from eddy.api.access.operator_account import ensure_operator
 from eddy.cli.main import app
 from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState
+from eddy.core.maintenance import MaintenanceWindow
+from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.sessions import SessionRecord
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
@@ -30,6 +33,8 @@ from eddy.store import Store
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
 from eddy.store.tables.listing import JobFilter
+from eddy.store.tables.notices import Notice, new_delivery
+from eddy.store.tables.samples import Sample
 from eddy.store.tables.submission import Submission
 from eddy.store.tables.usage import UsageRow, day_of
 from eddy.store.upkeep.examined import TABLES, examine_folder
@@ -38,7 +43,7 @@ from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, r
 from typer.testing import CliRunner
 
 Answer = Callable[[], object]
-JSON = {"request", "record", "snapshot", "bounds", "attributes", "facts", "body"}
+JSON = {"request", "record", "snapshot", "bounds", "attributes", "facts", "body", "kinds"}
 """Columns that hold JSON; `body` in two of its tables."""
 NOT_JSON = {("idempotency", "body")}
 WHICH = {
@@ -112,9 +117,15 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         several = [Submission(request(store, salt=salt)) for salt in (7, 8)]
         assert [each.id for each in store.arrays.write(several, 0.0)[0]] == [6, 7]
         store.usage.add([UsageRow(day_of(time.time()), TENANT, 0, "slot", 5)], {})
+        store.sessions.add(lambda name: SessionRecord(0, name, TENANT, opened_unix_s=1.0))
         store.epochs.add([(number, "{}") for number in range(2)], [0, 1])
+        for minute in range(2):
+            store.samples.add(Sample(60 * minute, 2, 1.0, 1.0, 0.0, 1, 0, {"0": 0.5}))
         store.audit.note(at.sign, "operator", "k1", "drain-slot", {"slot": 1})
         store.audit.note(at.sign, "operator", "k1", "undrain-slot", {"slot": 1})
+        told = store.notices.add(Subscription("n1", TENANT, "https://hooks.example.org", (NoticeKind.TEST,)))
+        store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
+        store.maintenance.add(MaintenanceWindow("w1", "a new fan", 1e12, 1e12 + 60), 1.0)
         with store._db.transaction() as db:
             db.execute("INSERT INTO program VALUES (4, '{}')")
             db.execute("INSERT INTO removed VALUES ('alan', 1.5, 2.5)")
@@ -200,6 +211,7 @@ def asked(store: Store) -> dict[str, object]:
         "usage": (store.usage.report(None), store.usage.today_s(TENANT)),
         "audit": store.audit.entries(),
         "epochs": store.epochs.all(),
+        "samples": store.samples.since(0),
         "metrics": store.damage.counts(),
     }
 

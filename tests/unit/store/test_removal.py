@@ -31,7 +31,7 @@ from purge_kit import (
     tables,
 )
 
-NAMELESS = {"sqlite_sequence", "slot", "meta", "purged", "purged_to", "result", "removed"}
+NAMELESS = {"sqlite_sequence", "slot", "meta", "purged", "purged_to", "result", "removed", "sample"}
 """Tables in which nothing names a tenant before it is removed: `furnish` leaves its name in all others."""
 
 

@@ -35,8 +35,9 @@ class WaitShown(Answer):
     """What a job waits for now."""
 
     cause: str = Field(
-        description="`slot`, `load`, `memory`, `preempted`, `drain`, `predecessor`, `array`, `building`, `items`, "
-        "`price-share` or `ending`; empty where it waits for nothing."
+        description="`slot`, `load`, `memory`, `preempted`, `maintenance`, `drain`, `predecessor`, `array`, "
+        "`building`, `items`, `price-share` or `ending`; at a pool also `board`, `inputs` or `constraint`; empty where "
+        "it waits for nothing."
     )
     words: str = Field(description="The same for people.")
 
@@ -225,6 +226,7 @@ _SAID = {
     "memory": "waiting for memory",
     "preempted": "waiting after its slots were taken",
     "dependency": "waiting for other jobs",
+    "maintenance": "waiting for the end of maintenance",
     "building": "waiting for a module to be built",
     "reconfiguring": "while slots were loaded for it",
     "running": "with a loaded slot of its own",

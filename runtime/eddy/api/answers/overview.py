@@ -10,11 +10,16 @@ from pydantic import ConfigDict, Field
 from eddy.api.answers.schemas import Job, Slot
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer
+from eddy.core.sessions import SessionState
 
 JOBS = 40
 """Jobs that have not ended, at most; the oldest."""
 ENDED = 12
 """Jobs that ended last, at most."""
+
+
+SESSIONS = 40
+"""Sessions, at most; the oldest."""
 
 
 class Span(Answer):
@@ -39,6 +44,20 @@ class TenantLoad(Answer):
     jobs: dict[str, int] = Field(description="Its jobs that have not ended, by state.")
 
 
+class SessionGlance(Answer):
+    """A session that is open."""
+
+    session: str = Field(description="Its name.")
+    tenant: str = Field(description="Whose it is.")
+    state: SessionState = Field(description="Where it is in its life.")
+    memory_bytes: int = Field(description="Board memory it has.")
+    buffers: int = Field(description="Buffers it has.")
+    queued: int = Field(description="Commands that have not begun.")
+    running: int = Field(description="Launches that wait for cores or have some.")
+    launches: int = Field(description="Launches that ended since the server started.")
+    core_seconds: float = Field(description="What these had of cores.")
+
+
 class Overview(Answer):
     """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
 
@@ -48,6 +67,7 @@ class Overview(Answer):
     ready: bool = Field(description="Whether jobs are taken and would run.")
     detail: str = Field(description="Why not; empty where they are.")
     viewer: str = Field(description="Who you are.")
+    board: str = Field(default="", description="What the board is called; empty of a pool.")
     operator: bool = Field(description="Whether you may do what the operator may.")
     policy: str = Field(description="Dispatch policy of the pipeline slots.")
     slots: list[Slot] = Field(description="Slots, by index.")
@@ -59,6 +79,9 @@ class Overview(Answer):
         description="For the operator: faults since the start, by code. Empty for a tenant, whose jobs say theirs."
     )
     tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
+    sessions: list[SessionGlance] = Field(
+        default_factory=list, description=f"Sessions that are open, oldest first; at most {SESSIONS}."
+    )
     damaged: dict[str, int] = Field(
         default_factory=dict,
         description="For the operator: damaged records that were met since the start, by kind, where there are any.",

@@ -38,6 +38,7 @@ class Waiting(Answer):
     slot: float = Field(description="The policy had not given it a slot.")
     memory: float = Field(description="The board's memory was full.")
     preempted: float = Field(description="Its slots had been taken.")
+    maintenance: float = Field(description="Slots were closed by calendar, or about to be before it could end.")
 
 
 class Progress(Answer):

@@ -14,7 +14,10 @@ from eddy.api.dependencies.disconnects import run_while_connected
 from eddy.api.dependencies.progress import check_promised_progress
 from eddy.api.request_bodies import admission
 from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.core.board_constraints import ANY, COMPUTING, FIELDS, MODEL
+from eddy.core.errors import InvalidRequest
 from eddy.core.records import JobRequest
+from eddy.core.submission_options import SubmissionOptions
 from eddy.core.tenants import TenantRecord
 
 T = TypeVar("T")
@@ -37,6 +40,16 @@ class _BoardTenant:
 
     def check_progress(self, wanted: float) -> None:
         check_promised_progress(self.context.store, self.context.hypervisor.price, self.tenant.id, wanted)
+
+    def check_boards(self, asked: SubmissionOptions) -> None:
+        named = [name for name in FIELDS if name != "board_kind" and getattr(asked, name) is not None]
+        if named:
+            message = f"{named[0]}: this is one board; boards are chosen by the head of a pool."
+            raise InvalidRequest(message, field=named[0], allowed="leave it out")
+        kind = COMPUTING if self.context.hypervisor.computes_results else MODEL
+        if asked.board_kind not in (None, ANY, kind):
+            message = f"board_kind: this board is a {kind} one."
+            raise InvalidRequest(message, field="board_kind", asked=asked.board_kind, allowed=[kind, ANY])
 
 
 def admit(

@@ -21,6 +21,7 @@ from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
 from eddy.core.errors import BoardUnreachable
 from eddy.hypervisor.engine.event_fanout import EventFanout
+from eddy.notices.settings import NoticeSettings
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 from eddy.store.db.bounds import JobBounds
@@ -31,8 +32,9 @@ AWAY = "The board is away: jobs are taken, and continue once it is back. The ope
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """Limits of the API; the defaults are those of `eddy.settings`."""
+    """Limits of the API; the defaults are those of `eddy.settings`. `board_name` is what its pages call the board."""
 
+    board_name: str = ""
     max_body_bytes: int = 1 << 20
     max_blob_bytes: int = 256 << 20
     heartbeat_s: float = 15.0
@@ -41,6 +43,7 @@ class ApiSettings:
     retention: JobBounds = field(default_factory=JobBounds)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     uploads: UploadLimits = field(default_factory=UploadLimits)
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Context:
         ending: Set once the server ends: streams end then.
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
+        hurried: Subscriptions whose messages are sent though their receivers failed a moment ago.
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
@@ -84,6 +88,7 @@ class Context:
     rates: TokenBuckets = field(default_factory=TokenBuckets)
     looks: TenantRateLimits = field(default_factory=TenantRateLimits)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
+    hurried: set[str] = field(default_factory=set)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str = ""
     running: bool = False

@@ -73,8 +73,9 @@ class MethodMiddleware:
 
 
 def _takes_json(method: str, path: str) -> bool:
-    """Whether a body is JSON; that of a blob's part is its bytes."""
-    return method in _JSON and not (path.startswith("/v1/blobs/") and path.endswith("/upload"))
+    """Whether a body is JSON; a blob's part is bytes, and so is a session's batch."""
+    part = path.startswith("/v1/blobs/") and path.endswith("/upload")
+    return method in _JSON and not (part or (path.startswith("/v1/sessions/") and path.endswith("/commands")))
 
 
 class _Head:

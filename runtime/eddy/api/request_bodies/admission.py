@@ -13,10 +13,12 @@ from typing import Protocol
 
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import KindView
+from eddy.core.board_constraints import label_rules
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
+from eddy.core.names import label_name
 from eddy.core.records import JobRequest
-from eddy.core.submission_options import Predecessor
+from eddy.core.submission_options import Predecessor, SubmissionOptions
 
 
 class Submitter(Protocol):
@@ -36,6 +38,13 @@ class Submitter(Protocol):
         Raises:
             InvalidRequest: They were promised less.
             Conflict: Progress is not measured here.
+        """
+
+    def check_boards(self, asked: SubmissionOptions) -> None:
+        """Check that a job of theirs may ask for such boards.
+
+        Raises:
+            InvalidRequest: This is a board alone, and not such a one.
         """
 
 
@@ -73,5 +82,21 @@ def admit(
         raise InvalidRequest(message, field="late", allowed=["continue"])
     if request.asked.min_progress is not None:
         by.check_progress(request.asked.min_progress)
+    _check_boards(request.asked)
+    by.check_boards(request.asked)
     # Whose jobs all have one priority says nothing by asking for another: programs that set priorities run here, too.
     return request if by.max_priority > lowest else replace(request, priority=lowest)
+
+
+def _check_boards(asked: SubmissionOptions) -> None:
+    """See that what is asked of boards can be read.
+
+    Raises:
+        InvalidRequest: It cannot.
+    """
+    for field, read in (("board_labels", label_rules), ("apart", label_name)):
+        if (text := getattr(asked, field)) is not None:
+            try:
+                read(text)
+            except ValueError as wrong:
+                raise InvalidRequest(f"{field}: it {wrong}.", field=field, asked=text) from None

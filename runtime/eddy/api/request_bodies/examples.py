@@ -110,7 +110,7 @@ JOB: dict[str, Any] = {
     "ended_s": 0.0153,
     "response_s": 0.0153,
     "waiting_s": 0.0,
-    "waiting": {"dependency": 0.0, "slot": 0.0, "memory": 0.0, "preempted": 0.0},
+    "waiting": {"dependency": 0.0, "slot": 0.0, "memory": 0.0, "preempted": 0.0, "maintenance": 0.0},
     "reconfiguring_s": 0.0144,
     "running_s": 0.0009,
     "reconfigurations": 3,
@@ -137,6 +137,43 @@ JOB: dict[str, Any] = {
     "ended_unix_s": 1767225600.5,
     "array": None,
     "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
+}
+SUBSCRIPTION: dict[str, Any] = {
+    "id": "n4be12c90f3d1",
+    "tenant": "ada",
+    "target": "https://hooks.example.org/eddy",
+    "kinds": ["job.ended"],
+    "everyone": False,
+    "label": "results into the lab's chat",
+    "created_unix_s": 1767225600.25,
+    "off": "",
+    "dropped": 0,
+    "secret": "whsec_...",
+}
+DELIVERY: dict[str, Any] = {
+    "id": "msg_6f1d2c3b4a5968778695a4b3",
+    "kind": "job.ended",
+    "body": {
+        "type": "job.ended",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "data": {"job": 17, "tenant": "ada", "state": "succeeded", "application": "image_compression", "cause": ""},
+    },
+    "created_unix_s": 1767225600.5,
+    "state": "delivered",
+    "attempts": 1,
+    "next_unix_s": None,
+    "tried_unix_s": 1767225601.0,
+    "status": 204,
+    "said": "",
+}
+WINDOW: dict[str, Any] = {
+    "id": "w1f0c22ab",
+    "title": "a new fan",
+    "stage": "planned",
+    "begins_unix_s": 1795000000.0,
+    "ends_unix_s": 1795003600.0,
+    "drains_unix_s": 1794999100.0,
+    "slots": [],
 }
 EXPLAINED: dict[str, Any] = {
     "job": 17,
@@ -176,6 +213,21 @@ USAGE: dict[str, Any] = {
         {"day": "2026-11-22", "tenant": "ada", "slot_ns": 15500000, "shared_ns": 0, "core_ns": 0},
     ],
     "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5, "before_ns": 0},
+}
+HISTORY: dict[str, Any] = {
+    "points": [
+        {
+            "unix_s": 1767225600,
+            "slots": 4,
+            "busy": 2.5,
+            "running": 3.0,
+            "waiting": 11.25,
+            "ended": 42,
+            "failed": 1,
+            "prices": {"2": 0.37},
+            "celsius": 41.5,
+        }
+    ]
 }
 AUDIT: dict[str, Any] = {
     "entries": [
@@ -241,6 +293,7 @@ OVERVIEW: dict[str, Any] = {
         }
     ],
     "tenants": [],
+    "sessions": [],
     "damaged": {},
 }
 APP: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from eddy.api.answers.overview import ENDED, JOBS, Overview, Span, TenantLoad
+from eddy.api.answers.overview import ENDED, JOBS, SESSIONS, Overview, SessionGlance, Span, TenantLoad
 from eddy.api.answers.rendering import job_answer, slot_answer
 from eddy.api.answers.schemas import Job
 from eddy.api.dependencies.callers import Caller, Ctx
@@ -77,6 +77,7 @@ def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | No
         ready=context.ready and not context.unavailable,
         detail=context.unavailable or starting,
         viewer=viewer.id,
+        board=context.settings.board_name,
         operator=viewer.admin,
         policy=hypervisor.policy,
         slots=[slot_answer(status, store.numbers, viewer) for status in slots],
@@ -84,10 +85,30 @@ def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | No
         jobs=shown(store.jobs.under_way(whose, JOBS)),
         ended=shown(_ended(store, whose)),
         spans=[span for span in done if span is not None],
+        sessions=_sessions(context, whose),
         faults=dict(store.happened.faults) if viewer.admin else {},
         tenants=[_load(store, name, jobs) for name, jobs in loads.items()] if viewer.admin else [],
         damaged={kind: count for kind, count in store.damage.counts().items() if count} if viewer.admin else {},
     )
+
+
+def _sessions(context: Context, whose: str | None) -> list[SessionGlance]:
+    _, there = context.hypervisor.sessions.overview()
+    mine = [(record, now) for record, now in there if whose in (None, record.tenant)]
+    return [
+        SessionGlance(
+            session=record.id,
+            tenant=record.tenant,
+            state=now.state,
+            memory_bytes=record.options.memory_bytes,
+            buffers=now.buffers,
+            queued=now.queued,
+            running=now.running,
+            launches=now.launches,
+            core_seconds=now.core_s,
+        )
+        for record, now in mine[:SESSIONS]
+    ]
 
 
 def _load(store: Store, tenant: str, jobs: dict[str, int]) -> TenantLoad:

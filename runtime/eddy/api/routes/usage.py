@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import date
 from functools import partial
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.answers.rendering import tenant_answer
 from eddy.api.answers.schemas import TenantQuota
+from eddy.api.answers.usage import BoardTime, UsageEntry, UsageReport, check_days
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import read
@@ -20,7 +20,6 @@ from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import Forbidden
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import DAY, Answer
-from eddy.core.errors import InvalidRequest
 
 router = APIRouter(prefix="/v1", tags=["usage"])
 _First = Annotated[
@@ -28,34 +27,6 @@ _First = Annotated[
 ]
 _Last = Annotated[str, Query(alias="to", pattern=DAY, description="Last day; empty for all.")]
 _Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
-
-
-class UsageEntry(Answer):
-    """What a tenant had on a day, in nanoseconds of board time."""
-
-    day: str = Field(description="By UTC.")
-    tenant: str = Field(description="Whose; empty for nobody's, which only the operator sees.")
-    slot_ns: int = Field(description="Of slots held whole.")
-    shared_ns: int = Field(description="Of slots with a cluster to be shared; nobody's, and then only.")
-    core_ns: int = Field(description="Of the cores of such clusters.")
-
-
-class BoardTime(Answer):
-    """What `slot_ns` and `shared_ns` of all entries of all days add up to: `before_ns + slots * (to_ns - from_ns)`."""
-
-    from_ns: int = Field(description="Board time since which so many slots are charged.")
-    to_ns: int = Field(description="Board time up to which everything is charged.")
-    slots: int = Field(description="So many are charged.")
-    before_ns: int = Field(description="Charged before, while the board had more slots or fewer; 0 where it never had.")
-
-
-class UsageReport(Answer):
-    """Accounts by day and tenant."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.USAGE]})
-
-    entries: list[UsageEntry] = Field(description="By day, then tenant.")
-    board: BoardTime | None = Field(description="For the operator: what they add up to; null for tenants.")
 
 
 class QuotaAnswer(Answer):
@@ -81,26 +52,11 @@ async def show_usage(
     """Your own accounts; everyone's and nobody's, for the operator: they add up to the board's time exactly."""
     if tenant and not viewer.admin and tenant != viewer.id:
         raise Forbidden("You can see your own use only.", field="tenant")
-    _check_days(first, last)
+    check_days(first, last)
     if context.ready and not context.unavailable:
         await context.hypervisor.account()
     whose = (tenant or None) if viewer.admin else viewer.id
     return await read(context, partial(_report, context, whose, first, last or "9999", viewer.admin))
-
-
-def _check_days(first: str, last: str) -> None:
-    """See that these are days, in order, as far as they are given.
-
-    Raises:
-        InvalidRequest: They are not; an empty account would look as if nothing had been used.
-    """
-    for field, day in (("from", first), ("to", last)):
-        try:
-            date.fromisoformat(day or "2000-01-01")
-        except ValueError:
-            raise InvalidRequest(f"There is no day {day}.", field=field, asked=day) from None
-    if first and last and first > last:
-        raise InvalidRequest(f"The first day, {first}, is after the last, {last}.", field="from", asked=first)
 
 
 def _report(context: Context, whose: str | None, first: str, last: str, board: bool) -> UsageReport:

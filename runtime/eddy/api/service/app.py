@@ -39,20 +39,27 @@ from eddy.api.routes import (
     blobs,
     events,
     explain,
+    history,
     holds,
     jobs,
     keys,
+    maintenance,
     market,
+    notices,
     operate,
     overview,
     partial,
     session,
+    sessions,
     slots,
     system,
     usage,
 )
+from eddy.api.service.calendar_service import CalendarService
 from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
 from eddy.api.service.gauges import GaugeCollector
+from eddy.api.service.history_recorder import HistoryRecorder
+from eddy.api.service.notice_service import NoticeService
 from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
 from eddy.core.errors import EddyError
@@ -83,13 +90,17 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         slots,
         market,
         overview,
+        history,
         session,
+        sessions,
         keys,
         usage,
         events,
         admin,
         operate,
         audit,
+        notices,
+        maintenance,
         system,
     )
     model = submission_model(kinds)
@@ -158,6 +169,9 @@ def create_app(
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
             group.start_soon(PurgeService(context).run)
+            group.start_soon(HistoryRecorder(context).run)
+            group.start_soon(CalendarService(context).run)
+            group.start_soon(NoticeService(context).run)
             group.start_soon(context.standing.watch)
             group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), ClockJumpDetector())
             group.start_soon(tell_manager, Notifier())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -15,12 +15,15 @@ from eddy.api.dependencies.context import Context
 from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
+from eddy.core.sessions import SessionFigures, SessionRecord, SessionState
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import market_answer
+from eddy.hypervisor.sessions.session import Counts
 from eddy.store import Store
 
 _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)
 _FINAL = tuple(state.value for state in JobState if state.is_final)
+_OPEN = tuple(state.value for state in SessionState if not state.is_final)
 _PHASES = ("empty", "loading", "idle", "running", "waiting", "faulted", "unknown")
 _SPENT = ("running", "reconfiguring", *(cause.value for cause in WaitCause))
 _VERSION = distribution.version()
@@ -47,6 +50,7 @@ class GaugeCollector(Collector):
         yield _labelled("eddy_policy", "1 for the dispatch policy in force.", "policy", {hypervisor.policy: 1})
         yield from _slots(hypervisor.slots())
         yield from _jobs(context.store)
+        yield from _sessions(*hypervisor.sessions.overview())
         yield from _kept(context)
         if hypervisor.price is not None:
             yield from _market(hypervisor.price)
@@ -103,6 +107,18 @@ def _kept(context: Context) -> Iterator[Metric]:
     yield CounterMetricFamily("eddy_outputs_collected_jobs", text, value=jobs)
     text = "Bytes of outputs removed to make room, since the start."
     yield CounterMetricFamily("eddy_outputs_collected_bytes", text, value=freed)
+
+
+def _sessions(did: Counts, there: Sequence[tuple[SessionRecord, SessionFigures]]) -> Iterator[Metric]:
+    states = Tally(figures.state.value for _, figures in there)
+    yield _labelled("eddy_sessions", "Sessions that are open, by state.", "state", _each(_OPEN, states))
+    held = sum(figures.buffer_bytes for _, figures in there)
+    yield _one("eddy_session_buffer_bytes", "Bytes of buffers of sessions.", held)
+    ended = {"complete": did.launches - did.failed_launches, "failed": did.failed_launches}
+    yield _counted("eddy_session_launches", "Launches of sessions that ended since the start.", "state", ended)
+    text = "Bytes of buffers of sessions since the start: brought, fetched, and found on the board by launches."
+    ways = {"up": did.bytes_up, "down": did.bytes_down, "kept": did.bytes_kept}
+    yield _counted("eddy_session_bytes", text, "way", ways)
 
 
 def _market(loop: PriceLoop) -> Iterator[Metric]:

@@ -117,7 +117,9 @@ class Server:
         names = {name: getattr(settings, name) for name in ("policy", "gpu_policy", "price")}
         check_policies(names)  # before anything is made: building a board may take minutes
         limits = descriptors.fit_connection_limits(settings.api.connections)
-        self.settings = settings = replace(settings, api=replace(settings.api, connections=limits))
+        self.settings = settings = replace(
+            settings, api=replace(settings.api, connections=limits, board_name=settings.profile)
+        )
         self._kinds, self._reloader, self._beside = kinds, reloader, beside
         self._socket = listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]

@@ -46,7 +46,7 @@ def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores:
     Raises:
         InvalidRequest: Says which field, and what it may be.
     """
-    if launch.registers or launch.status != -1:
+    if launch.registers or launch.status != -1 or launch.results:
         raise InvalidRequest("a kernel's launch has neither registers nor a status register", field="registers")
     if tuple((grant.buffer, grant.access) for grant in launch.grants) != ((kernel.region, Access.READ_WRITE),):
         raise InvalidRequest(

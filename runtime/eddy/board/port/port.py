@@ -122,6 +122,25 @@ class KernelLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """What a module leaves in registers at the end of an item, and where it goes.
+
+    Attributes:
+        offset: Byte offset of the first of its words of 32 bits, the lowest first.
+        bytes: How many bytes of them, at most `MAX_RESULT_BYTES`.
+        buffer: Id of the buffer whose first bytes they become, once the item has succeeded.
+    """
+
+    offset: int
+    bytes: int
+    buffer: int
+
+
+MAX_RESULT_BYTES = 512
+"""Most bytes of one result: what lies in registers is read word by word."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One item for the module a slot holds.
 
@@ -135,6 +154,7 @@ class Launch:
         kernel: For a GPU cluster, instead of `registers` and `status`; None for every other module.
         task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
         account: On whose account `sharing` counts what it does, a tenant's name; "" on nobody's.
+        results: What is read of its registers when it has succeeded.
     """
 
     item: str
@@ -145,6 +165,7 @@ class Launch:
     kernel: KernelLaunch | None = None
     task: str = ""
     account: str = ""
+    results: tuple[Result, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

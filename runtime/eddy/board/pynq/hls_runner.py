@@ -54,6 +54,8 @@ class HlsRunner:
             StartFailed: The module does not take it.
         """
         check_no_kernel(self._parts.index, launch)
+        for result in launch.results:
+            self._parts.arena.get(result.buffer)
         if self._control is Control.NONE:
             message = f"the module in slot {self._parts.index} has no control protocol: no item can be started on it"
             raise InvalidRequest(message, field="slot")
@@ -139,6 +141,7 @@ class HlsRunner:
         module = self._parts.hardware.module
         finished = module.finished(self._control)
         status = module.read(launch.status) if finished and launch.status >= 0 else 0
+        results = self._results(launch) if finished and not status else []
         late = self._take_back() if finished else ""
         # After the reads, because a module that does not answer them shows there, and what was read is poison; and
         # after the memory was taken back, because requests still to come when the module said done show there.
@@ -151,8 +154,19 @@ class HlsRunner:
             detail = f"the module's status register at {launch.status:#x} reads {status:#x}"
             self._end(Cause.MODULE_ERROR, detail)
         elif finished:
+            for buffer, data in results:
+                self._parts.arena.write(buffer, 0, data)
             self._end(Cause.NONE, "")
         return self._launch is None
+
+    def _results(self, launch: Launch) -> list[tuple[int, bytes]]:
+        """What the module left in its registers, by the buffer it goes to."""
+        module, found = self._parts.hardware.module, []
+        for result in launch.results:
+            offsets = range(result.offset, result.offset + result.bytes, 4)
+            words = b"".join(module.read(offset).to_bytes(4, "little") for offset in offsets)
+            found.append((result.buffer, words[: result.bytes]))
+        return found
 
     def _take_back(self) -> str:
         """Close what the item could reach, and see it drained; answer why it did not."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eddy.board.port.clock import Clock
-from eddy.board.port.port import Cause, Launch, SlotPhase, SlotState
+from eddy.board.port.port import MAX_RESULT_BYTES, Cause, Launch, SlotPhase, SlotState
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.cluster_runner import ClusterRunner
 from eddy.board.pynq.fabric import Fault, SlotFabric
@@ -18,6 +18,7 @@ from eddy.board.pynq.runner import Runner, RunnerParts
 from eddy.board.pynq.slot_accounts import SlotAccounts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Control, Image
+from eddy.core.units import format_bytes
 from eddy.packages.modules import FIRST_ARGUMENT, IDENTITY_OFFSET
 
 NO_FAULT = Fault(Cause.NONE)
@@ -104,6 +105,12 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
             raise InvalidRequest(f"register value {value} has more than 32 bits", field="registers")
     if launch.status != -1:
         _check_offset(launch.status, "status")
+    for result in launch.results:
+        _check_offset(result.offset, "results")
+        if not 0 < result.bytes <= MAX_RESULT_BYTES:
+            allowed = f"1 to {format_bytes(MAX_RESULT_BYTES)}"
+            raise InvalidRequest(f"a result has {allowed}, not {result.bytes}", field="results", allowed=allowed)
+        _check_offset(result.offset + 4 * ((result.bytes - 1) // 4), "results")
     if not launch.time_limit_s > 0:
         raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
     if launch.item in running:

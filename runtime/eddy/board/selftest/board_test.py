@@ -22,6 +22,7 @@ from eddy.board.pynq.check_bypass import CheckBypass
 from eddy.board.selftest.board_test_dram import DRAM_MAP, HARDWARE, SIMULATED, dram_map
 from eddy.board.selftest.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
+from eddy.board.selftest.sensors import powers, temperatures
 from eddy.core.errors import EddyError
 from eddy.core.units import format_bytes, format_duration, format_rate
 
@@ -30,7 +31,6 @@ ITEM_MODULE = "level_shift"
 _IN, _OUT, _WIDTH, _HEIGHT, _STATUS = 0x10, 0x1C, 0x28, 0x30, 0x38
 _SIDE = 64
 _ITEM_BOUND_S = 1.0
-THERMAL, POWER = "thermal_zone*/temp", "hwmon*/power1_input"
 HOT_C = 85.0
 """Above this a commercial-grade part is outside of its range (DS925)."""
 
@@ -243,7 +243,7 @@ def _dram_map(board: BoardPort, around: SelfTestEnvironment) -> StepReport:
 
 
 def _temperature(sysfs: Path) -> StepReport:
-    values = [value / 1000 for value in _numbers(sysfs / "thermal", THERMAL)]
+    values = temperatures(sysfs)
     if not values:
         return StepReport("temperature", StepOutcome.NOT_RUN, "the kernel shows none")
     outcome = StepOutcome.PASS if max(values) < HOT_C else StepOutcome.FAIL
@@ -251,17 +251,7 @@ def _temperature(sysfs: Path) -> StepReport:
 
 
 def _power(sysfs: Path) -> StepReport:
-    values = [value / 1e6 for value in _numbers(sysfs / "hwmon", POWER)]
+    values = powers(sysfs)
     if not values:
         return StepReport("power", StepOutcome.NOT_RUN, "the kernel shows none")
     return StepReport("power", StepOutcome.PASS, f"{sum(values):.2f} W on {len(values)} rails", {"watts": sum(values)})
-
-
-def _numbers(folder: Path, pattern: str) -> list[float]:
-    found = []
-    for path in sorted(folder.glob(pattern)):
-        try:
-            found.append(float(path.read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue  # a sensor that is switched off answers with an error
-    return found

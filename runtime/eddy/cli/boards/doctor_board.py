@@ -16,6 +16,7 @@ from eddy.board.pynq import competing_loaders
 from eddy.board.pynq.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, judge_design, sha256_of
 from eddy.board.pynq.real_board import INSTALL_PYNQ, SUPPORTED_PYNQ
 from eddy.board.selftest.board_test import HOT_C
+from eddy.board.selftest.sensors import temperatures
 from eddy.core.units import format_frequency, format_size
 
 Finding = tuple[str, bool, str, str]
@@ -97,9 +98,7 @@ def _clock(profile: Profile, root: Path) -> Iterator[Finding]:
 
 
 def _heat(root: Path) -> Iterator[Finding]:
-    values = [_said(path) for path in sorted((root / "sys/class/thermal").glob("thermal_zone*/temp"))]
-    degrees = [int(value) / 1000 for value in values if value.lstrip("-").isdecimal()]
-    if degrees:
+    if degrees := temperatures(root / "sys/class"):
         yield "temperature", max(degrees) < HOT_C, f"{max(degrees):.1f} degrees Celsius", "see to the fan and the air"
 
 

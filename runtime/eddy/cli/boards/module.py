@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""`eddy module new|check`: begin a reconfigurable module, and hold one against the slot contract."""
+"""`eddy module new|fuse|check`: begin a reconfigurable module, and hold one against the slot contract."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -66,7 +66,7 @@ def create(name: str, root: Path, source: Path) -> list[Path]:
     """
     check_name(name, source)
     wrapper = os.path.relpath(source / distribution.MARK, root / "hw/ip" / name)
-    texts = {}
+    texts: dict[str, str | bytes] = {}
     for path in sorted(path for path in SKELETON.rglob("*") if path.is_file() and path.suffix != ".pyc"):
         text = path.read_text(encoding="utf-8").replace("../hls_wrapper/hls_wrapper.f", wrapper)
         texts[str(path.relative_to(SKELETON)).replace(SKELETON.name, name)] = text.replace(SKELETON.name, name)
@@ -96,7 +96,7 @@ def check_name(name: str, source: Path) -> None:
             raise Conflict(f"{path} holds a block {min(taken)}; choose another name", field="name")
 
 
-def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
+def write_new(root: Path, texts: Mapping[str, str | bytes], name: str) -> list[Path]:
     """Write files under `root`, none of which is there yet.
 
     Raises:
@@ -108,11 +108,12 @@ def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
         raise Conflict(f"{taken[0]} exists; choose another name or remove it", field="name")
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(files)
 
 
-def _fail(error: EddyError, as_json: bool) -> typer.Exit:
+def fail(error: EddyError, as_json: bool) -> typer.Exit:
+    """Say what an error says, and exit 2."""
     if as_json:
         print(json.dumps({"code": error.code, "detail": error.message, **error.details}, default=str), file=sys.stderr)
     else:
@@ -132,7 +133,7 @@ def tree(
         for name in ("hw", "bitstreams"):
             shutil.copytree(distribution.source_tree() / name, made / name)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     if as_json:
         print_json({"tree": str(made)})
         return
@@ -151,7 +152,7 @@ def new(
         folder = tree_to_write(Path.cwd(), root)
         files = create(name, folder, source)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     if as_json:
         print_json({"module": name, "files": [str(path) for path in files]})
         return
@@ -186,7 +187,7 @@ def fuse(
         files = fused_files(name, found, {scalar: value for scalar, _, value in pairs}, folder)
         written = write_new(folder, files, name)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     if as_json:
         print_json({"module": name, "files": [str(path) for path in written]})
         return
@@ -224,23 +225,29 @@ def check(
     try:
         path = find_manifest(module, source_root(Path.cwd()))
         module = load_module_manifest(path).module
-        findings, took_s = _run_checks(path, record, as_json)
+        findings, took_s = run_checks(path, record, as_json)
     except EddyError as error:
-        raise _fail(error, as_json) from error
+        raise fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)
     if as_json:
         print_json({"module": module, "passed": passed, "processor_s": round(took_s, 1), "checks": findings})
     else:
-        table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
-        for finding in findings:
-            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
-            table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
-        Console().print(table)
-        typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
+        print_checks(module, findings, took_s)
     raise typer.Exit(0 if passed else 1)
 
 
-def _run_checks(manifest: Path, record: bool, quiet: bool) -> tuple[list[Finding], float]:
+def print_checks(module: str, findings: Sequence[Finding], took_s: float) -> None:
+    """Show what checks found, as a table."""
+    passed = all(finding.passed for finding in findings)
+    table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
+    for finding in findings:
+        mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
+        table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
+    Console().print(table)
+    typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
+
+
+def run_checks(manifest: Path, record: bool, quiet: bool) -> tuple[list[Finding], float]:
     """Run the checks; what they found, and the seconds of processor they took.
 
     The simulator comes with an extra, so its absence is said and not a traceback.

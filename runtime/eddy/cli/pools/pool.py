@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy import logs, signals
+from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.core.units import format_bits_rate, format_size
 from eddy.settings import SETTINGS
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
 
+app.command()(backups.backup)
+app.command()(backups.restore)
 DATA = "~/.local/share/eddy-pool"
 Data = Annotated[
     str, typer.Option("--data", help="Directory of the pool's NATS server, its keys and the operator's key.")
@@ -223,6 +226,11 @@ def serve(
     max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
         "max_connections_per_client"
     ),
+    retention_age_s: Annotated[float, option("retention_age_s")] = default("retention_age_s"),
+    retention_jobs: Annotated[int, option("retention_jobs")] = default("retention_jobs"),
+    retention_jobs_per_tenant: Annotated[int, option("retention_jobs_per_tenant")] = default(
+        "retention_jobs_per_tenant"
+    ),
     data: Data = DATA,
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -236,6 +244,7 @@ def serve(
         from eddy.api.service import log_lines
         from eddy.pool.head.head_server import Head, HeadSettings
         from eddy.pool.placement.replanning import ReplanSettings
+        from eddy.store.db.bounds import JobBounds
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
@@ -253,6 +262,7 @@ def serve(
             patience_s=patience_s,
             creds=pool_creds,
             connections=ConnectionLimits(max_connections, max_connections_per_client),
+            retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
         )
         head = Head(settings)
 
@@ -293,6 +303,21 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         print("; ".join(f"{what} take {_kept(store, name)}" for what, name in parts))
 
 
+@app.command()
+def doctor(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """What is wrong with the pool and what to do; exit code 1 where something is."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.transport.json("GET", "/v1/pool/examination")["findings"]
+    if as_json:
+        print_json({"findings": found})
+    for each in found if not as_json else ():
+        print(f"{'ok' if each['ok'] else 'look':5} {each['check']:12} {each['found']}")
+        if each["advice"]:
+            print(f"{'':18} {each['advice']}")
+    if not all(each["ok"] for each in found):
+        raise typer.Exit(FAILED)
+
+
 def _kept(store: dict[str, int], name: str) -> str:
     most = store[f"most_{name}"]
     return format_size(store[name]) + (f" of {format_size(most)}" if most else "")
@@ -319,6 +344,9 @@ def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         return
     for board in found:
         state = _state(board)
+        if not board.get("computes", True):
+            state += ", models times alone"
+        state += "".join(f", {name}={value}" for name, value in board.get("labels", {}).items())
         link = format_bits_rate(board["link_bps"]) if board["link_bps"] else "link not measured"
         print(
             f"{board['name']:16} {board['kind']:14} {len(board['running'])} of {board['width']} jobs, {link}, {state}"
@@ -341,6 +369,31 @@ def drain(
 def undrain(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Give a board jobs again."""
     _change(board, "", url, key, as_json)
+
+
+@app.command()
+def label(
+    board: BoardName,
+    labels: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Labels to set; NAME= takes one away.")],
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Set labels of a board, which jobs ask for with --board-labels; the others stay."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        boards = client.transport.json("GET", "/v1/pool")["boards"]
+        kept: dict[str, str] = next((each["labels"] for each in boards if each["name"] == board), {})
+        for each in labels:
+            name, equal, value = each.partition("=")
+            if not equal:
+                raise InvalidRequest(f"{each!r} is no label: write NAME=VALUE.", field="labels", asked=each)
+            kept[name] = value
+        left = {name: value for name, value in kept.items() if value}
+        found = client.transport.json("PUT", f"/v1/pool/boards/{board}/labels", body={"labels": left})
+    if as_json:
+        print_json(found)
+    else:
+        print_status(f"{board}: " + (", ".join(f"{name}={value}" for name, value in left.items()) or "no labels"))
 
 
 @app.command()
@@ -410,6 +463,9 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
         print("placed as a guest: all boards were full" if is_guest else f"placed by {why['policy']}{batch}")
         for name, times in why["kinds"].items():
             print(f"  {name}: would take {times['p50_s']:.3g} s (p50), {times['p90_s']:.3g} s (p90)")
+    for each in found.get("keeps", ()):
+        boards = f"{', '.join(each['boards'])}: " if each.get("boards") else "boards: "
+        print(f"not on {boards}{each['words']}" + (f" ({each['option']})" if each["option"] else ""))
     for move in found["moves"]:
         print(f"taken from {move['from']} with {move['done']} items committed: {move['because']}")
 

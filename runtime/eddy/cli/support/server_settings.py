@@ -16,6 +16,7 @@ from eddy.cli.support.installed import bitstreams_folder
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
+from eddy.notices.settings import NoticeSettings
 from eddy.packages.signatures import PackageTrust
 from eddy.store.db.bounds import JobBounds
 
@@ -75,6 +76,7 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
             uploads_per_tenant=told["max_uploads_per_tenant"],
             upload_bytes=told["max_upload_bytes"],
         ),
+        notices=NoticeSettings.read(told),
     )
 
 

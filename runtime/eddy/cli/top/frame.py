@@ -68,7 +68,13 @@ def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: C
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
     state = seen.overview
     where = _boards(state, columns) if "boards" in state else _slots(state, columns)
-    fixed = [*_title(seen, state), *where, *_market(seen.market, state, columns), *_tenants(state)]
+    fixed = [
+        *_title(seen, state),
+        *where,
+        *_market(seen.market, state, columns),
+        *_tenants(state),
+        *_sessions(state, columns),
+    ]
     left = max(lines - len(fixed), 3)
     found = [*fixed, *_jobs(state, left, columns)]
     marked = [replace(line, style="chosen") if line.about and line.about == chosen else line for line in found]
@@ -154,6 +160,21 @@ def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
     return lines + ([Line(f"and {len(loads) - most} more tenants")] if len(loads) > most else [])
 
 
+def _sessions(state: Mapping[str, Any], columns: int, most: int = 4) -> list[Line]:
+    """Those that do most first."""
+    found = sorted(state.get("sessions", ()), key=lambda each: (-each["running"], -each["queued"], -each["launches"]))
+    if not found:
+        return []
+    rows: list[tuple[Any, ...]] = [("SESSION", "TENANT", "STATE", "MEMORY", "BUFFERS", "QUEUED", "LAUNCHES", "CORE-S")]
+    for each in found[:most]:
+        memory, core = f"{each['memory_bytes'] / (1 << 20):.0f}M", _number(each["core_seconds"])
+        values = each["session"], each["tenant"], each["state"], memory, each["buffers"], each["queued"]
+        rows.append((*values, each["launches"], core))
+    head, *texts = _table(_SESSION, rows, columns)
+    more = [Line(f"and {len(found) - most} more sessions")] if len(found) > most else []
+    return [Line(head, "head"), *map(Line, texts), *more]
+
+
 def _jobs(state: Mapping[str, Any], room: int, columns: int) -> list[Line]:
     """Jobs under way, then those that ended, as many as there is room for."""
     found = [*state["jobs"], *state["ended"]]
@@ -189,6 +210,7 @@ def _ends(entry: Mapping[str, Any]) -> str:
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (16, "<"), (12, "<"), (12, ">"), (5, ">"))
 _BOARD = ((16, "<"), (14, "<"), (8, "<"), (5, ">"), (5, ">"), (10, ">"), (12, "<"))
 _CLUSTER = ((4, ">"), (22, "<"), (6, ">"), (10, ">"), (10, ">"), (14, ">"))
+_SESSION = ((18, "<"), (12, "<"), (9, "<"), (6, ">"), (7, ">"), (6, ">"), (8, ">"), (7, ">"))
 _JOB = ((12, ">"), (8, "<"), (13, "<"), (12, "<"), (6, ">"), (7, ">"), (7, ">"), (8, ">"))
 """Widths of columns, and on which side each is aligned. Numbers keep theirs where there is room, so that they stand
 still from one look to the next; texts, on the left, share what is left by what they need."""

@@ -9,6 +9,7 @@ from eddy.client import answers
 from eddy.client.calls.blob_calls import BlobCalls
 from eddy.client.calls.job_calls import JobCalls
 from eddy.client.calls.lookup_calls import LookupCalls
+from eddy.client.calls.notice_calls import NoticeCalls
 from eddy.client.calls.operator_calls import OperatorCalls
 from eddy.client.calls.submit_calls import SubmitCalls
 from eddy.client.calls.views import Listing
@@ -72,7 +73,7 @@ SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
 
 
-class ClientCalls(AccountCalls, BlobCalls, JobCalls, LookupCalls, OperatorCalls, SubmitCalls):
+class ClientCalls(AccountCalls, BlobCalls, JobCalls, LookupCalls, NoticeCalls, OperatorCalls, SubmitCalls):
     """The calls of a client; `BlockingCaller` or `AwaitingCaller` beside it says how they are carried out."""
 
 

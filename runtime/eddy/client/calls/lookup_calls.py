@@ -55,6 +55,13 @@ class LookupCalls(Caller):
         return Timeline.of((yield from LookupCalls.overview.steps(self)))
 
     @call
+    def sessions(self, tenant: str = "") -> Operation[list[answers.Session]]:
+        """Your sessions, those that ended lately among them; a tenant's, or everyone's, for operators."""
+        params = {"tenant": tenant} if tenant else {}
+        found = yield from self.transport.read_answer(answers.SessionList, "GET", "/v1/sessions", params=params)
+        return found["sessions"]
+
+    @call
     def market(self) -> Operation[MarketView]:
         """Prices of the clusters, and one's own shares of them; a notebook draws them."""
         return MarketView((yield from self.transport.read_answer(answers.MarketAnswer, "GET", "/v1/market")))

@@ -34,6 +34,7 @@ from eddy.gpu.compilation.stack_bound import with_stacks
 from eddy.gpu.programs.program import Program, local_bytes, symbols
 from eddy.gpu.programs.signature import drop_saves, read_kernels, stubs
 from eddy.gpu.work_items import inner_loops, item_pairs
+from eddy.gpu.work_items.block_order import with_block_order
 from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, switch_words, with_barriers
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
@@ -200,7 +201,7 @@ class Compiler:
             "-",
         )
         early = any(kernel.early for kernel in kernels.values())
-        assembly = with_barriers(drop_saves(generated), early) + switch_code(ways or ((),))
+        assembly = with_barriers(drop_saves(with_block_order(generated)), early) + switch_code(ways or ((),))
         elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}

@@ -26,6 +26,7 @@ _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h
 _CODE = (
     "compilation/calling_convention.py",
     "compilation/compiler.py",
+    "work_items/block_order.py",
     "work_items/fibers.py",
     "work_items/inner_loops.py",
     "programs/ir_function.py",
@@ -38,6 +39,7 @@ _CODE = (
     "work_items/item_steps.py",
     "work_items/live_variables.py",
     "programs/signature.py",
+    "programs/walk_stub.py",
     "programs/layout.py",
     "work_items/local_placement.py",
     "work_items/loop_plan.py",

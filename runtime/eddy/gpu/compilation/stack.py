@@ -19,8 +19,8 @@ from eddy.gpu.work_items.fibers import SWITCH
 
 BEGIN = "eddy_begin"
 """What the runtime calls on a lane's stack, outside any kernel."""
-NEXT_ITEM = "eddy_next"
-"""Where kernels go when they have done an item; it sets the stack pointer again."""
+NEXT_ITEM, FINISH = "eddy_next", "eddy_finish"
+"""Where kernels go when they have done an item, and when they have done all; both set the stack pointer again."""
 MAX_NESTING = 64
 """Functions between a kernel and the innermost one that is called."""
 MAX_STEPS = 400_000
@@ -61,7 +61,7 @@ class StackNeeds:
     def __init__(self, image: bytes, symbols: Mapping[str, int]) -> None:
         self._image, self._symbols = image, symbols
         # A barrier keeps a work-item's registers elsewhere, and comes back with its stack pointer.
-        self._ends = {symbols[NEXT_ITEM], symbols.get(SWITCH)}
+        self._ends = {symbols[NEXT_ITEM], symbols[FINISH], symbols.get(SWITCH)}
         self._needs: dict[int, int] = {}
         self._under_way: list[int] = []
         self._steps_left = MAX_STEPS

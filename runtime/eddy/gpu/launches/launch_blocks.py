@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eddy.gpu.launches.lane_steps import cut_words
+from eddy.gpu.launches.lane_steps import cut_words, slice_words
 from eddy.gpu.programs.layout import BLOCK, align, pack_block
 from eddy.gpu.programs.ndrange import Arrangement
 from eddy.gpu.programs.shape import ClusterShape
@@ -20,7 +20,6 @@ class LaunchBlocks:
     Args:
         shape: The cluster.
         arrangement: How the ND-range fills it.
-        goes_along: Whether the kernel's stub goes along the first dimension by itself.
         words: What all its blocks have in common, as a whole cluster would be told it
         (`eddy.gpu.programs.layout.BLOCK`).
         log_bytes: Of one lane's log.
@@ -30,12 +29,11 @@ class LaunchBlocks:
         self,
         shape: ClusterShape,
         arrangement: Arrangement,
-        goes_along: bool,
         words: Mapping[str, int],
         log_bytes: int,
     ) -> None:
-        self._shape, self._arrangement, self._goes_along = shape, arrangement, goes_along
-        self._words, self._log_bytes = {**cut_words(arrangement, self.places, goes_along), **words}, log_bytes
+        self._shape, self._arrangement = shape, arrangement
+        self._words, self._log_bytes = {**cut_words(arrangement, self.places), **words}, log_bytes
 
     @property
     def places(self) -> int:
@@ -51,8 +49,8 @@ class LaunchBlocks:
         """
         core_groups, cores = self._arrangement.core_groups, self._shape.cores
         strides = (core_groups, 1) if count >= self.places else (1, cores)
-        words = {"core_stride": strides[0], "place_stride": strides[1], **self._range(first, count)}
-        return pack_block({**self._words, **words})
+        words = {"core_stride": strides[0], "place_stride": strides[1]}
+        return pack_block({**self._words, **words, **self._slice(first, count)})
 
     def of_core(self, core: int, first: int, count: int) -> bytes:
         """The block of a slice that runs on one core, beside others on other cores.
@@ -68,8 +66,9 @@ class LaunchBlocks:
         plain, lanes = self._words, self._shape.lanes
         words = {
             **plain,
-            **cut_words(self._arrangement, self._arrangement.core_groups, self._goes_along),
-            **{"core_stride": 0, "place_stride": 1, **self._range(first, count)},
+            **cut_words(self._arrangement, self._arrangement.core_groups),
+            **{"core_stride": 0, "place_stride": 1},
+            **self._slice(first, count),
             "stack_base": plain["stack_base"] + core * plain["stack_core"],
             "context_base": plain["context_base"] + core * plain["context_core"],
             "fiber_base": plain["fiber_base"] + core * plain["fiber_core"],
@@ -77,13 +76,5 @@ class LaunchBlocks:
         }
         return pack_block(words)
 
-    def _range(self, first: int, count: int) -> dict[str, int]:
-        """The words of a launch block that say which work-groups a slice has."""
-        row, last = divmod(first + count - 1, self._arrangement.num_groups[0])
-        end = self._arrangement.global_offset[0] + (last + 1) * self._arrangement.local_size[0]
-        return {
-            "first_group": first,
-            "group_end": first + count,
-            "end_row": row,
-            "end_x": min(end, self._words["global_end_0"]),
-        }
+    def _slice(self, first: int, count: int) -> dict[str, int]:
+        return slice_words(self._arrangement, self._shape.threads, first, count)

@@ -27,8 +27,10 @@ class Extent:
         key: Arguments with the same key are one array and share its memory.
         bytes: Its size.
         element: numpy's letter and size of an element, "f4"; with ">" before where its bytes are the other way round.
+            "" for bytes of whatever type the kernel takes them for.
         writeable: Whether a kernel may write it.
         texels: How it is an image; None where it is none.
+        at: Its offset in the region, where it is there already; None where it is to be given room.
     """
 
     key: Hashable
@@ -36,6 +38,7 @@ class Extent:
     element: str
     writeable: bool = True
     texels: Texels | None = None
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,9 @@ class PackedArguments:
             return struct.pack("<I", self._place_image(argument, value))
         if argument.is_pointer:
             return struct.pack("<I", 0 if value is None else self._place(argument, value, not argument.const))
-        return _record(argument, value) if argument.is_structure else _number(argument, value)
+        if argument.is_structure:
+            return _record(argument, value)
+        return _plain(argument, value) if isinstance(value, bytes) else _number(argument, value)
 
     def _place_image(self, argument: Argument, value: object) -> int:
         """The address of an image's descriptor; its texels are placed as arrays are."""
@@ -121,13 +126,14 @@ class PackedArguments:
         """The address of an array, given room where it has none yet."""
         if not isinstance(value, Extent):
             raise _refused(argument, "a numpy array or None")
-        if argument.element and value.element != argument.element:
+        if argument.element and value.element not in ("", argument.element):
             raise _refused(argument, f"an array of {np.dtype(argument.element)}, not of {np.dtype(value.element)}")
         if written and not value.writeable:
             raise _refused(argument, "a writeable array: the kernel may write it")
         known = self.placed.get(value.key)
         if known is None:
-            known = Placed(value.key, self._space.allocate(max(1, value.bytes)) - REGION_BASE, value.bytes, False)
+            at = self._space.allocate(max(1, value.bytes)) - REGION_BASE if value.at is None else value.at
+            known = Placed(value.key, at, value.bytes, False)
         self.placed[value.key] = Placed(value.key, known.offset, known.bytes, known.written or written)
         return REGION_BASE + known.offset
 
@@ -140,6 +146,13 @@ def _record(argument: Argument, value: object) -> bytes:
             argument, f"{format_bytes(argument.size)}, or a numpy record of that size (dtype with align=True)"
         )
     return data
+
+
+def _plain(argument: Argument, value: bytes) -> bytes:
+    """A scalar or vector as its bytes in memory."""
+    if len(value) != argument.size:
+        raise _refused(argument, f"{format_bytes(argument.size)}")
+    return value
 
 
 def _number(argument: Argument, value: object) -> bytes:

@@ -50,6 +50,8 @@ class Packing:
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
         sliced_on: Clusters of this shape whose cores run slices of their own, side by side (`core_block`); 0 where one
             slice at a time has one whole cluster.
+        begin: Offset in the region from which on there is room, the program being at its beginning already; None for a
+            region of its own, program included.
 
     Attributes:
         arrangement: As given.
@@ -72,12 +74,14 @@ class Packing:
         *,
         stack_bytes: int = 0,
         sliced_on: int = 0,
+        begin: int | None = None,
     ) -> None:
         found, self.arrangement = program.kernel(kernel), arrangement
-        self._shape, self._image, self._space = shape, program.image(), RegionSpace()
+        self._shape, self._image, self._space = shape, program.image(), RegionSpace(begin or 0)
         clusters = max(sliced_on, 1)
         self._cores, self._harts = shape.cores * clusters, shape.harts * clusters
-        self._space.allocate(len(self._image))
+        if begin is None:
+            self._space.allocate(len(self._image))
         self.block_address = self._space.allocate(4 * len(BLOCK))
         self._arguments = PackedArguments(found, arguments, self._space, program.local_bytes)
         self._group_bytes = group_bytes(program, found, arrangement.local_bytes)
@@ -107,7 +111,7 @@ class Packing:
             "local_stride": self._group_bytes,
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
-        self._blocks = LaunchBlocks(shape, arrangement, found.iterates_items, words, LOG_BYTES)
+        self._blocks = LaunchBlocks(shape, arrangement, words, LOG_BYTES)
 
     def _stacks(self, kernel: Kernel, least: int, room: range) -> dict[str, int]:
         """Where stacks lie: in local memory where there is room for what the kernel needs and nobody asks for more.
@@ -170,6 +174,10 @@ class Packing:
     def fixed(self) -> Iterator[tuple[int, bytes]]:
         """What to put in before the first slice beside the arrays: offset and bytes; everything else is zero."""
         yield 0, self._image
+        yield from self.arguments()
+
+    def arguments(self) -> Iterator[tuple[int, bytes]]:
+        """The packed arguments, and what they point to beside arrays: offset and bytes."""
         yield self._arguments.address - REGION_BASE, self._arguments.bytes
         yield from self._arguments.descriptors.values()
 
@@ -194,6 +202,11 @@ class Packing:
         """
         at = self._core_blocks - REGION_BASE + core * BLOCK_BYTES
         return at, self._blocks.of_core(core, first, count)
+
+    @property
+    def prints(self) -> bool:
+        """Whether there is room for what kernels print; such a packing serves one launch."""
+        return bool(self._log_base)
 
     def log(self, read: Read) -> str:
         """What was printed, in bounded time and memory, from the region as the last slice left it.

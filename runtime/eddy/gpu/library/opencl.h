@@ -38,6 +38,8 @@ EDDY_VECTORS(double)
 // Constant while a kernel runs, so neither volatile nor a load the compiler would repeat.
 #define EDDY_LANE(name) ({ uint v_; __asm__("lw %0, %1(tp)" : "=r"(v_) : "i"(EDDY_CTX_##name)); v_; })
 #define EDDY_WORD(name) ({ uint v_; __asm__("lw %0, %1(gp)" : "=r"(v_) : "i"(EDDY_##name)); v_; })
+// The same where it is wanted, for what would take a register all along.
+#define EDDY_NOW(base, name) ({ uint v_; __asm__ volatile("lw %0, %1(" #base ")" : "=r"(v_) : "i"(EDDY_##name)); v_; })
 // What shows how the ND-range is cut into work-groups: a launch may cut it as it likes where a kernel does not look.
 #define EDDY_PLACED(text, ...) ({ uint v_; __asm__(text " # eddy-placed" : "=r"(v_) : __VA_ARGS__); v_; })
 #define EDDY_PLACED_LANE(name) EDDY_PLACED("lw %0, %1(tp)", "i"(EDDY_CTX_##name))
@@ -47,10 +49,11 @@ EDDY_VECTORS(double)
 #define EDDY_LOCAL_2(v) ((v) >> 2 * EDDY_LOCAL_BITS)
 #define EDDY_LOCAL() ({ uint v_; __asm__("mv %0, t6" : "=r"(v_)); v_; })
 #define EDDY_PLACED_LOCAL(d) EDDY_LOCAL_##d(EDDY_PLACED("mv %0, t6", ))
+// The item's global ids, which its stub has.
 __private uint *eddy_first_id(void) __attribute__((const));
 EDDY_FN size_t get_global_id(uint dimension) {
-  return dimension == 0 ? *eddy_first_id() : dimension == 1 ? EDDY_LANE(START_1) + EDDY_LOCAL_1(EDDY_LOCAL())
-    : dimension == 2 ? EDDY_LANE(START_2) + EDDY_LOCAL_2(EDDY_LOCAL()) : 0;
+  const __private uint *const eddy_ids = eddy_first_id();
+  return dimension == 0 ? eddy_ids[0] : dimension == 1 ? eddy_ids[1] : dimension == 2 ? eddy_ids[2] : 0;
 }
 EDDY_FN size_t get_local_id(uint dimension) {
   return dimension == 0 ? EDDY_PLACED_LOCAL(0) : dimension == 1 ? EDDY_PLACED_LOCAL(1) : dimension == 2 ? EDDY_PLACED_LOCAL(2) : 0;

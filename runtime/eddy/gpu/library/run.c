@@ -54,11 +54,36 @@ __attribute__((noinline)) static void begin_several(u32 item, u32 lane, u32 loca
   }
 }
 
+/// Where a lane begins its walk and where it ends.
+///
+/// at: which lane of those that walk.
+static inline void begin_walk(u32 at) {
+  const u32 axis = BLOCK(WALK_AXIS), first = BLOCK(WALK_FIRST) + at, lanes = BLOCK(WALK_LANES), share = BLOCK(WALK_SHARE);
+  const u32 turn = quotient(first, lanes), lane = first - turn * lanes, sides = BLOCK(WALK_SIDE), length = BLOCK(WALK_LENGTH);
+  // Lanes of a warp lie along a line of the first dimension, and across others.
+  const u32 part = axis ? sides : share, major = quotient(lane, part), minor = lane - major * part;
+  const u32 side = axis ? minor : major, place = turn * share + (axis ? major : minor), line = quotient(place, length);
+  const u32 strips = BLOCK(WALK_STRIPS), deep = quotient(line, strips);
+  const u32 along = place - line * length, across = (line - deep * strips) * sides + side;
+  const u32 more = lane <= BLOCK(WALK_LAST_LANE), last_line = more ? BLOCK(WALK_LINE_MORE) : BLOCK(WALK_LINE_LESS);
+
+  SET(WALKS, at < BLOCK(WALK_COUNT) && line <= last_line);
+  SET(WALK_LINES, last_line - line);
+  SET(WALK_LAST, more ? BLOCK(WALK_LAST_MORE) : BLOCK(WALK_LAST_LESS));
+  SET(START_0, BLOCK(GLOBAL_OFFSET_0) + (axis == 0 ? along : across));
+  SET(START_1, BLOCK(GLOBAL_OFFSET_1) + (axis == 0 ? across : axis == 1 ? along : deep));
+  SET(START_2, BLOCK(GLOBAL_OFFSET_2) + (axis == 2 ? along : deep));
+}
+
 /// A lane's context before it enters its first group.
 ///
 /// slot: the place of this lane's groups within its core; item: which lane of the group; lane: which of the core.
 void eddy_begin(u32 slot, u32 item, u32 lane) {
   const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE), group = BLOCK(FIRST_GROUP) + turn;
+  if (BLOCK(FLAGS) & EDDY_FLAG_WALK) {
+    begin_walk(turn * BLOCK(PLACE_LANES) + item);
+    return;
+  }
   // Where a stub goes from item to item by itself, lanes begin side by side and step by their number in each dimension.
   const u32 loops = BLOCK(FLAGS) & EDDY_FLAG_LOOPS, grid = BLOCK(LOCAL_STEP);
   const u32 lx = loops ? first(grid) : BLOCK(LOCAL_SIZE_0), ly = loops ? second(grid) : BLOCK(LOCAL_SIZE_1);
@@ -66,7 +91,6 @@ void eddy_begin(u32 slot, u32 item, u32 lane) {
   const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1), line = quotient(group, nx), layer = quotient(line, ny);
   u32 local = item - row * lx + ((row - plane * ly) << EDDY_LOCAL_BITS) + (plane << 2 * EDDY_LOCAL_BITS);
 
-  // Zero is also the end of a row, for a stub that would go along one.
   SET(BARRIER, BLOCK(FLAGS) & EDDY_FLAG_FIBERS ? slot | 1u << 31 : slot);
   SET(GROUP, group);
   SET(LOCAL, local);

@@ -91,6 +91,14 @@ partial:
   mv    sp, t1
   sw    sp, EDDY_CTX_STACK(tp)
   call  eddy_begin
+  // A walk has no groups: the stub does all of the lane's items.
+  lw    t1, EDDY_FLAGS(gp)
+  andi  t2, t1, EDDY_FLAG_WALK
+  beqz  t2, first_group
+  lw    t2, EDDY_CTX_WALKS(tp)
+  bnez  t2, eddy_item
+  j     eddy_finish
+first_group:
   // The first group is entered as the others are; a0 and a1 are its index, and that in its row. Fibers begin as calls.
   lw    a0, EDDY_CTX_GROUP(tp)
   lw    a1, EDDY_CTX_GROUP_ID_0(tp)
@@ -110,11 +118,9 @@ eddy_next:
   // linear index and its index in the row, t1 the flags; nothing lies on the stack.
   .globl eddy_advance
 eddy_advance:
-  lw    t2, EDDY_STEP_X(gp)
   lw    a0, EDDY_CTX_GROUP(tp)
   lw    a1, EDDY_CTX_GROUP_ID_0(tp)
   lw    t1, EDDY_FLAGS(gp)
-  bnez  t2, left_row
 next_group:
   lw    t2, EDDY_GROUP_STEP(gp)
   lw    t3, EDDY_STEP_0(gp)
@@ -151,20 +157,6 @@ eddy_item:
 fibers:
   tail  eddy_group_start
 
-  // The stub went along the row until it left it: as many groups as it went items.
-left_row:
-  lw    t3, EDDY_CTX_X(tp)
-  lw    t4, EDDY_CTX_START_0(tp)
-  lw    t5, EDDY_CTX_LOCAL(tp)
-  lw    t2, EDDY_LOCAL_SIZE_0(gp)
-  andi  t5, t5, EDDY_LOCAL_MASK
-  sub   t3, t3, t4
-  sub   t3, t3, t5
-  divu  t3, t3, t2
-  add   a0, a0, t3
-  add   a1, a1, t3
-  j     place
-
 grid:
   lw    t3, EDDY_NUM_GROUPS_0(gp)
   lw    a2, EDDY_CTX_GROUP_ID_1(tp)
@@ -200,22 +192,9 @@ flat:
   sw    t2, EDDY_CTX_START_1(tp)
   j     row
 
-  // Groups at the edge of the ND-range may be cut off, and the slice may end within a row that a stub goes along.
+  // Groups at the edge of the ND-range may be cut off.
 edge:
-  lw    t2, EDDY_STEP_X(gp)
   lw    t4, EDDY_GLOBAL_END_0(gp)
-  beqz  t2, within
-  lw    t5, EDDY_NUM_GROUPS_1(gp)
-  lw    t2, EDDY_CTX_GROUP_ID_2(tp)
-  lw    a2, EDDY_CTX_GROUP_ID_1(tp)
-  mul   t2, t2, t5
-  lw    t5, EDDY_END_ROW(gp)
-  add   t2, t2, a2
-  bne   t2, t5, whole_row
-  lw    t4, EDDY_END_X(gp)
-whole_row:
-  sw    t4, EDDY_CTX_X_END(tp)
-within:
   lw    t5, EDDY_CTX_LOCAL(tp)
   andi  t2, t5, EDDY_LOCAL_MASK
   add   t2, t2, t3

@@ -40,10 +40,28 @@ BLOCK: tuple[str, ...] = (
     "group_end",  # one past its last
     "group_step",  # from one work-group of a place to its next: places of all cores
     *("step_0", "step_1", "step_2"),  # the same by dimension
-    "step_x",  # the same in work-items of the first dimension, where a stub goes along it by itself; or 0
+    # A walk (`eddy.gpu.programs.walk`), where a stub goes from item to item by itself:
+    "walk_axis",  # the dimension that lanes go along
+    "walk_step",  # from a lane's item to its next one of a line
+    "walk_length",  # items of a line, and what fills it up so that no warp is in two
+    "walk_length_end",  # one past the id of the last of them
+    "walk_end",  # one past the last id in it
+    "walk_lanes",  # lanes of a core
+    "walk_share",  # those of them that share a line
+    "walk_side",  # lines side by side
+    "walk_strips",  # how often so many lines lie side by side
+    "walk_width",  # lines of all strips
+    "walk_width_end",  # one past the id of the last of them
+    "walk_inside_end",  # the same of those that are in the ND-range
+    *("walk_step_1", "walk_step_2"),  # from item to item, by dimension
+    *("walk_back_1", "walk_back_2"),  # from a line's end to its beginning
+    *("walk_deep_1", "walk_deep_2"),  # from plane to plane
+    "walk_first",  # the slice's first item, in the order of the walk
+    "walk_count",  # how many it has
+    "walk_last_lane",  # which lane of a core has the last of them
+    *("walk_line_more", "walk_last_more"),  # the last line of lanes up to that, and one past the last id in it
+    *("walk_line_less", "walk_last_less"),  # the same of the lanes behind it
     *("global_end_0", "global_end_1", "global_end_2"),  # one past the last global id
-    "end_row",  # the slice's last row of work-groups
-    "end_x",  # one past the slice's last global id in that row
     "group_items",  # work-items of a work-group
     "group_warps",  # warps one work-group takes
     "core_groups",  # work-groups a core runs side by side
@@ -83,9 +101,11 @@ FLAG_ROUNDS = 8
 FLAG_GRID = 16
 """There is more than one row of work-groups."""
 FLAG_EDGE = 32
-"""Work-groups may be cut off at the edge of the ND-range, or a stub goes along rows."""
+"""Work-groups may be cut off at the edge of the ND-range."""
 FLAG_LOOPS = 64
 """Work-items of a group wait for each other, and the stub goes from item to item between barriers."""
+FLAG_WALK = 128
+"""Work-items are independent and do not look at their groups: the stub goes from item to item by itself."""
 MAX_GROUP_ITEMS = 1024
 """Work-items of a work-group, at most."""
 LOCAL_BITS = 11
@@ -103,9 +123,12 @@ CONTEXT: tuple[str, ...] = (
     *("fibers", "live"),  # of the lane, and those that have not returned
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
-CONTEXT_ALIASES = {"x": "barrier", "x_end": "round", "lines": "fibers", "columns": "live"}
-"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers. How
-often a stub that goes from item to item of a group goes along the second dimension, or along the first."""
+CONTEXT_ALIASES = {
+    **{"walk_lines": "group_id_0", "walk_last": "group_id_1", "walks": "group_id_2"},
+    **{"lines": "fibers", "columns": "live"},
+}
+"""How many lines a walk has behind its first, where its last one ends, and whether there is any item. How often a stub
+that goes from item to item of a group goes along the second dimension, or along the first."""
 CONTEXT_WORDS = CONTEXT.index("fiber")
 """Fields of a lane with one work-item of a group at a time."""
 
@@ -168,6 +191,7 @@ def c_header() -> str:
         f"#define EDDY_FLAG_GRID {FLAG_GRID}",
         f"#define EDDY_FLAG_EDGE {FLAG_EDGE}",
         f"#define EDDY_FLAG_LOOPS {FLAG_LOOPS}",
+        f"#define EDDY_FLAG_WALK {FLAG_WALK}",
         f"#define EDDY_LOCAL_BITS {LOCAL_BITS}",
         f"#define EDDY_LOCAL_MASK {(1 << LOCAL_BITS) - 1}",
         *(f"#define EDDY_FIBER_{name.upper()} {ROW_BYTES * k}" for k, name in enumerate(FIBER)),

@@ -15,6 +15,7 @@ from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.sharing import LaneSharing, context_words, looped_sharing
 from eddy.gpu.programs.signature import Kernel
+from eddy.gpu.programs.walk import Walk, choose_walk
 
 Sizes = tuple[int, int, int]
 """One number for each dimension."""
@@ -43,6 +44,8 @@ class Arrangement:
         local_bytes: Local memory that the `__local` arguments of a work-group take.
         fold: Rows from a work-item to the second that its lane does with it; 0 where it does none.
         lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
+        walk: How lanes go from item to item where groups mean nothing to the kernel: a group is so many lanes then,
+            and counts in the order of the walk.
     """
 
     work_dim: int
@@ -56,6 +59,7 @@ class Arrangement:
     lane_items: int = 1
     lane_grid: tuple[int, ...] = ()
     fold: int = 0
+    walk: Walk | None = None
 
     @property
     def group_items(self) -> int:
@@ -111,16 +115,17 @@ def arrange_ndrange(
     group = _group(shape, found, whole, local_size, dimensions)
     _check_group(group)
     fold = _fold(shape, found, whole) if found.iterates_items else 0
-    cut = (whole[0], fold or whole[1], whole[2])
+    cut, walk = (whole[0], fold or whole[1], whole[2]), None
+    counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
     if found.iterates_items:
         # Nothing the kernel does depends on its work-groups.
-        group = _suitable(shape, found, cut)
-    counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
+        walk = choose_walk(shape, cut, found)
+        group, counts = (shape.threads, 1, 1), (-(-walk.items // shape.threads), 1, 1)
     local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
     shared = _shared(shape, program, found, group, math.prod(counts), local)
     groups = (counts[0], counts[1], counts[2])
     lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
-    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold, walk)
 
 
 def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:

@@ -7,10 +7,14 @@ from eddy.gpu.programs.layout import REGION_BASE, align
 
 
 class RegionSpace:
-    """Hands out addresses as the cores see them, each at the beginning of a line."""
+    """Hands out addresses as the cores see them, each at the beginning of a line.
 
-    def __init__(self) -> None:
-        self._end = REGION_BASE
+    Args:
+        begin: Offset in the region from which on it has room.
+    """
+
+    def __init__(self, begin: int = 0) -> None:
+        self._end = REGION_BASE + begin
 
     def allocate(self, size: int) -> int:
         """The address of so many bytes that nobody else is given."""

@@ -11,6 +11,7 @@ from typing import Literal
 from eddy.core.errors import CompilationFailed
 from eddy.gpu.programs.ir_types import layout, named_types
 from eddy.gpu.programs.layout import LINE_BYTES, STACK_BYTES
+from eddy.gpu.programs.walk_stub import walk
 
 Space = Literal["value", "global", "constant", "local"]
 
@@ -33,6 +34,11 @@ _NAMED = re.compile(r"@[\w.]+")
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.M)
 _RETURNS = re.compile(r"^return:|^  store i32 1, ptr %cleanup\.dest\.slot\b", re.M)
 """How the front end leaves a function before its end: to its last block, or by way of the ends of variables' lives."""
+_ASKED = re.compile(r"\bcall [^@\n\"]*@_ZL?\d+get_global_idj\((?:i32 noundef (\d+)\))?")
+"""Where a function asks for a global id, and for which where that is a constant."""
+_LABEL, _TARGETS = re.compile(r"^([\w.$-]+):"), re.compile(r"\blabel %([\w.$-]+)")
+SHORT, LARGE = 16 << 10, 96 << 10
+"""Characters of what a short kernel comes to at most, and a very long one at least, as the front end leaves it."""
 BARRIER_MARK = "@eddy_barrier("
 PLACED_MARKS = ("# eddy-placed", "@printf(", "@eddy_printf64(")
 """What a kernel has that looks at its place in a work-group; printf orders its records by it."""
@@ -97,6 +103,9 @@ class Kernel:
         loop_words: Words a work-item keeps over a barrier there.
         loop_crowded: Whether a lane rather takes one work-item than several that way, where the group has no more.
         folds: Whether an item may do that of a second row as well, half the rows away.
+        ids: How many global ids it may ask for, from the first on.
+        short: Whether it has no loops and not many instructions.
+        one_way: Whether it has so many that its stub has it once, and goes across the first dimension alone.
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
     """
 
@@ -117,10 +126,13 @@ class Kernel:
     loop_crowded: bool = False
     local_each: bool = False
     folds: bool = False
+    ids: int = 3
+    short: bool = False
+    one_way: bool = False
 
     @property
     def iterates_items(self) -> bool:
-        """Whether its stub goes from item to item of a row by itself."""
+        """Whether its stub goes from item to item by itself."""
         return not self.waits and not self.placed
 
     def offsets(self) -> tuple[int, ...]:
@@ -151,7 +163,12 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
         made = _kernel(name, rest, nodes, marked, bool(local & reached), named)
         early = marked and any(_returns_early(function, bodies) for function in reached)
         placed = any(mark in text for text in texts for mark in PLACED_MARKS)
-        kernels[name] = replace(made, placed=placed, early=early)
+        asked = {int(number or 2) for text in texts for number in _ASKED.findall(text)}
+        size = sum(map(len, texts))
+        short = size <= SHORT and not any(map(_goes_back, texts))
+        ids = min(3, 1 + max(asked, default=-1))
+        kernels[name] = replace(made, placed=placed, early=early, ids=ids, short=short)
+        kernels[name] = replace(kernels[name], one_way=size > LARGE)
     early = any(kernel.early for kernel in kernels.values())
     return {name: replace(kernel, early=early) for name, kernel in kernels.items()}
 
@@ -161,6 +178,17 @@ def _returns_early(name: str, bodies: Mapping[str, str]) -> bool:
     if not _RETURNS.search(bodies.get(name, "")):
         return False
     return any(BARRIER_MARK in bodies.get(function, "") for function in _reached(name, bodies))
+
+
+def _goes_back(text: str) -> bool:
+    """Whether a function has a loop, by a branch to a block that is before its end."""
+    begun: set[str] = set()
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            begun.add(label[1])
+        elif not begun.isdisjoint(_TARGETS.findall(line)):
+            return True
+    return False
 
 
 def _reached(name: str, bodies: Mapping[str, str]) -> set[str]:
@@ -255,7 +283,7 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
     """OpenCL C that goes behind a source: functions that take a kernel's arguments from memory, and are the kernel.
 
     They do not return: they go on to the runtime's next item, which expects nothing in registers. Where nothing shows
-    which lane has which item, they go along a row of items first (`eddy_first_id` is of
+    which lane has which item, they do all of the lane's (`eddy_first_id`, where an item's global ids are, is of
     `eddy.gpu.work_items.item_parameter`).
     """
     lines = ['# 1 "stubs"\n']
@@ -267,28 +295,21 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
         ]
         lines.append(
             f"__attribute__((noreturn)) void eddy_call_{kernel.name}(const __private unsigned char *eddy_a) "
-            f"{{ unsigned int eddy_first_id = EDDY_LANE(START_0) + EDDY_LOCAL_0(EDDY_LOCAL()); "
-            f'{_along(kernel)} __asm__ volatile("tail eddy_next"); __builtin_unreachable(); }}\n'
+            f"{{ unsigned int eddy_first_id[3]; {_items_of(kernel)} __builtin_unreachable(); }}\n"
         )
     return "".join(lines)
 
 
-_AS_IT_IS = '_Pragma("clang loop unroll(disable)")'
-"""Said of the loop over items: several kernels in one round are longer than the cores' branches cost."""
-
-
-def _along(kernel: Kernel) -> str:
-    """The kernel's call, or the loop over a row around it."""
+def _items_of(kernel: Kernel) -> str:
+    """The kernel's call for one item, or for all of a lane's."""
     loads = map(_load, kernel.arguments, kernel.offsets())
     read = "".join(f"const __auto_type eddy_{k} = {load}; " for k, load in enumerate(loads))
     call = f"{kernel.name}({', '.join(f'eddy_{k}' for k in range(len(kernel.arguments)))});"
-    if not kernel.iterates_items:
-        return read + call
-    step = "const unsigned int eddy_step = EDDY_WORD(STEP_X), eddy_end = EDDY_LANE(X_END);"
-    left = '__asm__ volatile("sw %0, %1(tp)" : : "r"(eddy_first_id), "i"(EDDY_CTX_X));'
-    return (
-        f"{read}{step} {_AS_IT_IS} do {{ {call} eddy_first_id += eddy_step; }} while (eddy_first_id < eddy_end); {left}"
-    )
+    if kernel.iterates_items:
+        call = call if kernel.one_way else f"[[clang::always_inline]] {call}"
+        return read + walk(call, kernel.ids, kernel.one_way)
+    ids = "".join(f"eddy_first_id[{k}] = EDDY_LANE(START_{k}) + EDDY_LOCAL_{k}(EDDY_LOCAL()); " for k in range(3))
+    return f'{ids}{read}{call} __asm__ volatile("tail eddy_next");'
 
 
 def _load(argument: Argument, at: int) -> str:

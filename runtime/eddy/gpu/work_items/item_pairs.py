@@ -24,9 +24,8 @@ from eddy.gpu.programs.ir_function import (
     reachable_blocks,
 )
 from eddy.gpu.programs.ir_types import bytes_of, named_types
-from eddy.gpu.programs.layout import LOCAL_BITS
-from eddy.gpu.work_items.ir_pieces import BODY, PURE, called_as, lane_word, word
-from eddy.gpu.work_items.item_parameter import STUB
+from eddy.gpu.work_items.ir_pieces import BODY, called_as, word
+from eddy.gpu.work_items.item_parameter import READS, STUB
 from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called_function, is_asm
 
 AXIS = "1"
@@ -36,8 +35,9 @@ PAIR, ONE, TWO = "eddy_pair_", "eddy_one_", "eddy_two_"
 MAX_BLOCKS = 100
 MAX_PRIVATE_BYTES = 64
 """Private arrays and structures of an item, at most."""
-MAX_RELOADS, MAX_LOOP_RELOADS = 100, 4
-"""Loads of what registers had no room for, in all and in an inner loop, beyond which items are done one by one."""
+MAX_RELOADS, MAX_LOOP_RELOADS = 200, 4
+"""Loads of what registers had no room for, in all (a stub has its kernel twice) and in an inner loop, beyond which
+items are done one by one."""
 _RELOAD = re.compile(r"^\tf?lw\t\w+, -?\d+\(sp\)", re.M)
 _LABEL = re.compile(r"^(\.LBB\d+_\d+):", re.M)
 _OPERATIONS = re.compile(r"(?:= (?:atomicrmw|cmpxchg)|^\s+fence|\b(?:store|load) (?:atomic|volatile)) ")
@@ -88,7 +88,9 @@ def has_register_pressure(assembly: str, kernel: str) -> bool:
     """
     body = function_body(assembly, f"{STUB}{kernel}")
     _, *parts = _LABEL.split(body)
-    loops = (text for name, text in zip(parts[::2], parts[1::2], strict=True) if re.search(rf", {name}$", text, re.M))
+    # What is loaded behind a loop's last branch is not of the loop.
+    ends = (re.split(rf", {name}$", text, flags=re.M) for name, text in zip(parts[::2], parts[1::2], strict=True))
+    loops = ("".join(end[:-1]) for end in ends)
     return stack_reloads(body) > MAX_RELOADS or any(stack_reloads(text) > MAX_LOOP_RELOADS for text in loops)
 
 
@@ -148,14 +150,11 @@ def _two(head: str, kernel: str) -> str:
     begin, end = _parameters(head)
     given = _named(head[begin:end])
     more = ", " if given else ""
-    row = LOCAL_BITS
     return f"""{called_as(_named(head), kernel, TWO)}
 entry:
-  %eddy.start = {lane_word("start_1")}
-  %eddy.id = call i32 asm "mv $0, t6", "=r"() {PURE}
-  %eddy.shifted = lshr i32 %eddy.id, {row}
-  %eddy.own = and i32 %eddy.shifted, {(1 << row) - 1}
-  %eddy.row = add i32 %eddy.start, %eddy.own
+  %eddy.ids = call ptr @{READS}()
+  %eddy.at.row = getelementptr i8, ptr %eddy.ids, i32 {4 * int(AXIS)}
+  %eddy.row = load i32, ptr %eddy.at.row, align 4
   %eddy.fold = {word("fold")}
   %eddy.offset = {word("global_offset_1")}
   %eddy.size = {word("global_size_1")}

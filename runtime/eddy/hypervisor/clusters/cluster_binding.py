@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor.clusters.cluster_loads import ClusterLoads
 from eddy.hypervisor.clusters.cluster_trials import ClusterTrials
@@ -23,6 +24,9 @@ from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster, entitled_cores
 
+CLUSTER_LOST = "cluster-lost"
+"""Cause of a launch that would have to begin again elsewhere, and may not."""
+UNREPEATABLE = "a part of it was done, and its buffers are as that left them"
 MOST_RESTARTS = 3
 """Times a kernel restarts because its slot failed, before its job fails."""
 
@@ -60,8 +64,13 @@ class ClusterBinding:
         return [self._state.slots[index] for index in self._indices]
 
     def can_restart(self, job: Job) -> bool:
-        """Whether a kernel has not begun again as often as it may."""
-        return self._restarts.get(job.spec.id, 0) < MOST_RESTARTS
+        """Whether a kernel may begin again, and has not as often as it may: what a session's launch did stays done."""
+        return self.is_repeatable(job) and self._restarts.get(job.spec.id, 0) < MOST_RESTARTS
+
+    def is_repeatable(self, job: Job) -> bool:
+        """Whether a kernel may begin again: a session's launch only where none of its slices has begun."""
+        progress = self._queues.progress.get(job.spec.id)
+        return job.spec.kept or progress is None or not progress.slices
 
     def bind(self) -> None:
         """Bind kernels that wait to clusters, each tenant's oldest first, as long as few slices are left there."""
@@ -134,7 +143,10 @@ class ClusterBinding:
             self.restart_kernel(job)
 
     def restart_kernel(self, job: Job, why: str = "its slot failed: it begins again") -> None:
-        """What a kernel did is gone: it begins again, with its arrays as they came."""
+        """What a kernel did is gone: it begins again, with its arrays as they came; or ends, where it may not."""
+        if not self.is_repeatable(job):
+            self._state.end(job, JobState.FAILED, self._state.now_s, CLUSTER_LOST, f"{UNREPEATABLE} ({why})")
+            return
         self._restarts[job.spec.id] = self._restarts.get(job.spec.id, 0) + 1
         self._state.note(job, self._state.now_s, JobEventKind.RECOVERED, detail=why)
         self.unbind(job)
@@ -145,7 +157,7 @@ class ClusterBinding:
         job.held, job.cores = 0, ()
         if self._state.memory.release_job(job):
             self._state.out.commands.append(Free(job.spec.id))
-        job.memory = BufferState.NONE
+        job.memory = BufferState.NONE if job.spec.needs_memory else BufferState.HELD
         self._state.mark_changed(job)
 
     def release_kernel(self, job: Job) -> None:

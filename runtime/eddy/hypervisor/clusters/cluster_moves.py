@@ -81,6 +81,7 @@ class ClusterMoves:
                 or progress.trial
                 or job.ending is not None
                 or not progress.groups_left
+                or not self._binding.is_repeatable(job)
             ):
                 continue
             share = account.shares.get(job.spec.tenant, 0.0)
@@ -99,7 +100,7 @@ class ClusterMoves:
             spread, taken = job.spec.spread, {each.slot for each in self._queues.progress.values()}
             idle = [slot for slot in self._binding.slots if slot.index not in taken and self._is_idle(slot)]
             there = [slot for slot in idle if self._loads.target_module(slot) in spread.variants]
-            if there:
+            if there and self._binding.is_repeatable(job):
                 if self._queues.progress[job.spec.id].slices:
                     why = "it waited for longer than it ever ran, and another cluster stood idle: it begins again there"
                     self._state.note(job, self._state.now_s, JobEventKind.RECOVERED, detail=why)

@@ -32,7 +32,8 @@ class ClusterTrials:
         """By tenant: what its trials took, as `add_trial` counts it."""
 
     def place(self, job: Job, slots: Iterable[MachineSlot]) -> MachineSlot | None:
-        """The cluster a kernel that has not begun is to be tried on first; None for none.
+        """The cluster a kernel that has not begun is to be tried on first; None for none, as for a session's launch,
+        which cannot begin again.
 
         Args:
             job: It waits for a cluster.
@@ -42,7 +43,7 @@ class ClusterTrials:
         assert spread is not None
         learned, held = self._loop.estimates.learned, list(slots)
         known = {m for m in spread.variants if learned.peek(spread.kernel, m).group_s is not None}
-        if not known or not self._affords(job.spec.tenant):
+        if not job.spec.kept or not known or not self._affords(job.spec.tenant):
             return None
         return next((s for s in held if s.module in spread.variants and s.module not in known), None)
 

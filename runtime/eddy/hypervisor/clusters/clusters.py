@@ -231,7 +231,7 @@ class SharedClusters:
     def assign(self) -> None:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
         shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
-        tenants = self.queues.tenants() if shared else set[str]()
+        tenants = self.queues.tenants().union(self.state.streaming.values()) if shared else set[str]()
         known = self.work.waiting_s, self.work.running, self.queues.reachable_slots
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
         if any(slot.drained for slot in self.slots):

@@ -14,7 +14,7 @@ from eddy.board.port.port import BoardEvent, BoardPort, Cause
 from eddy.core.errors import EddyError
 from eddy.hypervisor.engine.recovery import LastTimes
 from eddy.hypervisor.jobs.messages import Input, ItemEnded, SliceEnded
-from eddy.hypervisor.jobs.work import Work
+from eddy.hypervisor.jobs.work import BoardWork
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.translate import to_input
 
@@ -100,7 +100,7 @@ class BoardEvents:
             self.seen = events[-1].seq
         return events
 
-    def inputs(self, events: Iterable[BoardEvent], machine: Machine, work: Mapping[int, Work]) -> Sequence[Input]:
+    def inputs(self, events: Iterable[BoardEvent], machine: Machine, work: Mapping[int, BoardWork]) -> Sequence[Input]:
         """The events as inputs of the machine, on the time axis of the jobs.
 
         Args:
@@ -111,7 +111,7 @@ class BoardEvents:
         found = (self._input(event, machine, work) for event in events)
         return [message for message in found if message is not None]
 
-    def _input(self, event: BoardEvent, machine: Machine, work: Mapping[int, Work]) -> Input | None:
+    def _input(self, event: BoardEvent, machine: Machine, work: Mapping[int, BoardWork]) -> Input | None:
         at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
         message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), machine)
         if isinstance(message, (ItemEnded, SliceEnded)) and message.cause is not Cause.NONE and event.cores:

@@ -11,7 +11,7 @@ from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryEx
 from eddy.hypervisor.engine.output_writer import OutputWriter
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
-from eddy.hypervisor.jobs.work import JobMemory, Work
+from eddy.hypervisor.jobs.work import BoardWork, JobMemory
 from eddy.hypervisor.machine.failures import cause_of, explain, launch_failure, stop_failure
 from eddy.hypervisor.machine.machine import Machine
 from eddy.store import Store
@@ -30,7 +30,7 @@ class Commands:
     """
 
     def __init__(
-        self, board: BoardPort, store: Store, buffers: JobBuffers, keeping: OutputWriter, work: Mapping[int, Work]
+        self, board: BoardPort, store: Store, buffers: JobBuffers, keeping: OutputWriter, work: Mapping[int, BoardWork]
     ) -> None:
         self._board, self._store, self._buffers, self._keeping, self._work = board, store, buffers, keeping, work
 

@@ -31,6 +31,7 @@ from eddy.hypervisor.engine.commands import Commands
 from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.engine.output_writer import OutputWriter, Spawn, run_inline
 from eddy.hypervisor.engine.recovery import RecoveryResult, recover
+from eddy.hypervisor.engine.session_keeper import SessionKeeper
 from eddy.hypervisor.engine.status import slot_statuses
 from eddy.hypervisor.engine.step_commits import StepCommits
 from eddy.hypervisor.engine.time_accounts import TimeAccounts
@@ -159,7 +160,7 @@ class Engine:
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
         policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else NoDecision()}
         self.admission = admission = Admission(applications, modules, constants or {})
-        planner = kernels or KernelPlanner(modules)
+        self.planner = planner = kernels or KernelPlanner(modules)
         plans = WholeClusterPlans(planner) if price is None else SharedClusterPlans(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
         priced = None if price is None else price.decider.policy
@@ -184,6 +185,8 @@ class Engine:
             self.preparing, dependencies, bounds, self.commits.note, self.commits.jobs_to_publish.add
         )
         self._overdue = OverdueJobs()
+        self.sessions = SessionKeeper(store, self.buffers, self.intake.work, planner, spawn, awaken)
+        """Memory that tenants hold on the board, and their launches on it."""
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
     def start(self) -> None:
@@ -215,6 +218,7 @@ class Engine:
                 self.buffers,
                 self.price,
                 lambda: self.tenant_memory.most,
+                self.sessions.recover,
             )
             self._go_on(description, found)
 
@@ -258,6 +262,7 @@ class Engine:
         """
         self.board.now_s()
         self._holding.check_preparations()
+        self.sessions.expire()
         self.account()
 
     def account(self) -> None:
@@ -272,18 +277,20 @@ class Engine:
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        return bool(self.intake.pending or self._admitted.pending or self._holding.pending or self.keeping.ready)
+        came = self.sessions.pending or self.intake.pending or self._admitted.pending
+        return bool(came or self._holding.pending or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
         """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
-        return tuple(self.machine.jobs) if self.is_idle and not self.keeping.has_work else ()
+        left = [number for number, job in self.machine.jobs.items() if not job.spec.only_holds]
+        return tuple(left) if left and self.is_idle and not self.keeping.has_work else ()
 
     def _wake_s(self) -> float:
         """Board time at which there is something to do, come what may; while the machine has no job, its time may stand
         still."""
         wake_s = FOREVER if self.machine.wake_s is None else self.machine.wake_s
-        return min(wake_s, self._holding.next_s) if self.machine.jobs else FOREVER
+        return min(wake_s, self._holding.next_s) if self.machine.state.has_work else FOREVER
 
     def step(self, quantum_s: float = FOREVER) -> bool:
         """Wait for the next event, at most `quantum_s` board seconds, and deal with what happened.
@@ -313,6 +320,7 @@ class Engine:
         inputs += self._holding.expire_jobs(self.now_s)
         inputs += self._overdue.take_overdue(self.machine.jobs)
         inputs += self.commits.take_stored_outputs(self.machine.jobs)
+        inputs += self.sessions.take_inputs(self.now_s, self.machine)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
         return inputs
@@ -335,6 +343,7 @@ class Engine:
             self.events.read_time()
             inputs, more = self._step(inputs)
             load = load or more
+        self.sessions.keep_marks()
         self.status = slot_statuses(self.description, self.machine)
 
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
@@ -349,7 +358,8 @@ class Engine:
             self.intake.work.pop(number, None)
             self.keeping.forget(number, self.commits.take_unnamed_outputs(number))
         self.estimates.observe_step(outcome.log, self.machine)
-        answers: list[m.Input] = []
+        answers = self.sessions.observe(outcome.ended, self.machine, self.now_s)
+        self.sessions.begin_slices(outcome.commands)
         load: m.Load | None = None
         for command in outcome.commands:
             if isinstance(command, m.Load):

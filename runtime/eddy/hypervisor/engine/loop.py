@@ -24,6 +24,7 @@ from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
+from eddy.hypervisor.engine.session_service import SessionService
 from eddy.hypervisor.engine.status import add_drain_reasons, unreachable_slot_statuses
 from eddy.hypervisor.engine.time_accounts import ACCOUNT_S
 from eddy.hypervisor.forecast.forecast_service import ForecastService
@@ -68,6 +69,7 @@ class Hypervisor:
         followers: Told when something happened to a job.
         following: What becomes of jobs, as it happens.
         operating: What operators change while jobs run.
+        sessions: Memory that tenants hold on the board, and their launches on it.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Hypervisor:
         self.operating = OperatorCommands(self._engine, self._turning)
         self.asking = ForecastService(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
+        self.sessions = SessionService(self._engine, self._turning, self._engine.planner, self._compilations)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.wake
         )
@@ -285,6 +288,11 @@ class Hypervisor:
         known = self._engine.status
         statuses = unreachable_slot_statuses(known, self.now_s()) if self.unreachable_reason else known
         return add_drain_reasons(statuses, self._engine.intake.drained)
+
+    @property
+    def given_slots(self) -> frozenset[int]:
+        """Slots that jobs are given; once it is ready."""
+        return frozenset(self._engine.slots)
 
     @property
     def computes_results(self) -> bool:

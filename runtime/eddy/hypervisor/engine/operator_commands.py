@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import anyio
 
 from eddy.core.slots import Pool
@@ -37,6 +39,14 @@ class OperatorCommands:
             NotFound: There is no such slot that jobs are given.
         """
         await self._turning.request(self._engine.intake.drain, slot, because)
+
+    async def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
+        """Hold back jobs that could not end before their slots close.
+
+        Args:
+            closing: By slot that closes: in how many seconds, and the maintenance window that closes it.
+        """
+        await self._turning.request(self._engine.intake.close_soon, closing)
 
     async def switch(
         self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE, kept: tuple[str, str] | None = None

@@ -51,7 +51,7 @@ from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_records import record_of, restore_job, snapshot_of
 from eddy.hypervisor.jobs.metering import nanoseconds
 from eddy.hypervisor.jobs.slot import DRAINED, MachineSlot, Phase
-from eddy.hypervisor.jobs.work import JobKind, Work
+from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
 from eddy.hypervisor.machine.failures import internal_error_message
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.translate import (
@@ -102,7 +102,7 @@ class RecoveryResult:
 
     clock: LastTimes
     machine: Machine
-    work: Mapping[int, Work]
+    work: Mapping[int, BoardWork]
     known: frozenset[int]
     inputs: tuple[m.Input, ...]
 
@@ -116,6 +116,7 @@ def recover(
     buffers: JobBuffers,
     price: PriceLoop | None = None,
     most_memory: Callable[[], int] | None = None,
+    recover_sessions: Callable[[Machine, Iterable[BoardEvent]], Mapping[int, BoardWork]] = lambda _machine, _events: {},
 ) -> RecoveryResult:
     """Recover what the store and the board hold.
 
@@ -128,6 +129,7 @@ def recover(
         buffers: Taken over from the board; those of nobody are freed.
         price: Shares the cores of GPU clusters; None where kernels take whole slots.
         most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
+        recover_sessions: Gives the machine the sessions whose memory the board has, and frees that of others.
     """
     if price is not None:
         price.life = store.value("life", 0, int) + 1
@@ -149,10 +151,11 @@ def recover(
     _count_time(store, machine, clock.now_s)
     if len(usual) < len(events):
         clock = dataclasses.replace(clock, seen=max(event.seq for event in events))
+    work = {**taken.work, **recover_sessions(machine, usual)}
     for number in buffers.jobs():
         if number not in machine.jobs:
             buffers.free(number)
-    return RecoveryResult(clock, machine, taken.work, frozenset(taken.known), (m.Resume(), *taken.inputs))
+    return RecoveryResult(clock, machine, work, frozenset(taken.known), (m.Resume(), *taken.inputs))
 
 
 def _machine(

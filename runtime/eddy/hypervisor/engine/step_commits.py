@@ -107,7 +107,7 @@ class StepCommits:
             if row[:3] not in counted:
                 self._uncounted.setdefault(row[0], set()).add(row[1])
         self._rows.clear()
-        jobs = self._changed(outcome.jobs, machine)
+        jobs = self._changed([number for number in outcome.jobs if machine.job(number).spec.kept], machine)
         if not (jobs or outcome.log or outcome.slots or kept):
             return  # slices came and went, or jobs came that wait
         with self._intake.slots_kept_drained(outcome.drained) as drained:
@@ -144,6 +144,8 @@ class StepCommits:
         """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""
         rows: list[ResultRow] = []
         for number in ended:
+            if not machine.job(number).spec.kept:
+                continue
             try:
                 text = self._intake.work[number].log(JobMemory(self._buffers, number))
                 if text:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from eddy.core.maintenance import MARK
 from eddy.core.slots import Pool
 from eddy.hypervisor.forecast.cores import picture_cores
 from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import as_if_joined, picture_arena, picture_queue
-from eddy.hypervisor.forecast.waits import WaitNow, describe_wait
+from eddy.hypervisor.forecast.waits import WaitNow, describe_wait, maintenance_wait, window_of
 from eddy.hypervisor.forecast.whatif import WhatIf, explore_what_ifs, solo_queue
 from eddy.hypervisor.intake.admission_hold import hold_reason
 from eddy.hypervisor.jobs.job import BufferState
@@ -61,6 +62,9 @@ def describe_standing(machine: Machine, now_s: float, number: int, doing: str) -
     if job.ending is not None or job.items.all_finished:
         wait = WaitNow("ending", "Its items are done or stopped; what it leaves is being kept.")
         return lambda _: JobStanding(now_s, wait)
+    if job.postponed:
+        held = maintenance_wait(job.postponed, job.started_s is not None)
+        return lambda _: JobStanding(now_s, held)
     queue, preempted, lacks_memory = picture_queue(machine, job.spec.pool, now_s), job.preempted, job.lacks_memory
     if job.memory is BufferState.NONE and not job.slots:
         queue = queue.with_memory_wait(picture_arena(machine), number, held_by(job))
@@ -85,6 +89,9 @@ def _of_kernel(machine: Machine, number: int) -> WaitNow:
     if machine.jobs[number].lacks_memory:
         return WaitNow("memory", "The board's memory is full: it is given memory when jobs before it end.")
     if all(slot.drained for slot in clusters.slots):
+        closed = [slot.drained for slot in clusters.slots if slot.drained.startswith(MARK)]
+        if closed:
+            return WaitNow("maintenance", f"Every cluster is closed by calendar ({window_of(closed[0])}).")
         return WaitNow("drain", "Every cluster is drained.")
     if progress is None and any(slot.phase is Phase.LOADING for slot in clusters.slots):
         return WaitNow("load", "A cluster is being loaded.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from eddy.core.maintenance import MARK
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast
 from eddy.policy.dispatch.views.job_view import TaskView
@@ -16,13 +17,26 @@ class WaitNow:
     """What a job waits for.
 
     Attributes:
-        cause: `drain`, `load`, `slot`, `preempted`, `memory`, `predecessor`, `building`, `price-share`, `items`, or
-            "" where it waits for nothing.
+        cause: `maintenance`, `drain`, `load`, `slot`, `preempted`, `memory`, `predecessor`, `building`, `price-share`,
+            `items`, or "" where it waits for nothing.
         words: The same for people.
     """
 
     cause: str
     words: str
+
+
+def maintenance_wait(window: str, begun: bool) -> WaitNow:
+    """What a job waits for that is held back for a maintenance window.
+
+    Args:
+        window: Its name.
+        begun: Whether the job has been given a slot before.
+    """
+    over = f"maintenance window {window} is over (`eddy maintenance list`)"
+    if begun:
+        return WaitNow("maintenance", f"Its slots are closed by calendar. It goes on when {over}.")
+    return WaitNow("maintenance", f"It could not end before its slots are closed by calendar. It begins when {over}.")
 
 
 def describe_wait(
@@ -49,6 +63,9 @@ def describe_wait(
         return WaitNow("memory", _memory(queue, made, number))
     wanted = [task for task in job.tasks if task.items_done < job.batch]
     usable = {slot.index for slot in queue.view.slots if any(_fits(task, slot.index) for task in wanted)}
+    closed = [because for because in queue.unseen.values() if because.startswith(MARK)]
+    if not usable and closed:
+        return WaitNow("maintenance", f"The slots that it fits in are closed by calendar ({window_of(closed[0])}).")
     if not usable and queue.unseen:
         return WaitNow("drain", "Every slot that it fits in is drained, or rests after failed loads.")
     free = [slot for slot in queue.view.slots if slot.index in usable and slot.job is None]
@@ -69,6 +86,11 @@ def describe_wait(
     load = next((slot.index for slot in queue.view.slots if slot.loading and slot.index in usable), None)
     loads = "" if load is None else f", slot {load} by a load that is under way"
     return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken{loads}; {ahead}.{drained}")
+
+
+def window_of(because: str) -> str:
+    """Which maintenance window drained a slot, without what operators alone are told of it."""
+    return f"maintenance window {because.removeprefix(MARK).partition(':')[0]}"
 
 
 def _memory(queue: QueuePicture, made: QueueForecast, number: int) -> str:

@@ -95,5 +95,13 @@ class Compilations:
                     works.append(await run_abandonable(self._intake.prepare, request, limiter=self._all))
         return works
 
+    async def run(self, tenant: str, call: Callable[..., T], *arguments: object) -> T:
+        """Make a call that compiles for a tenant, in its turn. Where this is cancelled, the compiler ends."""
+        async with self._place_of(tenant):
+            return await run_abandonable(call, *arguments, limiter=self._all)
+
     def _place(self, request: JobRequest) -> anyio.CapacityLimiter:
-        return self._of.setdefault(request.tenant, anyio.CapacityLimiter(1))
+        return self._place_of(request.tenant)
+
+    def _place_of(self, tenant: str) -> anyio.CapacityLimiter:
+        return self._of.setdefault(tenant, anyio.CapacityLimiter(1))

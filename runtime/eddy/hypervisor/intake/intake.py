@@ -20,7 +20,7 @@ from eddy.core.slots import Pool
 from eddy.core.units import format_slots
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import DRAINED
-from eddy.hypervisor.jobs.work import JobKind, Work
+from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
@@ -101,7 +101,7 @@ class Intake:
         memory: TenantMemory | None = None,
     ) -> None:
         self.kinds, self.policies, self.price = tuple(kinds), policies, price
-        self.work: dict[int, Work] = {}
+        self.work: dict[int, BoardWork] = {}
         self.drained: dict[int, str] = {}
         self.accepted: dict[int, JobRecord] = {}
         self._store, self._running, self._memory = store, running, memory
@@ -127,7 +127,7 @@ class Intake:
         self._inbox.clear()
         self.accepted.clear()
 
-    def add_recovered(self, known: Collection[int], work: Mapping[int, Work], drained: Mapping[int, str]) -> None:
+    def add_recovered(self, known: Collection[int], work: Mapping[int, BoardWork], drained: Mapping[int, str]) -> None:
         """Take over what was recovered. What came since `clear` may be among it, and is then told by recovery alone.
 
         Args:
@@ -313,6 +313,11 @@ class Intake:
             self._show(slot, because)
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
         self._store.settle()
+
+    def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
+        """Have the next step know which slots close by calendar; see `messages.CloseSoon`. Nothing is kept: who keeps
+        the calendar says so again and again."""
+        self._inbox.append(m.CloseSoon(dict(closing)))
 
     @contextmanager
     def slots_kept_drained(self, drained: Mapping[int, str]) -> Iterator[dict[int, str]]:

@@ -159,6 +159,24 @@ class KernelPlanner:
         found.sort(key=lambda module: module != record.module)
         return {module: self._spread(request, kernel, compiled, module, region) for module in found}
 
+    def build_for_all(self, tenant: str, request: KernelRequest) -> dict[str, Program]:
+        """The program of a source for every kind of cluster the board can hold, the preferred one first; compiled
+        twice where there are clusters without units for floating point, and it needs that. Takes up to seconds.
+
+        Args:
+            tenant: For whom.
+            request: Of which only the source, and how it is built, matter.
+
+        Raises:
+            InvalidRequest: The board has no cluster, or an option is not possible.
+            CompilationFailed: The source was refused; the message is the compiler's.
+            QuotaExceeded: Compiling took too much.
+        """
+        self._cluster()
+        made = self._built(tenant, request, True)
+        plain = self._built(tenant, request, False) if made.fpu and not all_have_fpu(self.clusters()) else made
+        return {module: made if shape.fpu else plain for module, shape in self.clusters().items()}
+
     def _program(self, tenant: str, kernel: KernelRequest, fpu: bool, programs: dict[bool, Program]) -> Program:
         """The program for clusters with or without floating point, compiled at most twice."""
         if True not in programs:
@@ -207,6 +225,14 @@ class KernelPlanner:
             raise Conflict("it was compiled by another version of Eddy; submit it again", field="kernel")
         application = _application(record, packing.bytes, self._limit_s(request), name)
         return Plan(kernel, compiled, packing, record, application)
+
+    def require_cluster(self) -> None:
+        """Check that the board has a cluster.
+
+        Raises:
+            InvalidRequest: It has none; says why.
+        """
+        self._cluster()
 
     def _cluster(self) -> tuple[str, ClusterShape]:
         for module, shape in self.clusters().items():
@@ -260,6 +286,11 @@ class KernelPlanner:
             message = f"{needed}; {packing.stacks}."
             raise InvalidRequest(message, field="arguments", asked=packing.bytes, allowed=self.arena)
         return packing
+
+
+def all_have_fpu(clusters: Mapping[str, ClusterShape]) -> bool:
+    """Whether every kind of cluster has units for floating point."""
+    return all(shape.fpu for shape in clusters.values())
 
 
 @contextmanager

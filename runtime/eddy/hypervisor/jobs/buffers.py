@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from eddy.board.port.port import Access, BoardPort, Buffer, Grant, Launch
+from eddy.board.port.port import Access, BoardPort, Buffer, Grant, Launch, Result
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import Conflict, MemoryExhausted, NotFound
 from eddy.hypervisor.jobs.messages import item_name
@@ -147,7 +147,9 @@ class JobBuffers:
     def launch(
         self, job: int, application: Application, task: int, item: int, manifests: Mapping[str, ModuleManifest]
     ) -> Launch:
-        """The launch of one item: addresses and scalars in registers, grants for exactly the buffers it names.
+        """The launch of one item: addresses and scalars in registers, grants for exactly the buffers it points to.
+
+        A scalar that names a buffer has its bytes; a result goes into the buffer that it names.
 
         Raises:
             InvalidRequest: The task's arguments do not fit its module's manifest.
@@ -156,14 +158,18 @@ class JobBuffers:
         manifest = manifests[spec.module]
         values: dict[str, int] = {}
         grants: dict[int, Access] = {}
+        results: list[Result] = []
         for name, value in spec.arguments:
             if isinstance(value, int):
                 values[name] = value
                 continue
-            buffer = self.find(job, value, item)
-            values[name] = buffer.address
-            register = manifest.register(name)
-            if register.kind is RegisterKind.POINTER and register.access is not None:
+            buffer, register = self.find(job, value, item), manifest.register(name)
+            if register.kind is RegisterKind.RESULT:
+                results.append(Result(register.offset, min(buffer.bytes, 4 * register.word_count), buffer.id))
+            elif register.kind is RegisterKind.SCALAR:
+                values[name] = int.from_bytes(self._board.read(buffer.id, 0, buffer.bytes), "little")
+            elif register.access is not None:
+                values[name] = buffer.address
                 known = grants.get(buffer.id, register.access)
                 grants[buffer.id] = register.access if known is register.access else Access.READ_WRITE
         return Launch(
@@ -173,6 +179,7 @@ class JobBuffers:
             time_limit_s=spec.time_limit_s,
             status=-1 if manifest.status is None else manifest.status.offset,
             task=application.task_name(task),
+            results=tuple(results),
         )
 
     def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:

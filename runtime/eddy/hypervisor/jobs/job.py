@@ -124,6 +124,7 @@ class Job:
         "memory",
         "paid",
         "placed",
+        "postponed",
         "preempted",
         "preemptions",
         "reconfigurations",
@@ -154,6 +155,8 @@ class Job:
         """It was refused memory and stands in the queue for it."""
         self.placed = not spec.needs_memory
         self.preempted = False
+        self.postponed = ""
+        """The maintenance window that it waits for; "" for none."""
         self.ending: JobState | None = None
         self.state = JobState.QUEUED
         self.started_s: float | None = None
@@ -230,6 +233,8 @@ class Job:
             return "running"
         if self.state is JobState.RECONFIGURING:
             return "reconfiguring"
+        if self.postponed:
+            return WaitCause.MAINTENANCE.value
         if self.lacks_memory:
             return WaitCause.MEMORY.value
         return WaitCause.PREEMPTED.value if self.state is JobState.PREEMPTED else WaitCause.SLOT.value
@@ -274,8 +279,10 @@ class Job:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether nothing could be decided about it: it ends, waits for memory, or has its outputs left."""
-        return self.ending is not None or self.lacks_memory or self.items.all_finished
+        """Whether nothing could be decided about it: it ends, waits for memory or for the end of maintenance, only
+        holds memory, or has its outputs left."""
+        waits = self.lacks_memory or bool(self.postponed)
+        return self.ending is not None or waits or self.items.all_finished or self.spec.only_holds
 
     def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
         """What a policy sees; see `JobViews.view`."""

@@ -80,6 +80,8 @@ class JobSpec:
         spread: For a kernel whose slices are granted cores; None for what takes whole slots.
         computed: Whether the board computes what it asks for, for its record.
         asked: What was asked for beside what it computes.
+        kept: Whether it has a record. A session and its launches have none: nothing of them is written to the disk, and
+            a launch that has begun is never begun again, since its buffers are as it left them.
     """
 
     id: int
@@ -99,6 +101,7 @@ class JobSpec:
     spread: CorePartition | None = None
     computed: bool = True
     asked: SubmissionOptions = NOTHING
+    kept: bool = True
 
     @classmethod
     def of(
@@ -131,6 +134,11 @@ class JobSpec:
             computed=record.computed,
             asked=record.asked,
         )
+
+    @property
+    def only_holds(self) -> bool:
+        """Whether it holds memory and runs nothing by itself: a session."""
+        return not self.application.tasks
 
     @property
     def expected_slot_s(self) -> float:

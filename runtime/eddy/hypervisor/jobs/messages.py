@@ -126,6 +126,14 @@ class SliceEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Streaming:
+    """A session has launches one after the other, or none any more: between two of them its tenant still has work."""
+
+    job: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Nothing happened but the time the policy asked for has come."""
 
@@ -143,6 +151,14 @@ class Undrain:
     """A slot is to be given to jobs again."""
 
     slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSoon:
+    """Slots are closed by calendar: which ones, in how many board seconds, and by which maintenance window. Those that
+    are not named stay open."""
+
+    closing: Mapping[int, tuple[float, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +217,12 @@ Input = (
     | SliceEnded
     | Drain
     | Undrain
+    | CloseSoon
     | AdmitModules
     | Overdue
     | Switch
     | SwitchPrice
+    | Streaming
     | Wake
 )
 

@@ -81,18 +81,8 @@ class JobMemory:
         return self._buffers.launch(self._job, application, launch.task, launch.item, manifests)
 
 
-class Work(Protocol):
-    """What one job has the board do."""
-
-    @property
-    def application(self) -> Application:
-        """The job as the state machine sees it: its tasks, and the buffers it needs."""
-
-    def submission(self) -> Submission:
-        """The job as the store keeps it."""
-
-    def spec(self, record: JobRecord) -> m.JobSpec:
-        """The job as it goes into the state machine: which pool, and what survives the loss of a board."""
+class BoardWork(Protocol):
+    """What one job has the board do, be there a record of it or not."""
 
     def contents(self, fetch: Fetch) -> Content:
         """What its buffers hold at first."""
@@ -113,6 +103,20 @@ class Work(Protocol):
             event: Its end.
             module: What it ran on.
         """
+
+
+class Work(BoardWork, Protocol):
+    """What one job has the board do that the store keeps."""
+
+    @property
+    def application(self) -> Application:
+        """The job as the state machine sees it: its tasks, and the buffers it needs."""
+
+    def submission(self) -> Submission:
+        """The job as the store keeps it."""
+
+    def spec(self, record: JobRecord) -> m.JobSpec:
+        """The job as it goes into the state machine: which pool, and what survives the loss of a board."""
 
 
 class JobKind(Protocol):

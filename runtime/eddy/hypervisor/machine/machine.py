@@ -33,6 +33,7 @@ from eddy.hypervisor.jobs.messages import (
     Allocated,
     Arrive,
     Cancel,
+    CloseSoon,
     Collect,
     Collected,
     Configured,
@@ -55,12 +56,14 @@ from eddy.hypervisor.jobs.messages import (
     SliceEnded,
     StepResult,
     StopItem,
+    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
     Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.calendar import ClosingCalendar
 from eddy.hypervisor.machine.item_reports import ItemReportHandler
 from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
@@ -84,7 +87,7 @@ class InputHandler:
     def __init__(self, state: MachineState) -> None:
         self.state, draining = state, SlotDrainer(state)
         self._items, loads = ItemReportHandler(state, draining), LoadReportHandler(state, draining)
-        requests = RequestHandler(state, draining)
+        requests = RequestHandler(state, draining, ClosingCalendar(state))
         self._takes: Mapping[type[Any], Callable[[Any], None]] = {
             ItemEnded: self._items.finish_item,
             SliceEnded: self._items.finish_slice,
@@ -99,9 +102,11 @@ class InputHandler:
             Overdue: requests.mark_overdue,
             Drain: requests.drain,
             Undrain: requests.undrain,
+            CloseSoon: requests.close_soon,
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,
+            Streaming: requests.set_streaming,
             Resume: self._resume,
             Wake: self._wake,
         }
@@ -185,7 +190,7 @@ class Machine:
         wakes = [pool.wake_s for pool in self.state.pools.values()]
         if self.clusters is not None:
             wakes.append(self.clusters.wake_s)
-        if self.state.jobs:
+        if self.state.has_work:
             wakes.append(self.state.images.next_s(self.state.now_s))
         return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
 
@@ -209,8 +214,7 @@ class Machine:
         ended: set[int] = set()
         for message in inputs:
             self.reports.take(message)
-            # That outputs are stored is nothing to a policy: the job had no task left.
-            happened = happened or not isinstance(message, (Collected, SliceEnded))
+            happened = happened or _concerns_policies(message)
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
@@ -247,6 +251,14 @@ class Machine:
     def adopt_slot(self, known: MachineSlot) -> None:
         """Recover a slot as it was; its job, if any, was recovered before."""
         self.state.adopt_slot(known)
+
+
+def _concerns_policies(message: Input) -> bool:
+    """Whether dispatch policies are to be asked again: not because outputs are stored, as the job had no task left, nor
+    because of slices and what sessions launch, which get cores."""
+    if isinstance(message, Arrive):
+        return message.job.kept
+    return not isinstance(message, (Collected, SliceEnded, Streaming))
 
 
 _ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)

@@ -11,15 +11,18 @@ from eddy.hypervisor.jobs.messages import (
     Allocated,
     Arrive,
     Cancel,
+    CloseSoon,
     Drain,
     Free,
     JobFault,
     NoMemory,
     Overdue,
+    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
 )
+from eddy.hypervisor.machine.calendar import ClosingCalendar
 from eddy.hypervisor.machine.slot_drainer import SlotDrainer
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.policy.dispatch.sharing.fair_share import FairShare
@@ -31,10 +34,11 @@ class RequestHandler:
     Args:
         state: Where.
         draining: Drains slots.
+        calendar: Holds back jobs for maintenance windows.
     """
 
-    def __init__(self, state: MachineState, draining: SlotDrainer) -> None:
-        self.state, self.draining = state, draining
+    def __init__(self, state: MachineState, draining: SlotDrainer, calendar: ClosingCalendar) -> None:
+        self.state, self.draining, self.calendar = state, draining, calendar
         self._read_last: tuple[str, Pool, float] | None = None
         """For which application images were read ahead last, and when."""
 
@@ -46,6 +50,10 @@ class RequestHandler:
         if message.ready_s is not None:
             job.times.book_dependency_wait(message.ready_s)
         self.state.add(job)
+        if job.spec.only_holds:
+            self.state.request_memory(job)
+            return
+        self.calendar.look(job)
         wanted = job.spec.application.label, job.spec.pool, self.state.now_s
         if wanted != self._read_last:  # of many that come at once and are alike, the first one has them read
             self._read_last = wanted
@@ -98,6 +106,14 @@ class RequestHandler:
         job.failed_item = message.item
         self.state.end(job, message.ends, self.state.now_s, message.cause, message.detail)
 
+    def set_streaming(self, message: Streaming) -> None:
+        """A session's launches follow one another, or do not any more."""
+        job = self.state.jobs.get(message.job)
+        if job is not None and message.on:
+            self.state.streaming[message.job] = job.spec.tenant
+        else:
+            self.state.streaming.pop(message.job, None)
+
     def mark_overdue(self, message: Overdue) -> None:
         """A job has waited too long."""
         job = self.state.jobs.get(message.job)
@@ -115,6 +131,10 @@ class RequestHandler:
     def undrain(self, message: Undrain) -> None:
         """A slot is given to jobs again."""
         self.draining.undrain(self.state.slots[message.slot])
+
+    def close_soon(self, message: CloseSoon) -> None:
+        """Slots are closed by calendar."""
+        self.calendar.close_soon(message)
 
     def admit_modules(self, message: AdmitModules) -> None:
         """Jobs may be given a module."""

@@ -94,6 +94,10 @@ class MachineState:
         self._unchecked = frozenset(unchecked)
         self.clusters: Cores | None = None
         """What shares clusters core by core; None where kernels take whole slots."""
+        self.streaming: dict[int, str] = {}
+        """Tenants of sessions whose launches follow one another, by session: they have work between two, too."""
+        self._holding = 0
+        """Jobs that only hold memory."""
         self._gone: dict[int, Job] = {}
         """Ended in the last step."""
         self._graphs: dict[str, tuple[object, Graph]] = {}
@@ -135,6 +139,7 @@ class MachineState:
     def adopt_job(self, job: Job) -> None:
         """Recover a job as it was."""
         self.jobs[job.spec.id] = job
+        self._holding += job.spec.only_holds
         self.memory.adopt(job)
         self.invalidate_view(job)
         self._wants_cores(job)
@@ -162,9 +167,15 @@ class MachineState:
     def add(self, job: Job) -> None:
         """Take in a job that has arrived."""
         self.jobs[job.spec.id] = job
+        self._holding += job.spec.only_holds
         self.invalidate_view(job)
         self.mark_changed(job)
         self._wants_cores(job)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is a job other than sessions, which run nothing by themselves."""
+        return len(self.jobs) > self._holding
 
     def _wants_cores(self, job: Job) -> None:
         if self.clusters is not None and job.spec.spread is not None and job.ending is None:
@@ -219,6 +230,8 @@ class MachineState:
                 self.note(job, at_s, JobEventKind.WAIT, detail=job.times.bucket)
         if job.state.is_final and job.spec.id in self.jobs:
             del self.jobs[job.spec.id]
+            self._holding -= job.spec.only_holds
+            self.streaming.pop(job.spec.id, None)
             self.out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
             self.invalidate_view(job)
@@ -288,7 +301,10 @@ class MachineState:
         started_s: float | None = None,
         detail: str = "",
     ) -> None:
-        """Note what happened in a slot, and that both changed."""
+        """Note what happened in a slot, and that both changed; of what has no record, nothing is written down."""
+        if not job.spec.kept:
+            self.mark_changed(job)
+            return
         self.out.slots.add(slot.index)
         self.out.jobs.add(job.spec.id)
         self.out.log.append(
@@ -304,7 +320,9 @@ class MachineState:
         item: int | None = None,
         detail: str = "",
     ) -> None:
-        """Note what happened to a job."""
+        """Note what happened to a job that has a record."""
+        if not job.spec.kept:
+            return
         event = JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, state, None, None, item, None, detail)
         self.out.log.append(event)
 

@@ -75,6 +75,10 @@ class MemoryQueue:
         """Bytes that the jobs of a tenant hold together at most; None for any number."""
         return None if self._most is None else self._most()
 
+    def fits(self, job: Job) -> bool:
+        """Whether a job's tenant would have no more than its part with it."""
+        return self._fits(job)
+
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
         if job.spec.needs_memory and job.memory is BufferState.HELD:

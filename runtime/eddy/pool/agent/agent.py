@@ -12,13 +12,14 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
+from eddy.distribution import version
 from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
@@ -122,6 +123,8 @@ class Agent:
             session=self._session,
             memory_bytes=self._board.memory_bytes,
             guests=GUESTS,
+            computes=facts.computes,
+            release=version(),
         )
 
     async def _renew(self, pool: HeadClient) -> None:
@@ -130,7 +133,7 @@ class Agent:
             with self._though_it_fails("slots"):
                 slots = await self._board.slots()
                 if slots.slots:
-                    self._now = replace(self._now, slots=slots.slots, kernels=slots.kernels, modules=slots.modules)
+                    self._now = replace(self._now, **asdict(slots))
             with self._though_it_fails("jobs"):
                 self._now = replace(self._now, load=await self._board.load())
             with self._though_it_fails("shares"):
@@ -215,8 +218,8 @@ class Agent:
 
     def _begin(self, pool: HeadClient, job: PoolJob) -> None:
         run = self._runs.get(job.id)
-        if run is not None and run.token >= job.token:
-            return  # it was told again
+        if run is not None and run.token >= job.token and run.job.submitted_unix_s == job.submitted_unix_s:
+            return  # it was told again; one submitted at another time has the number in a pool that was restored
         old = self._tasks.pop(job.id, None)
         if old is not None:
             self._replaced.add(ending := asyncio.ensure_future(ended((old,))))

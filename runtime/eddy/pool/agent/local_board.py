@@ -62,6 +62,7 @@ class BoardFacts:
     slots: int
     applications: tuple[str, ...]
     kernels: bool
+    computes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class CurrentSlots:
     slots: int
     kernels: bool
     modules: tuple[str, ...]
+    computes: bool = True
 
 
 class LocalBoard:
@@ -136,7 +138,7 @@ class LocalBoard:
         apps = (await self._asked("GET", "/v1/apps"))["apps"]
         self._most_items = {app["name"]: self._items_that_fit(app) for app in apps}
         fit = (name for name, most in self._most_items.items() if most > 0)
-        return BoardFacts(self._kind, now.slots, tuple(sorted(fit)), now.kernels)
+        return BoardFacts(self._kind, now.slots, tuple(sorted(fit)), now.kernels, now.computes)
 
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
@@ -154,9 +156,10 @@ class LocalBoard:
 
     async def slots(self) -> CurrentSlots:
         """What its slots are now; none while its board does not answer."""
-        slots = (await self._asked("GET", "/v1/slots"))["slots"]
+        found = await self._asked("GET", "/v1/slots")
+        slots, computes = found["slots"], bool(found.get("computes", True))
         modules = tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
-        return CurrentSlots(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
+        return CurrentSlots(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules, computes)
 
     async def load(self) -> int:
         """Jobs that have not ended, its own and the pool's; counts to 500."""

@@ -89,6 +89,9 @@ class _Client(Nats):
         super().__init__()
         self.was_in = self.refused = False
         self._access, self._access_now = access, access_now
+        self._ending = False
+        self._begun: list[asyncio.StreamWriter] = []
+        """Connections that were begun and not let go."""
         self._own: dict[str, Any] = {}
         """Options that do not change."""
         if access.certificate:
@@ -161,27 +164,37 @@ class _Client(Nats):
 
     async def hang_up(self) -> None:
         """End the connection, whether the server that it leads to answers or stands still."""
+        self._ending = True
         # A task of its own: the client's end is cancelled where it was about to connect again, and nobody else is.
         closing = asyncio.ensure_future(self.close())
         try:
             await asyncio.wait([closing], timeout=HANG_UP_S)
         finally:
             self._let_go()
-            await ended([closing])
+            # The client cancels its next connection once, and the cancellation can be lost (`ended`).
+            await ended([closing] if self._reconnection_task is None else [closing, self._reconnection_task])
 
     async def _connect_to_server(self, s: Any) -> None:
         """Begin a connection; what an attempt before left half made, as to a server that stands still, is let go."""
         self._let_go()
         self._read_again()
         await super()._connect_to_server(s)
+        assert isinstance(self._transport, TcpTransport)
+        writer = self._transport._io_writer
+        assert writer is not None
+        if self._ending or self._reconnection_task not in (None, asyncio.current_task()):
+            writer.transport.abort()
+            raise asyncio.CancelledError  # which was lost as the connection was made
+        self._begun.append(writer)
 
     def _let_go(self) -> None:
-        if not isinstance(self._transport, TcpTransport):
-            return  # none was begun
-        for writer in (self._transport._io_writer, self._transport._bare_io_writer):
-            if writer is not None:
-                with contextlib.suppress(AttributeError):  # Python 3.11.2 cannot abort TLS that has ended already
-                    writer.transport.abort()
+        """Abort every connection that was begun: two attempts may run at once, where one's cancellation was lost."""
+        begun, self._begun = self._begun, []
+        if isinstance(self._transport, TcpTransport) and self._transport._io_writer is not None:
+            begun.append(self._transport._io_writer)  # over TLS it is another one
+        for writer in begun:
+            with contextlib.suppress(AttributeError):  # Python 3.11.2 cannot abort TLS that has ended already
+                writer.transport.abort()
 
 
 @contextlib.asynccontextmanager

@@ -7,6 +7,11 @@ from nats.js.api import ConsumerConfig, DiscardPolicy, PersistMode, RetentionPol
 
 WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
 LEASES = "KV_eddy_leases"
+LEADER = "KV_eddy_leader"
+PASSING_ON = (WORK, EVENTS, WRITTEN, LEASES, LEADER)
+"""Streams that pass things on: they are made again where they are lost."""
+KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes")), STORE)
+"""Those that keep what is in no other place."""
 MOST_CONSUMERS = 10_000
 """Fetches of boards, followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing
 is said."""

@@ -31,6 +31,7 @@ from eddy.pool.connection.tasks import ended, going_on
 from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
+from eddy.pool.head.record_collector import RecordCollector
 from eddy.pool.head.stream_keeper import StreamMonitor
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -54,9 +55,11 @@ from eddy.pool.routes import (
     overview,
     session,
     timeline,
+    usage,
 )
 from eddy.pool.routes.bounds import Bounds
 from eddy.pool.routes.context import HeadParts, caller_of
+from eddy.store.db.bounds import JobBounds
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
 
@@ -76,6 +79,7 @@ def create_head(
     page_size: int = 50,
     beside: Callable[[], Awaitable[None]] | None = None,
     connections: ConnectionLimits = ConnectionLimits(),  # noqa: B008
+    retention: JobBounds = JobBounds(),  # noqa: B008
 ) -> FastAPI:
     """The application of one head; its lifespan runs `lead`.
 
@@ -88,6 +92,7 @@ def create_head(
         page_size: Jobs in a page where the request names no limit.
         beside: Awaited once it has started.
         connections: Bounds on connections, and so on what a tenant has under way at once.
+        retention: What is kept of jobs that have ended.
     """
     sessions, rounds = Sessions(), WeightRounds(lead.mirror)
     parts = HeadParts(
@@ -112,7 +117,7 @@ def create_head(
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with _deciding(parts):
+        async with _deciding(parts, retention):
             if beside is not None:
                 await beside()
             yield
@@ -149,6 +154,7 @@ def routers() -> tuple[APIRouter, ...]:
         events,
         session,
         account,
+        usage,
         timeline,
         keys,
         health,
@@ -157,13 +163,14 @@ def routers() -> tuple[APIRouter, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _deciding(parts: HeadParts) -> AsyncIterator[None]:
+async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
     gate = BoardRequestHandler(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
     keeper = StreamMonitor(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
-    forever = (lead.run, gate.run, collector.run, keeper.run, parts.standing.watch)
+    records = RecordCollector(parts.link, lead, parts.blobs, retention)
+    forever = (lead.run, gate.run, collector.run, records.run, keeper.run, parts.standing.watch)
     running = [asyncio.ensure_future(going_on(each)) for each in forever]
     try:
         yield

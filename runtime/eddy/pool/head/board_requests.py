@@ -23,6 +23,7 @@ from nats.aio.msg import Msg
 from nats.errors import MaxPayloadError
 
 from eddy.api.request_bodies.base import SHA256
+from eddy.core.board_constraints import COMPUTING
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
 from eddy.core.units import format_bytes
 from eddy.pool.connection.credentials import PoolUnreachable
@@ -38,7 +39,7 @@ from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.naming import identity
 from eddy.pool.mirror.board_drops import after_board_failure
 from eddy.pool.mirror.flood_guard import REQUESTS, FloodGuard
-from eddy.pool.records.records import JobFenced, JobPart, PoolJob
+from eddy.pool.records.records import JobFenced, JobPart, PoolBoard, PoolJob
 from eddy.pool.records.reports import MOST_SAID_BYTES, CommitReport, ErrorReport, TransferReport, board_read
 
 MOST_ASKED = 256
@@ -49,6 +50,8 @@ SMALL_BYTES, SMALL_AT_ONCE, SMALL_OF_ONE = 1 << 20, 16, 4
 nothing was written takes `eddy.pool.connection.transfer.PIECE_S`."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
+ZEROS = {"code": "job-failed", "cause": "not-computed", "message": "The board models times alone."}
+"""What becomes of a part of zeros that was to be computed: its board has another adapter than as the job was placed."""
 _log = structlog.get_logger("eddy.pool")
 Ask = Mapping[str, Any]
 
@@ -161,7 +164,7 @@ class BoardRequestHandler:
         said = board_read(board, ask["board"])
         await self._link.js.add_consumer(WORK, work_of(board))
         now = await change_board(
-            self._link, board, lambda kept: replace(said, drained=said.drained if kept is None else kept.drained)
+            self._link, board, lambda kept: said if kept is None else _as_operators_set(said, kept)
         )
         return asdict(now)
 
@@ -203,6 +206,9 @@ class BoardRequestHandler:
             **said.part.model_dump(), board=board, token=token, started_unix_s=now_s - said.took_s, ended_unix_s=now_s
         )
         job = await self._table.job(int(ask["job"]))
+        if not part.computed and job.board_kind == COMPUTING:
+            await self._change(board, ask, lambda job: after_board_failure(job, token, ZEROS, now_s))
+            raise JobFenced(f"Job {job.id} asks for a board that computes; it is placed again.", job=job.id)
         for sha in part.outputs.values() if job.board == board else ():
             if not await self._blobs.refer(job.tenant, sha, str(job.id)):
                 raise InvalidRequest("An output of this part is not stored.", field="outputs", asked=sha)
@@ -293,3 +299,8 @@ class BoardRequestHandler:
             return None
         await self._link.tell(job.tenant, job.id, "sent", **told, board=board)
         return None
+
+
+def _as_operators_set(said: PoolBoard, kept: PoolBoard) -> PoolBoard:
+    """What a board says of itself, with what operators said of it."""
+    return replace(said, drained=kept.drained, labels=kept.labels)

@@ -32,6 +32,7 @@ from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.placement import LINK_BPS
 from eddy.pool.placement.replanning import ReplanSettings
 from eddy.pool.placement.stall_timeout import LEAST_S
+from eddy.store.db.bounds import JobBounds
 
 STOPS_S = 0.1
 """Wall seconds after which a head that starts has heard that it is to end."""
@@ -57,6 +58,7 @@ class HeadSettings:
         patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
         creds: A credentials file of NATS, where neither URL nor file says who connects.
         connections: Bounds on connections, as a board's server has them.
+        retention: What is kept of jobs that have ended.
     """
 
     pool: str
@@ -72,6 +74,7 @@ class HeadSettings:
     patience_s: float = LEAST_S
     creds: str = ""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    retention: JobBounds = field(default_factory=JobBounds)
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -147,7 +150,9 @@ class Head:
             async def begun() -> None:
                 ready()
 
-            app = create_head(link, lead, catalogue, numbers, beside=begun, connections=self._limits)
+            app = create_head(
+                link, lead, catalogue, numbers, beside=begun, connections=self._limits, retention=it.retention
+            )
             self._uvicorn = _Quiet(configuration(app, self._limits), app.state.parts.ending)
             self._uvicorn.should_exit = self._told
             watching = asyncio.ensure_future(self._until_replaced(link, lead))

@@ -12,13 +12,20 @@ from nats.js.errors import NotFoundError
 
 from eddy.pool.connection import streams
 from eddy.pool.connection.refusals import AWAY, UNDONE, is_stream_missing
-from eddy.pool.connection.streams import EVENTS, LEASES, RENEW_S, STORE, WORK, WRITTEN, work_of
+from eddy.pool.connection.streams import (
+    EVENTS,
+    KEPT,
+    LEADER,
+    LEASES,
+    PASSING_ON,
+    RENEW_S,
+    WORK,
+    WRITTEN,
+    work_of,
+)
 from eddy.pool.jetstream.link import Link, open_followed_streams
 from eddy.pool.mirror.mirror import Mirror
 
-LEADER = "KV_eddy_leader"
-PASSING_ON = (WORK, EVENTS, WRITTEN, LEASES, LEADER)
-KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes")), STORE)
 _log = structlog.get_logger("eddy.pool")
 
 

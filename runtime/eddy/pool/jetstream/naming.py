@@ -9,7 +9,7 @@ import secrets
 
 from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 
-from eddy.core.numbering import Numbering
+from eddy.core.numbering import Numbering, RenewedNumbering
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
@@ -35,6 +35,24 @@ async def load_pool_numbers(link: Link) -> Numbers:
     return _read(made)
 
 
+async def renew_pool_numbers(link: Link) -> None:
+    """Have a pool that was restored be told from the one that it is a copy of: by boards and heads that knew that one
+    as it went on, and by clients, whose jobs of that time are not those that get their counts now.
+
+    Raises:
+        UnreadableRecord: What is kept of numbers cannot be read.
+        KeyNotFoundError: Nothing is: no head ever began.
+    """
+    entry = await read_entry(link.keys, ENTRY)
+    _read(entry.value)
+    kept = parse_json(entry.value)
+    jobs = (await link.submissions.status()).stream_info.state.last_seq
+    events = (await link.js.stream_info(EVENTS)).state.last_seq
+    made = {"key": secrets.token_hex(32), "job": int(jobs) + 1, "event": int(events) + 1}
+    text = json.dumps({**kept, "renewed": [*kept.get("renewed", []), made]}).encode()
+    await link.keys.update(ENTRY, text, last=int(entry.revision or 0))
+
+
 async def identity(link: Link) -> bytes:
     """What tells this pool from one that its servers keep later; empty where they keep none."""
     try:
@@ -52,6 +70,11 @@ def _read(data: bytes | None) -> Numbers:
     try:
         kept = parse_json(data)
         key = bytes.fromhex(kept["key"])
-        return Numbers(Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"])))
+        jobs, events = Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"]))
+        for each in kept.get("renewed", ()):
+            key = bytes.fromhex(each["key"])
+            jobs = RenewedNumbering(jobs, key, JOB_DIGITS, int(each["job"]))
+            events = RenewedNumbering(events, key, EVENT_DIGITS, int(each["event"]))
+        return Numbers(jobs, events)
     except NO_SENSE as wrong:
         raise unreadable_record_error("eddy_keys", ENTRY, wrong) from wrong

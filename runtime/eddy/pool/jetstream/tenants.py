@@ -16,6 +16,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
+from eddy.core.submission_options import SubmissionOptions
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.bucket_reader import entries, read_entry
 from eddy.pool.jetstream.link import Link
@@ -46,6 +47,9 @@ class PoolTenant:
         max_jobs: Jobs that have not ended, at once; None for any number.
         max_priority: Highest priority of its jobs.
         max_blob_bytes: Bytes it may keep: blobs, outputs, records of jobs; None for what the pool gives everyone.
+        max_requests_per_s: Requests of all its keys together at one head; None for any number.
+        max_slot_s: Seconds of boards' places it may have a day (UTC); None for any number.
+        max_core_s: The same of cores of shared clusters.
         scope: What the key may do that it asks with.
         key_expires_unix_s: When that key ends by itself, or None.
         display_name: What people call it, in any script; "" where it has no other name.
@@ -59,6 +63,9 @@ class PoolTenant:
     max_jobs: int | None = None
     max_priority: int = PRIORITIES[0]
     max_blob_bytes: int | None = None
+    max_requests_per_s: float | None = None
+    max_slot_s: float | None = None
+    max_core_s: float | None = None
     scope: str = KeyScope.TENANT.value
     key_expires_unix_s: float | None = None
     display_name: str = ""
@@ -67,6 +74,9 @@ class PoolTenant:
 
     def check_progress(self, wanted: float) -> None:
         """Boards measure progress, and refuse what a tenant was not promised there."""
+
+    def check_boards(self, asked: SubmissionOptions) -> None:
+        """What boards there are is known further in (`eddy.pool.routes.submission`)."""
 
     @staticmethod
     def decode(data: bytes | None, name: str) -> PoolTenant:
@@ -77,7 +87,9 @@ class PoolTenant:
         """
         try:
             tenant = value_from_json(PoolTenant, parse_json(data))
-            if tenant.id != name or not 0 < tenant.weight < math.inf:
+            bounds = (tenant.max_requests_per_s, tenant.max_slot_s, tenant.max_core_s)
+            sensible = all(bound is None or 0 <= bound < math.inf for bound in bounds)
+            if tenant.id != name or not 0 < tenant.weight < math.inf or not sensible:
                 raise ValueError("it makes no sense")
         except NO_SENSE as wrong:
             raise unreadable_record_error("eddy_keys", f"{TENANT}{name}", wrong) from wrong

@@ -31,3 +31,8 @@ class ArrayAssembler:
     def is_accepted(self, job: PoolJob) -> bool:
         """Whether a record is a job's that was accepted: one of an array is not before all of them are there."""
         return job.array is None or job.array.id in self._whole
+
+    def forget(self, array: int) -> None:
+        """The records of all jobs of an array are gone."""
+        self._whole.discard(array)
+        self._held.pop(array, None)

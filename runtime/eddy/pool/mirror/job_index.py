@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.jobs import JobState
+from eddy.pool.mirror.usage_accounts import UsedTime, spent_from_json, spent_to_json
 from eddy.pool.records.records import PoolJob
 from eddy.store.db.schema import migrate
 from eddy.store.tables.jobs import unknown_page_error
@@ -16,9 +19,29 @@ from eddy.store.tables.listing import INSERT_LABELS, JobFilter, Place, listing, 
 
 _PUT = (
     "INSERT OR REPLACE INTO job (id, tenant, state, final, request, record, submitted_us, application, ended_us, array)"
-    " VALUES (?, ?, ?, ?, '', '', ?, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, '', ?, ?, ?, ?, ?)"
 )
+_CHANGED = (  # what it weighed when it ended was counted then
+    "UPDATE job SET state = ?, final = ?, ended_us = ?, record = CASE record WHEN '' THEN ? ELSE record END"
+    " WHERE id = ?"
+)
+_OLDEST = """
+    SELECT id, array FROM job AS one
+    WHERE tenant = ?1 AND final = 1 AND ended_us <= ?2 AND (array IS NULL OR NOT EXISTS (
+        SELECT 1 FROM job WHERE array = one.array AND (final = 0 OR ended_us > ?2)))
+    ORDER BY ended_us, id LIMIT ?3
+"""
 _STATES = "SELECT state, count(*) FROM job WHERE array = ? AND tenant = ? GROUP BY state"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """What is known of an ended job beside what it is listed by: what its record takes, and what it had of boards."""
+
+    tenant: str
+    array: int | None
+    size_bytes: int
+    spent: Mapping[str, UsedTime]
 
 
 class JobIndex:
@@ -34,14 +57,19 @@ class JobIndex:
             self._db.execute(f"PRAGMA {pragma}")
         migrate(self._db, Path(tempfile.gettempdir()))
 
-    def add_record(self, job: PoolJob) -> None:
-        """A record is new, or changed."""
+    def add_record(self, job: PoolJob, size_bytes: int = 0) -> None:
+        """A record is new, or changed.
+
+        Args:
+            job: It.
+            size_bytes: As it is kept.
+        """
         submitted_us = microseconds(job.submitted_unix_s)
         ended_us = None if job.ended_unix_s is None else microseconds(job.ended_unix_s)
         array = None if job.array is None else job.array.id
-        if not self._db.execute("UPDATE job SET state = ?, final = ?, ended_us = ? WHERE id = ?",
-                                (job.state, job.is_ended, ended_us, job.id)).rowcount:  # fmt: skip
-            row = job.id, job.tenant, job.state, job.is_ended, submitted_us, job.work, ended_us, array
+        weighs = json.dumps([size_bytes, spent_to_json(job)]) if job.is_ended else ""
+        if not self._db.execute(_CHANGED, (job.state, job.is_ended, ended_us, weighs, job.id)).rowcount:
+            row = job.id, job.tenant, job.state, job.is_ended, weighs, submitted_us, job.work, ended_us, array
             self._db.execute(_PUT, row)
             labels = [(job.tenant, *pair, submitted_us, job.id) for pair in job.request.get("labels", {}).items()]
             self._db.executemany(f"{INSERT_LABELS} VALUES (?, ?, ?, ?, ?)", labels)
@@ -50,10 +78,35 @@ class JobIndex:
         """Whether a job is listed."""
         return self._db.execute("SELECT 1 FROM job WHERE id = ?", (number,)).fetchone() is not None
 
-    def forget(self, number: int) -> None:
-        """A job is to be listed no more."""
+    def forget(self, number: int) -> EndedJob | None:
+        """A job is to be listed no more; answers what is known of it, if it had ended."""
+        row = self._db.execute("SELECT tenant, array, record FROM job WHERE id = ?", (number,)).fetchone()
         self._db.execute("DELETE FROM label WHERE job = ?", (number,))
         self._db.execute("DELETE FROM job WHERE id = ?", (number,))
+        if row is None or not row["record"]:
+            return None
+        size_bytes, spent = json.loads(row["record"])
+        return EndedJob(str(row["tenant"]), row["array"], int(size_bytes), spent_from_json(spent))
+
+    def numbers(self) -> set[int]:
+        """Of all jobs that are listed."""
+        return {int(row["id"]) for row in self._db.execute("SELECT id FROM job")}
+
+    def count_ended(self) -> dict[str, int]:
+        """Jobs that have ended, by tenant."""
+        query = "SELECT tenant, count(*) FROM job WHERE final = 1 GROUP BY tenant"
+        return {str(tenant): int(jobs) for tenant, jobs in self._db.execute(query)}
+
+    def select_oldest(self, tenant: str, before_us: int, limit: int) -> list[tuple[int, int | None]]:
+        """Jobs of a tenant that had ended by then, and their arrays: those that ended first, of whole arrays alone,
+        every job of which had ended by then.
+
+        Args:
+            tenant: Whose.
+            before_us: Wall time, microseconds since 1970.
+            limit: At most so many.
+        """
+        return [(int(row["id"]), row["array"]) for row in self._db.execute(_OLDEST, (tenant, before_us, limit))]
 
     def page(self, wanted: JobFilter, after: Place | None, limit: int) -> list[Place]:
         """Places of the jobs of a page; the second of a place is the job's number.

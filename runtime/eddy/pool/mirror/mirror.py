@@ -19,6 +19,7 @@ from eddy.pool.connection.streams import LEASE_S, RENEW_S
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.bucket_reader import entries, watch_bucket
 from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
+from eddy.pool.jetstream.kept_usage import KEPT_USAGE, kept_usage_read
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import KeyCache, PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
@@ -31,8 +32,10 @@ from eddy.pool.mirror.job_index import JobIndex
 from eddy.pool.mirror.job_inputs import InputLocations, NeededInputs
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.mirror.record_bytes import RecordBytes
+from eddy.pool.mirror.usage_accounts import UsageAccounts, spent_from_json
+from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import PoolBoard, PoolJob
-from eddy.pool.records.reports import lease_read
+from eddy.pool.records.reports import kept_board_read, lease_read
 
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
@@ -41,6 +44,8 @@ ENDED = 200
 """Jobs that ended last that are kept, to be shown."""
 COLLECTABLE = 10_000
 """Jobs that have just ended that are kept until somebody looked at their outputs."""
+MARKS = 100_000
+"""Marks of removed records that are remembered, until the head that leads takes them away."""
 CAUGHT_UP_S = 5.0
 """Wall seconds that what others have written may take to come here."""
 AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
@@ -85,6 +90,10 @@ class ServerClock:
     def observe(self, unix_s: float) -> None:
         """An entry was heard that was written at this moment."""
         self._ahead_s = unix_s - self._clock()
+
+    def skew_s(self, unix_s: float) -> float | None:
+        """A head's own date, seconds since 1970, less the servers'; None before that was heard."""
+        return None if self._ahead_s is None else unix_s - (self._clock() + self._ahead_s)
 
     def earliest_now(self, unix_s: float) -> float:
         """A head's own date, seconds since 1970, or the servers' where that is earlier."""
@@ -138,8 +147,10 @@ class Mirror:
         index: All jobs, to be listed.
         arrays: Which arrays are there whole.
         records: Bytes of records.
+        usage: What tenants had of boards.
         inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
+        marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.
         keys: Tenants' keys.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
@@ -163,8 +174,9 @@ class Mirror:
         self.index = JobIndex()
         self.arrays = ArrayAssembler()
         self.followers, self.keys = JobFollowers(), KeyCache()
-        self.records, self.inputs = RecordBytes(), NeededInputs()
+        self.records, self.inputs, self.usage = RecordBytes(), NeededInputs(), UsageAccounts(self.index.has)
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
+        self.marks: deque[tuple[float, int, int]] = deque(maxlen=MARKS)
         self._revision = 0
         self._caught_up_at = -1
         self._behind = 0
@@ -176,7 +188,10 @@ class Mirror:
         self.seen = PoolObservations()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
-        self._follows = (self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys)
+        self._follows = (
+            *(self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys),
+            self._used_by_removed,
+        )
 
     def alive(self, name: str) -> bool:
         """Whether a board's lease holds."""
@@ -260,13 +275,13 @@ class Mirror:
 
     def _joined(self, name: str, data: bytes) -> None:
         try:
-            board = lease_read(name, data)
+            board = kept_board_read(name, data)
         except ValueError as wrong:
             self._link.troubles.record_unreadable("eddy_boards", name, str(wrong))
             return
         self._link.troubles.forget("eddy_boards", name)
         known = self.boards.get(board.name, board)
-        self._board(replace(known, drained=board.drained))
+        self._board(replace(known, drained=board.drained, labels=board.labels))
         self.changed.set()
 
     async def _leases(self) -> None:
@@ -296,9 +311,9 @@ class Mirror:
         before = self.boards.get(board.name)
         if before is not None and before.session != board.session:
             self.there.forget(board.name)  # its disk may be another; what it has, it is not sent again
-        drained = before.drained if before is not None else board.drained
-        self._board(replace(board, drained=drained))
-        if not self.alive(board.name) or (before is not None and before.running != board.running):
+        kept = before or board
+        self._board(replace(board, drained=kept.drained, labels=kept.labels))
+        if not self.alive(board.name) or (before is not None and _news(before) != _news(board)):
             self.changed.set()
         self._heard[board.name] = self.heard.s
 
@@ -309,10 +324,16 @@ class Mirror:
         await self._kinds_known.wait()  # times of parts are learned by the kind of their board
         await self._see_that_servers_kept_all()
         async with contextlib.aclosing(self._table.following()) as following:
+            there: set[int] | None = set()
             async for told in following:
                 if told is None:
+                    for number in self.index.numbers() - (there or set()):
+                        self._lost(number, gone=True)  # its record was removed while nothing was heard
+                    there = None
                     self.whole.set()
                     continue
+                if there is not None and told.number is not None and not told.gone:
+                    there.add(told.number)
                 if told.revision <= self._revision:
                     continue  # the watch began again
                 try:
@@ -328,10 +349,13 @@ class Mirror:
         if job is None:
             if told.number is not None:
                 self._lost(told.number, told.gone)
+                if told.gone:
+                    self.marks.append((time.monotonic(), told.number, told.revision))
             return
         self.records.add_record(job, told.size_bytes, news=self.whole.is_set())
         for each in self.arrays.add_record(job):
-            self._take(each)
+            size_bytes = told.size_bytes if each is job else len(to_json(each)) if each.is_ended else 0
+            self._take(each, size_bytes)
         self.followers.tell(job, told.revision)
 
     def _lost(self, number: int, gone: bool) -> None:
@@ -343,7 +367,12 @@ class Mirror:
         if before is not None and gone:
             self.records.remove_record(before)
         self.inputs.remove_job(number)
-        self.index.forget(number)
+        if (ended := self.index.forget(number)) is not None and gone:
+            self.records.remove_ended(ended.tenant, ended.size_bytes)
+            self.usage.add(ended.tenant, {day: -had for day, had in ended.spent.items()})
+            self.jobs.failed.discard(number)
+            if ended.array is not None and not self.index.members(ended.array):
+                self.arrays.forget(ended.array)
         self.changed.set()
 
     async def _see_that_servers_kept_all(self) -> None:
@@ -400,6 +429,15 @@ class Mirror:
                     self.tenants[tenant.id] = tenant
                     self.changed.set()
 
+    async def _used_by_removed(self) -> None:
+        async with watch_bucket(self._link.keys, f"{KEPT_USAGE}*") as watch:
+            async for entry in watch:
+                if entry is not None and entry.operation is None:
+                    tenant = entry.key.removeprefix(KEPT_USAGE)
+                    kept = kept_usage_read(self._link, tenant, entry.value)
+                    going = {number: spent_from_json(days) for number, days in kept.removing.items()}
+                    self.usage.set_kept(tenant, spent_from_json(kept.had), going)
+
     async def _tenant_keys(self) -> None:
         async with contextlib.aclosing(PoolKeys(self._link).following()) as following:
             async for key in following:
@@ -410,9 +448,10 @@ class Mirror:
         """Of tenants, by name."""
         return {name: tenant.weight for name, tenant in self.tenants.items()}
 
-    def _take(self, job: PoolJob) -> None:
-        self.index.add_record(job)
+    def _take(self, job: PoolJob, size_bytes: int) -> None:
+        self.index.add_record(job, size_bytes)
         self.inputs.add_job(job)
+        self.usage.add_record(job, news=self.whole.is_set())
         self.drops.learn(job, news=self.whole.is_set())
         self.estimates.learn(job, self._kinds)
         for part in job.parts[-1:]:
@@ -426,3 +465,8 @@ class Mirror:
             self.collectable.append(job)
         self.jobs.add_record(job)
         self.changed.set()
+
+
+def _news(board: PoolBoard) -> tuple[object, ...]:
+    """What of a board's lease a decision may wait for."""
+    return board.running, board.modules, board.computes

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
 
+from eddy.core.board_constraints import FIELDS
 from eddy.core.submission_options import Condition, Predecessor
 from eddy.hypervisor.intake.deadlines import CAUSE as DEADLINE_PASSED
 from eddy.hypervisor.intake.dependency_hold import CAUSE as DEPENDENCY_FAILED
 from eddy.hypervisor.intake.dependency_hold import NEVER as DEPENDENCY_NEVER
+from eddy.pool.mirror.partner_boards import PartnerBoards
 from eddy.pool.mirror.planning_order import Fits, interleave_queues, priority
 from eddy.pool.records.records import CANCELLED, FAILED, QUEUED, SUCCEEDED, PoolJob
 
@@ -27,9 +29,9 @@ _Key = tuple[int, bool]
 """A job or an array: its number, and whether it is an array."""
 _OPEN, _GOOD, _BAD = "open", "good", "bad"
 """How one stands that is waited for."""
-_File = tuple[int, str, str]
-"""Priority, tenant, and what the jobs run: an application's name, or "" for kernels, which boards take all or none
-of."""
+_File = tuple[int, str, str, tuple[object, ...]]
+"""Priority, tenant, what the jobs run (an application's name, or "" for kernels, which boards take all or none of), and
+what they ask of boards."""
 
 
 class Termination(NamedTuple):
@@ -71,10 +73,12 @@ class OpenJobs(Mapping[int, PoolJob]):
 
     Attributes:
         failed: Numbers of jobs that have ended without success.
+        partners: Boards of jobs that others go with.
     """
 
     def __init__(self, jobs: Iterable[PoolJob] = ()) -> None:
         self.failed: set[int] = set()
+        self.partners = PartnerBoards()
         self._jobs: dict[int, PoolJob] = {}
         self._of: Counter[str] = Counter()
         self._on: dict[str, dict[int, PoolJob]] = {}
@@ -112,6 +116,7 @@ class OpenJobs(Mapping[int, PoolJob]):
             self._file(job)
         elif job.state != SUCCEEDED:
             self.failed.add(job.id)
+        self.partners.add_record(job, before, self._jobs)
         self._note_in_array(job)
         if job.is_ended or before is None:
             self._look_again((job.id, False))
@@ -121,12 +126,19 @@ class OpenJobs(Mapping[int, PoolJob]):
     def drop_record(self, number: int) -> None:
         """A job's record is gone, or cannot be read: it is kept no longer, and counts as one that did not succeed."""
         self.failed.add(number)
+        self.partners.miss(number)
         if (before := self._jobs.pop(number, None)) is not None:
             self._unfile(before)
+            self.partners.drop(before)
             self._note_in_array(replace(before, state=FAILED))
         self._look_again((number, False))
         if before is not None and before.array is not None:
             self._look_again((before.array.id, True))
+
+    def names(self, number: int, array: int | None) -> bool:
+        """Whether a job that has not ended waits for one, or for its array, or goes with it."""
+        waited_for = (number, False) in self._followers or (array, True) in self._followers
+        return waited_for or self.partners.named(number)
 
     def _look_again(self, key: _Key) -> None:
         """What waits for a job or an array is filed again: something became of that."""
@@ -263,7 +275,7 @@ class OpenJobs(Mapping[int, PoolJob]):
             fits: Whether a job counts at all; asked for one of those that run the same.
         """
         queues: dict[tuple[int, str], list[Iterable[PoolJob]]] = {}
-        for (level, tenant, _), jobs in self._ready.items():
+        for (level, tenant, *_), jobs in self._ready.items():
             if fits(jobs.peekitem(0)[1]):
                 queues.setdefault((level, tenant), []).append(jobs.values())
         merged = {key: heapq.merge(*of_each, key=lambda job: job.id) for key, of_each in queues.items()}
@@ -302,7 +314,12 @@ def _error(cause: str, message: str, code: str = "job-failed") -> Mapping[str, A
 
 
 def _file_of(job: PoolJob) -> _File:
-    return priority(job), job.tenant, "" if job.request.get("kernel") else job.work
+    work = "" if job.request.get("kernel") else job.work
+    return priority(job), job.tenant, work, tuple(map(job.request.get, FIELDS)) if _asks(job) else ()
+
+
+def _asks(job: PoolJob) -> bool:
+    return any(name in job.request for name in FIELDS)
 
 
 def _without(files: dict[Any, Any], key: object, number: int) -> None:

@@ -47,6 +47,11 @@ class RecordBytes:
             self._of[job.tenant] -= known + ENTRY_BYTES
             self.total -= known + ENTRY_BYTES
 
+    def remove_ended(self, tenant: str, size_bytes: int) -> None:
+        """The record of a job that had ended was taken away."""
+        self._of[tenant] -= size_bytes + ENTRY_BYTES
+        self.total -= size_bytes + ENTRY_BYTES
+
     def tenant_bytes(self, tenant: str) -> int:
         """What a tenant's take."""
         return self._of[tenant]

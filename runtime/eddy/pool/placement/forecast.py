@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from eddy.api.answers.estimates import ExpectedTimes
 from eddy.pool.mirror.estimates import P90, Estimates
 from eddy.pool.mirror.planning_order import order_by_weight
+from eddy.pool.placement.constraints import PlacementRules, likeness
 from eddy.pool.placement.placement import PoolView
 from eddy.pool.records.records import RUNNING, PoolBoard, PoolJob
 
@@ -89,7 +90,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
         now_unix_s: Wall time.
     """
     found: dict[int, ExpectedJob] = {}
-    free = _Free()
+    free = _Free(view)
     has: dict[str, list[PoolJob]] = {}
     for job in view.given:
         has.setdefault(job.board, []).append(job)
@@ -119,11 +120,13 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
 class _Free:
     """When accelerators are free, by what they can run and how fast."""
 
-    def __init__(self) -> None:
+    def __init__(self, view: PoolView) -> None:
         self._alike: dict[tuple[object, ...], tuple[PoolBoard, list[tuple[float, float]]]] = {}
+        # Those that are kept apart end before others begin: what boards have now keeps nothing from them for ever.
+        self._way, self._rules = likeness(view.waiting), PlacementRules(view.partners)
 
     def add(self, board: PoolBoard, ready: Sequence[tuple[float, float]]) -> None:
-        _, heap = self._alike.setdefault((board.kind, board.applications, board.kernels), (board, []))
+        _, heap = self._alike.setdefault(self._way(board), (board, []))
         for each in ready:
             heapq.heappush(heap, each)
 
@@ -131,7 +134,7 @@ class _Free:
         """Give a job the accelerator where it ends first; its start and end."""
         best: tuple[Moment, Moment, list[tuple[float, float]]] | None = None
         for board, heap in self._alike.values():
-            if not heap or not board.runs(job):
+            if not heap or not self._rules.allow(job, board):
                 continue
             begin = Moment(*heap[0])
             end = begin.after(time_left(job, board, estimates, now_unix_s))

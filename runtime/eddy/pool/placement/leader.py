@@ -137,6 +137,7 @@ class Leader:
                 await self._take_back()
                 await self._replan()
             await self._end()
+            await self._find_partners()
             await self._place()
             await self._tell_again()
         except AWAY as failure:
@@ -214,7 +215,16 @@ class Leader:
             {},
             self._egress_bps,
             mirror.weights,
+            mirror.jobs.partners.boards,
         )
+
+    async def _find_partners(self) -> None:
+        """Boards of ended jobs that others are to go with; each is read once."""
+        for number in [*self.mirror.jobs.partners.unread]:
+            try:
+                self.mirror.jobs.partners.observe(await self._table.job(number))
+            except (NotFound, UnreadableRecord):
+                self.mirror.jobs.partners.miss(number)
 
     async def _place(self) -> None:
         view = await self._next()

@@ -9,17 +9,19 @@ rate it was told, and every board receives at the rate of its link, as measured.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from eddy.core.board_constraints import ANY, COMPUTING, MODEL
 from eddy.model.placement.instance import Floats, Instance, Placement
 from eddy.pool.mirror.board_drops import refused_by
 from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.mirror.planning_order import Fits, TurnOrder, order_by_weight, priority
+from eddy.pool.placement.constraints import PlacementRules, is_particular, likeness
 from eddy.pool.records.records import AHEAD, GUEST, PoolBoard, PoolJob
 
 Method = Callable[[Instance], Placement]
@@ -46,6 +48,7 @@ class PoolView:
         there: Of the inputs of jobs in question, those that a board has already, by board; (tenant, sha256).
         egress_bps: What the pool's store can send in all.
         weights: Of tenants in the pool, by name; 1 where a name is missing.
+        partners: Boards of jobs that others go with (`PlacementRules`).
     """
 
     waiting: Sequence[PoolJob]
@@ -56,6 +59,11 @@ class PoolView:
     there: Mapping[str, frozenset[tuple[str, str]]]
     egress_bps: float = LINK_BPS
     weights: Mapping[str, float] = field(default_factory=dict)
+    partners: Mapping[int, str] = field(default_factory=dict)
+
+    def rules(self) -> PlacementRules:
+        """Which boards may have which jobs, with what boards have now."""
+        return PlacementRules.of(self.given, self.partners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +83,39 @@ def remaining_s(job: PoolJob, board: PoolBoard, estimates: Estimates) -> float:
     return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], LEAST_S)
 
 
-def _times_s(jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], estimates: Estimates) -> Floats:
-    """`remaining_s` of every job on every board. Rows differ by work and items, columns by kind and by what runs
-    there."""
-    works: dict[str, int] = {}
+def _times_s(
+    jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], estimates: Estimates, rules: PlacementRules
+) -> Floats:
+    """`remaining_s` of every job on every board; infinite where the board may not have it. Rows differ by work, items
+    and kind of board, columns by kind and by what runs there; only jobs that ask for more of a board are compared with
+    each."""
+    works: dict[tuple[str, str], int] = {}
     kinds: dict[tuple[Any, ...], int] = {}
-    row = [works.setdefault(job.timed, len(works)) for job in jobs]
-    column = [kinds.setdefault((board.kind, board.applications, board.kernels), len(kinds)) for board in boards]
-    one_job = {job.timed: job for job in jobs}
+    row = [works.setdefault((job.timed, job.board_kind), len(works)) for job in jobs]
+    plain = likeness(())
+    column = [kinds.setdefault(plain(board), len(kinds)) for board in boards]
+    one_job = {(job.timed, job.board_kind): job for job in jobs}
+    one_board = {plain(board): board for board in boards}
     item_s = np.full((len(works), len(kinds)), np.inf)
     for work, i in works.items():
-        for (kind, applications, kernels), j in kinds.items():
-            if kernels if one_job[work].request.get("kernel") else work in applications:
-                item_s[i, j] = estimates.item_s(work, kind)[0]
+        for kind, j in kinds.items():
+            job, board = one_job[work], one_board[kind]
+            if board.runs(job) and job.board_kind in (ANY, COMPUTING if board.computes else MODEL):
+                item_s[i, j] = estimates.item_s(job.timed, board.kind)[0]
     items = np.array([job.batch - job.done for job in jobs], np.float64)
     found: Floats = np.maximum(item_s[row][:, column] * items[:, None], LEAST_S)
+    for i, job in enumerate(jobs):
+        if is_particular(job):
+            found[i, [not rules.allow(job, board) for board in boards]] = np.inf
     return found
 
 
 def instance_of(
-    view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], ready: _Ready | None = None
+    view: PoolView,
+    jobs: Sequence[PoolJob],
+    boards: Sequence[PoolBoard],
+    ready: _Ready | None = None,
+    rules: PlacementRules | None = None,
 ) -> Instance:
     """The batch as [002] has it.
 
@@ -103,13 +124,15 @@ def instance_of(
         jobs: Those of the batch.
         boards: Those they may go to.
         ready: When these are ready, where that is known.
+        rules: Which of them may have which; those of the view, if left out.
     """
     host_of = np.repeat(np.arange(len(boards)), [board.width for board in boards])
-    by_board = _times_s(jobs, boards, view.estimates)
+    rules = rules or view.rules()
+    by_board = _times_s(jobs, boards, view.estimates, rules)
     ready = ready or _Ready(view, boards)
     return Instance(
         time_s=by_board if len(host_of) == len(boards) else by_board[:, host_of],
-        size_bits=np.array(_missing_bits(view, jobs, boards)),
+        size_bits=np.array(_missing_bits(view, jobs, boards, rules)),
         requester=np.zeros(len(jobs), np.int64),
         egress_bps=np.array([view.egress_bps]),
         ingress_bps=np.array([board.link_bps or LINK_BPS for board in boards]),
@@ -161,18 +184,21 @@ class _Ready:
         return self._known[board.name]
 
 
-def _missing_bits(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> list[float]:
+def _missing_bits(
+    view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], rules: PlacementRules
+) -> list[float]:
     """Bits to be sent of each job: those no board that can run it has. [002] knows one size for all hosts, so what one
     of them has counts as there; `remaining_s` does not count sending."""
     # Of boards that have the same and can run the same, one is looked at.
-    alike = {(view.there.get(board.name), board.applications, board.kernels): board for board in boards}
-    has = [(board, there) for (there, _, _), board in alike.items() if there]
+    way = likeness(jobs)
+    alike = {(view.there.get(board.name), way(board)): board for board in boards}
+    has = [(board, there) for (there, _), board in alike.items() if there]
     found = []
     for job in jobs:
         needed = [(job.tenant, sha) for sha in job.blobs]
         sent = sum(view.sizes.get(blob, 0) for blob in needed)
         for board, there in has:
-            if sent and not there.isdisjoint(needed) and board.runs(job):
+            if sent and not there.isdisjoint(needed) and rules.allow(job, board):
                 sent = min(sent, sum(view.sizes.get(blob, 0) for blob in needed if blob not in there))
         found.append(8.0 * sent)
     return found
@@ -199,34 +225,36 @@ def next_planned(view: PoolView, in_turn: TurnOrder | None = None) -> list[PoolJ
         in_turn: Jobs that wait and are kept in turn, in place of those of the view.
     """
     boards, room = _with_room(view)
-    in_turn = in_turn or partial(order_by_weight, view.waiting)
-    planned = _planned_in_turn(view, boards, room, in_turn)
+    in_turn, rules = in_turn or partial(order_by_weight, view.waiting), view.rules()
+    planned = _planned_in_turn(view, boards, room, in_turn, rules)
     known = {job.id for job in planned}
-    return [*planned, *(job for job in _guests(view, boards, room, in_turn) if job.id not in known)]
+    return [*planned, *(job for job in _guests(view, boards, room, in_turn, rules) if job.id not in known)]
 
 
 def _planned_in_turn(
-    view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: TurnOrder
+    view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: TurnOrder, rules: PlacementRules
 ) -> list[PoolJob]:
     """The waiting jobs that are planned for boards with room."""
     free = [board for board in boards if room[board.name] > 0]
     if not free:
         return []
-    return in_turn(view.given, view.weights, max(HORIZON, AT_LEAST * len(free)), _fit(free))
+    return in_turn(view.given, view.weights, max(HORIZON, AT_LEAST * len(free)), _fit(free, rules))
 
 
-def _fit(boards: Iterable[PoolBoard]) -> Fits:
-    """Whether one of some boards can run a job."""
-    ways = {(board.applications, board.kernels): board for board in boards}.values()
-    return lambda job: any(board.runs(job) for board in ways)
+def _fit(boards: Sequence[PoolBoard], rules: PlacementRules) -> Fits:
+    """Whether one of some boards can run a job, and may have it."""
+    ways = {(board.applications, board.kernels, board.computes): board for board in boards}.values()
+    return lambda job: any(rules.allow(job, board) for board in (boards if is_particular(job) else ways))
 
 
-def _guests(view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: TurnOrder) -> list[PoolJob]:
+def _guests(
+    view: PoolView, boards: Sequence[PoolBoard], room: Mapping[str, int], in_turn: TurnOrder, rules: PlacementRules
+) -> list[PoolJob]:
     """The first waiting job of each tenant that has none on a board, and that a full board takes as a guest."""
     hosts = [board for board in boards if _takes_guest(board, room)]
     if not hosts:
         return []
-    has, fit = {job.tenant for job in view.given}, _fit(hosts)
+    has, fit = {job.tenant for job in view.given}, _fit(hosts, rules)
     found = in_turn(view.given, view.weights, HORIZON, lambda job: job.tenant not in has and fit(job))
     return [*{job.tenant: job for job in reversed(found)}.values()][::-1]
 
@@ -244,25 +272,32 @@ def decide(view: PoolView, method: Method) -> list[PlacementDecision]:
     one.
     """
     boards, room = _with_room(view)
-    in_turn = partial(order_by_weight, view.waiting)
-    jobs, guests = _planned_in_turn(view, boards, room, in_turn), _guests(view, boards, room, in_turn)
-    gives = _in_room(view, jobs, boards, room, method)
+    in_turn, rules = partial(order_by_weight, view.waiting), view.rules()
+    jobs = _planned_in_turn(view, boards, room, in_turn, rules)
+    guests = _guests(view, boards, room, in_turn, rules)
+    gives = _in_room(view, jobs, boards, room, method, rules)
     given = {give.job for give in gives}
     served = {job.tenant for job in jobs if job.id in given}
-    return [*gives, *_hosted(view, [job for job in guests if job.tenant not in served], boards, room)]
+    return [*gives, *_hosted(view, [job for job in guests if job.tenant not in served], boards, room, rules)]
 
 
 def _hosted(
-    view: PoolView, guests: Sequence[PoolJob], boards: Sequence[PoolBoard], room: dict[str, int]
+    view: PoolView,
+    guests: Sequence[PoolJob],
+    boards: Sequence[PoolBoard],
+    room: dict[str, int],
+    rules: PlacementRules,
 ) -> list[PlacementDecision]:
     """Guests on full boards, each where it ends first; `room` is what is left then."""
     times, gives = _times_by_kind(boards, view.estimates), []
     for job in guests:
         refused = refused_by(job)
-        hosts = [each for each in boards if _takes_guest(each, room) and each.runs(job) and each.name not in refused]
+        free = [each for each in boards if _takes_guest(each, room) and each.name not in refused]
+        hosts = [each for each in free if rules.allow(job, each)]
         if hosts:
             host = min(hosts, key=lambda board: (remaining_s(job, board, view.estimates), board.name))
             room[host.name] -= 1
+            rules.add(job, host.name)
             gives.append(
                 PlacementDecision(
                     job.id, host.name, 0.0, {"policy": GUEST, "starts_in_s": 0.0, "kinds": _kinds(job, times(job))}
@@ -272,23 +307,29 @@ def _hosted(
 
 
 def _in_room(
-    view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], room: dict[str, int], method: Method
+    view: PoolView,
+    jobs: Sequence[PoolJob],
+    boards: Sequence[PoolBoard],
+    room: dict[str, int],
+    method: Method,
+    rules: PlacementRules,
 ) -> list[PlacementDecision]:
     """Of the plan of all jobs, what boards have room for; `room` is what is left then."""
     if not jobs:
         return []
     ready = _Ready(view, boards)
     if len({job.tenant for job in jobs}) == 1:
-        return _planned(view, jobs, boards, room, ready, method)
+        return _planned(view, jobs, boards, room, ready, method, rules)
     # With several tenants, those whose turn it is go first, and the rest gets what they leave.
     turn = sum(left for left in room.values() if left > 0)
-    gives = _planned(view, jobs[:turn], boards, room, ready, method, elsewhere=True)
+    gives = _planned(view, jobs[:turn], boards, room, ready, method, rules, elsewhere=True)
     if len(jobs) > turn and any(left > 0 for left in room.values()):
         on, at = {give.job: give.board for give in gives}, {board.name: board for board in boards}
         for job in jobs[:turn]:
             if job.id in on:
                 ready.add(job, at[on[job.id]])
-        gives += _planned(view, jobs[turn:], boards, room, ready, method)
+        rest = [job for job in jobs[turn:] if not is_particular(job) or any(rules.allow(job, each) for each in boards)]
+        gives += _planned(view, rest, boards, room, ready, method, rules)
     return gives
 
 
@@ -299,33 +340,39 @@ def _planned(
     room: dict[str, int],
     ready: _Ready,
     method: Method,
+    rules: PlacementRules,
     elsewhere: bool = False,
 ) -> list[PlacementDecision]:
     """Of the plan of some jobs, what boards have room for; `room` is what is left then.
 
     Args:
+        rules: Which boards may have which jobs; what is given here is added.
         elsewhere: Give a job that was planned for a board without room to one of the same kind that has some.
     """
     if not jobs:
         return []
-    instance = instance_of(view, jobs, boards, ready)
+    instance = instance_of(view, jobs, boards, ready, rules)
     placement = method(instance)
     rates: dict[int, float] = {}
     for rate in placement.rates:
         rates[rate.job] = max(rates.get(rate.job, 0.0), rate.bps)
     times = _times_by_kind(boards, view.estimates)
-    alike = _Alike(boards, room)
+    alike = _Alike(boards, room, rules)
     gives = []
     order = sorted(range(len(jobs)), key=lambda i: (-priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
     for i in order:
         board: PoolBoard | None = boards[int(instance.host_of[placement.host[i]])]
         assert board is not None
         if refused := refused_by(jobs[i]):
-            board = _not_refused(view, jobs[i], board, refused, room)
+            board = _not_refused(view, jobs[i], board, refused, room, rules)
         elif elsewhere and room[board.name] <= 0:
             board = alike.instead(board, jobs[i])
+        if board is not None and is_particular(jobs[i]) and not rules.allow(jobs[i], board):
+            # One that it is kept apart from was given to that board just now.
+            board = next((each for each in boards if room[each.name] > 0 and rules.allow(jobs[i], each)), None)
         if board is not None and room[board.name] > 0:
             room[board.name] -= 1
+            rules.add(jobs[i], board.name)
             gives.append(
                 PlacementDecision(
                     jobs[i].id, board.name, rates.get(i, 0.0), _why(jobs[i], times(jobs[i]), placement, i)
@@ -335,11 +382,16 @@ def _planned(
 
 
 def _not_refused(
-    view: PoolView, job: PoolJob, planned: PoolBoard, refused: Collection[str], room: Mapping[str, int]
+    view: PoolView,
+    job: PoolJob,
+    planned: PoolBoard,
+    refused: Collection[str],
+    room: Mapping[str, int],
+    rules: PlacementRules,
 ) -> PoolBoard | None:
     """A board with room that has not refused a job: the one it was planned for, or another. None where the job waits
     for one. Where every board that can run it has refused it, they are asked again."""
-    others = [board for board in view.boards if board.name not in refused and board.runs(job)]
+    others = [board for board in view.boards if board.name not in refused and rules.allow(job, board)]
     if not others or planned.name not in refused:
         return planned
     return next((board for board in others if room.get(board.name, 0) > 0), None)
@@ -351,10 +403,11 @@ class _Alike:
     Args:
         boards: All.
         room: What each has; only ever less.
+        rules: Which of them may have which jobs.
     """
 
-    def __init__(self, boards: Sequence[PoolBoard], room: Mapping[str, int]) -> None:
-        self._room = room
+    def __init__(self, boards: Sequence[PoolBoard], room: Mapping[str, int], rules: PlacementRules) -> None:
+        self._room, self._rules = room, rules
         self._with_room: dict[str, deque[PoolBoard]] = {}
         for board in boards:
             self._with_room.setdefault(board.kind, deque()).append(board)
@@ -364,7 +417,8 @@ class _Alike:
         left = self._with_room[board.kind]
         while left and self._room[left[0].name] <= 0:
             left.popleft()
-        return next((each for each in left if self._room[each.name] > 0 and each.runs(job)), board)
+        fits = (each for each in left if self._room[each.name] > 0 and self._rules.allow(job, each))
+        return next(fits, board)
 
 
 def _why(job: PoolJob, item_s: Mapping[str, tuple[float, float]], placement: Placement, i: int) -> dict[str, Any]:

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddy.pool.mirror.board_drops import FLOODS, HELD_BACK
-from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.placement.placement import LINK_BPS, PoolView, remaining_s
 from eddy.pool.records.records import RUNNING, JobFenced, PoolBoard, PoolJob
 
@@ -45,9 +43,9 @@ def jobs_to_move(view: PoolView, running: bool) -> list[RecalledJob]:
     """
     boards = {board.name: board for board in view.boards}
     has = Counter(job.board for job in view.given)
-    free = {name: max(board.width - has[name], 0) for name, board in boards.items() if not board.drained}
+    places = _FreePlaces(view)
     for job in view.waiting:
-        _take_place(free, boards, job, view.estimates)
+        places.take(job)
     found = []
     runs = {job.id for job in view.given if job.state == RUNNING}
     for job in sorted(view.given, key=lambda job: job.id, reverse=True):
@@ -56,19 +54,19 @@ def jobs_to_move(view: PoolView, running: bool) -> list[RecalledJob]:
             continue
         if here.drained:
             found.append(RecalledJob(job, f"{here.name} is {'held back' if _held_back(here) else 'drained'}"))
-        elif has[here.name] > here.width and (place := _take_place(free, boards, job, view.estimates)):
+        elif has[here.name] > here.width and (place := places.take(job)):
             found.append(RecalledJob(job, f"{place} has a place free"))
             has[here.name] -= 1
     for job in sorted(view.given, key=lambda job: job.id) if running else ():
         here = boards.get(job.board)
         if here is not None and job.id in runs:
             if here.drained and not _held_back(here):
-                if any(each.runs(job) and not each.drained for each in boards.values()):
-                    _take_place(free, boards, job, view.estimates)
+                if any(not each.drained and places.rules.allow(job, each) for each in boards.values()):
+                    places.take(job)
                     found.append(RecalledJob(job, f"{here.name} is drained"))
                 continue
             least_s = PAYS * remaining_s(job, here, view.estimates)
-            if place := _take_place(free, boards, job, view.estimates, least_s - _sending_s(view, job)):
+            if place := places.take(job, least_s - _sending_s(view, job)):
                 found.append(RecalledJob(job, f"{place} would end it sooner"))
     return found
 
@@ -78,20 +76,30 @@ def _held_back(board: PoolBoard) -> bool:
     return board.drained.startswith((HELD_BACK, FLOODS))
 
 
-def _take_place(
-    free: dict[str, int],
-    boards: Mapping[str, PoolBoard],
-    job: PoolJob,
-    estimates: Estimates,
-    within_s: float = float("inf"),
-) -> str:
-    """The board with a free place where a job ends soonest, in less than so long; its place is taken then. Or ""."""
-    times = [(remaining_s(job, boards[name], estimates), name) for name, places in free.items() if places > 0]
-    took_s, name = min(times, default=(float("inf"), ""))
-    if not took_s < within_s:
-        return ""
-    free[name] -= 1
-    return name
+class _FreePlaces:
+    """Places of boards that no job has: those it runs at once, of boards that are not drained.
+
+    Attributes:
+        rules: Which boards may have which jobs; what takes a place is added.
+    """
+
+    def __init__(self, view: PoolView) -> None:
+        has = Counter(job.board for job in view.given)
+        self._boards = {board.name: board for board in view.boards if not board.drained}
+        self._free = {name: max(board.width - has[name], 0) for name, board in self._boards.items()}
+        self._estimates, self.rules = view.estimates, view.rules()
+
+    def take(self, job: PoolJob, within_s: float = float("inf")) -> str:
+        """The board with a free place where a job ends soonest, in less than so long; its place is taken then. Or
+        ""."""
+        free = [self._boards[name] for name, places in self._free.items() if places > 0]
+        times = [(remaining_s(job, each, self._estimates), each.name) for each in free if self.rules.allow(job, each)]
+        took_s, name = min(times, default=(float("inf"), ""))
+        if not took_s < within_s:
+            return ""
+        self._free[name] -= 1
+        self.rules.add(job, name)
+        return name
 
 
 def _sending_s(view: PoolView, job: PoolJob) -> float:

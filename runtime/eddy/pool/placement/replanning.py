@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from eddy.pool.mirror.board_drops import refused_by
 from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.mirror.planning_order import order_by_weight
+from eddy.pool.placement.constraints import likeness
 from eddy.pool.placement.forecast import time_left
 from eddy.pool.placement.placement import LINK_BPS, Method, PlacementDecision, PoolView, decide, remaining_s
 from eddy.pool.placement.rebalance import PAYS, RecalledJob
@@ -153,7 +154,7 @@ def profitable_moves(view: PoolView, now_unix_s: float, interval_s: float) -> li
         if not places.room:
             return []
         if (place := places.best(job)) is not None:
-            places.take(place)
+            places.take(place, job)
     found = []
     # The last of each board's queue first, so that what is expected of those before it stays true.
     for job in sorted(view.given, key=lambda job: (job.state == RUNNING, -job.id)):
@@ -165,7 +166,7 @@ def profitable_moves(view: PoolView, now_unix_s: float, interval_s: float) -> li
         if place.board in refused_by(job):
             continue
         if place.end_s <= PAYS * here_s and here_s - place.end_s > GAIN_S:
-            places.take(place)
+            places.take(place, job)
             found.append(ProfitableMove(job, place.board, here_s, place.end_s))
     return found
 
@@ -225,14 +226,15 @@ class _Places:
     first is looked at."""
 
     def __init__(self, view: PoolView, ready_s: Mapping[str, Sequence[float]]) -> None:
-        self._view = view
+        self._view, self.rules = view, view.rules()
+        self._like = likeness([*view.waiting, *view.given])
         self._boards = {board.name: board for board in view.boards if not board.drained}
         has = Counter(job.board for job in view.given)
         left = {name: board.width + AHEAD - has[name] for name, board in self._boards.items()}
         self._left = {name: room for name, room in left.items() if room > 0}
         self._alike: dict[tuple[object, ...], list[tuple[float, str]]] = {}
         for name in self._left:
-            heap = self._alike.setdefault(_like(self._boards[name]), [])
+            heap = self._alike.setdefault(self._like(self._boards[name]), [])
             heap.extend((free_s, name) for free_s in ready_s[name])
         for heap in self._alike.values():
             heapq.heapify(heap)
@@ -253,7 +255,7 @@ class _Places:
         for heap in self._alike.values():
             while heap and heap[0][1] not in self._left:
                 heapq.heappop(heap)
-            if not heap or not (board := self._boards[heap[0][1]]).runs(job):
+            if not heap or not self.rules.allow(job, board := self._boards[heap[0][1]]):
                 continue
             begins_s = max(heap[0][0], self._sending_s(job, board) if send else 0.0)
             place = _Place(begins_s + remaining_s(job, board, self._view.estimates), heap[0][0], board.name)
@@ -261,9 +263,10 @@ class _Places:
                 found = place
         return found
 
-    def take(self, place: _Place) -> None:
-        """A place, as `best` has just answered it, is taken."""
-        heapq.heapreplace(self._alike[_like(self._boards[place.board])], (place.end_s, place.board))
+    def take(self, place: _Place, job: PoolJob) -> None:
+        """A place, as `best` has just answered it for a job, is taken."""
+        heapq.heapreplace(self._alike[self._like(self._boards[place.board])], (place.end_s, place.board))
+        self.rules.add(job, place.board)
         self._left[place.board] -= 1
         if not self._left[place.board]:
             del self._left[place.board]
@@ -273,7 +276,3 @@ class _Places:
         view, there = self._view, self._view.there.get(board.name, frozenset())
         missing = sum(view.sizes.get((job.tenant, sha), 0) for sha in job.blobs if (job.tenant, sha) not in there)
         return 8.0 * missing / min(view.egress_bps, board.link_bps or LINK_BPS)
-
-
-def _like(board: PoolBoard) -> tuple[object, ...]:
-    return board.kind, board.applications, board.kernels

@@ -137,4 +137,8 @@ def _tries(job: PoolJob) -> int:
 
 def _elsewhere(job: PoolJob, view: PoolView) -> bool:
     """Whether another board may have it."""
-    return any(board.name != job.board and not board.drained and board.runs(job) for board in view.boards)
+    others = [board for board in view.boards if board.name != job.board and not board.drained and board.runs(job)]
+    if not others:
+        return False
+    rules = view.rules()
+    return any(rules.allow(job, board) for board in others)

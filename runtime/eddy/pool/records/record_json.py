@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from eddy.api.answers.schemas import Kernel
+from eddy.core.board_constraints import label_rules
 from eddy.core.errors import StorageDamaged
-from eddy.core.submission_options import ECHOED
+from eddy.core.submission_options import ECHOED, Option
 from eddy.pool.records.records import FINAL, PLACED, QUEUED, RUNNING, PoolBoard, PoolJob
 
 T = TypeVar("T")
@@ -112,6 +113,7 @@ def _check(job: PoolJob, key: str) -> None:
     waits = (*request.get("after", ()), *request.get("waits", ()))
     counts = request.get("priority", 1), job.token, *(each.id for each in job.after), request.get("batch", 1)
     texts = *labels.values(), *job.blobs, job.work, *(move[name] for move in job.moves for name in ("from", "because"))
+    label_rules(request.get("board_labels") or "")
     sensible = (
         not key or key == str(job.id),
         job.state in (QUEUED, PLACED, RUNNING, *FINAL),
@@ -126,13 +128,20 @@ def _check(job: PoolJob, key: str) -> None:
         all(isinstance(each, dict) for each in (labels, inputs, constants)),
         all(isinstance(each, list) for each in (*inputs.values(), (kernel or {}).get("arguments", []))),
         all(isinstance(each, int | list) for each in waits),
-        all(not each.choices or request.get(name, each.default) in each.choices for name, each in ECHOED.items()),
+        all(_is_option(request.get(name, each.default), each) for name, each in ECHOED.items()),
         kernel is None or (isinstance(kernel, dict) and isinstance(kernel["kernel"], str)),
         job.kernel is None or bool(Kernel.model_validate(job.kernel)),
         error is None or all(isinstance(error.get(name), str) for name in ("code", "cause", "message")),
     )
     if not all(sensible):
         raise ValueError("it makes no sense")
+
+
+def _is_option(value: Any, option: Option) -> bool:
+    if value == option.default:
+        return True
+    number = option.type is float and isinstance(value, int)
+    return (isinstance(value, option.type) or number) and (not option.choices or value in option.choices)
 
 
 def _is_finite(value: Any) -> bool:
@@ -150,6 +159,12 @@ def board_from_json(data: bytes | None, key: str = "") -> PoolBoard:
         UnreadableRecord: It is none.
     """
     try:
-        return value_from_json(PoolBoard, parse_json(data))
+        raw = parse_json(data)
+        return value_from_json(PoolBoard, {"computes": computes_by_kind(str(raw.get("kind"))), **raw})
     except NO_SENSE as wrong:
         raise unreadable_record_error("eddy_boards", key, wrong) from wrong
+
+
+def computes_by_kind(kind: str) -> bool:
+    """Whether a board computes that does not say, as those of earlier releases: its adapter tells."""
+    return not kind.startswith("model")

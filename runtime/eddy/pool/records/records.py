@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eddy.core.board_constraints import COMPUTING
 from eddy.core.errors import Conflict
 from eddy.core.submission_options import ArrayPlace, Predecessor
 
@@ -157,9 +158,20 @@ class PoolJob:
         return self.request.get("late") == "end"
 
     @property
+    def board_kind(self) -> str:
+        """Which boards may have it. Outputs of zeros are for those who ask for them: where nothing is said, and in
+        records of earlier releases, boards that compute."""
+        return self.request.get("board_kind") or COMPUTING
+
+    @property
     def done(self) -> int:
         """Items committed."""
         return sum(part.items for part in self.parts)
+
+    @property
+    def last_board(self) -> str:
+        """The board that has it, or had it last; "" where none ever had."""
+        return self.board or (str(self.moves[-1]["from"]) if self.moves else "")
 
     @property
     def is_guest(self) -> bool:
@@ -327,6 +339,9 @@ class PoolBoard:
         market: What it tells of its GPU cores (`LocalBoard.market`); empty where it shares none.
         memory_bytes: Of its memory, what the jobs of a tenant hold together at most; 0 where it does not say.
         guests: Jobs that it runs beside those, each of a tenant that has none else in the pool.
+        computes: Whether it computes, or models times alone.
+        labels: As operators set them; name to value.
+        release: Of its agent; "" where it does not say.
     """
 
     name: str
@@ -344,6 +359,9 @@ class PoolBoard:
     market: Mapping[str, Any] = field(default_factory=dict)
     memory_bytes: int = 0
     guests: int = 0
+    computes: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
+    release: str = ""
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

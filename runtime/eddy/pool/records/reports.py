@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from eddy.api.answers.market import MarketCluster, MarketMe
 from eddy.api.answers.schemas import Kernel
 from eddy.api.request_bodies.base import SHA256
+from eddy.pool.records.record_json import computes_by_kind
 from eddy.pool.records.records import PoolBoard
 
 MOST_CORES = 1 << 16
@@ -53,6 +54,8 @@ class BoardReport(BoardMessage):
     load: int = Field(default=0, ge=0)
     memory_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
+    computes: bool | None = None
+    release: Annotated[str, Field(max_length=64)] = ""
 
 
 class PartReport(BoardMessage):
@@ -119,12 +122,15 @@ class MarketReport(BoardMessage):
 
 def board_read(name: str, raw: Mapping[str, Any]) -> PoolBoard:
     """What a board says of itself, under the name of whose it is, whatever it calls itself. A report of its market
-    that makes no sense is left out.
+    that makes no sense is left out. Labels are set by operators, so those that it says it has count for nothing. One of
+    an earlier release does not say whether it computes: its adapter does.
 
     Raises:
         ValueError: It cannot be read.
     """
-    board = PoolBoard(name=name, **BoardReport.model_validate(raw).model_dump())
+    said = BoardReport.model_validate(raw)
+    computes = computes_by_kind(said.kind) if said.computes is None else said.computes
+    board = PoolBoard(name=name, **{**said.model_dump(), "computes": computes})
     return replace(board, market=_market(raw.get("market")))
 
 
@@ -163,3 +169,19 @@ def lease_read(name: str, data: bytes) -> PoolBoard:
         return board_read(name, raw if isinstance(raw, dict) else {})
     except RecursionError as wrong:
         raise ValueError("it is too deep") from wrong
+
+
+class _Labels(BoardMessage):
+    """Of what heads keep of a board, the part that operators set."""
+
+    labels: dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=64)]] = Field(default={})
+
+
+def kept_board_read(name: str, data: bytes) -> PoolBoard:
+    """What heads keep of a board: what it said, and its labels.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    board = lease_read(name, data)
+    return replace(board, labels=_Labels.model_validate_json(data).labels)

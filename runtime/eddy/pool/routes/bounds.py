@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import secrets
 import time
 from collections import defaultdict
@@ -24,8 +25,10 @@ from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.mirror.usage_accounts import NS, utc_day
 from eddy.pool.records.record_json import NO_SENSE, parse_json
 
+DAY_S = 86_400.0
 CLAIMS = "claims."
 """What entries of claims begin with, in the bucket of keys, which heads alone may read."""
 CLAIMED_S = 30.0
@@ -57,6 +60,7 @@ class Bounds:
         Raises:
             QuotaExceeded: It would have more jobs than it may.
         """
+        await self._check_use(tenant)
         if tenant.max_jobs is not None:
             await self._mirror.wait_caught_up()
             if (has := self._has(tenant)) + jobs > tenant.max_jobs:
@@ -69,6 +73,7 @@ class Bounds:
         Raises:
             QuotaExceeded: It would have more jobs than it may.
         """
+        await self._check_use(tenant)
         if tenant.max_jobs is None:
             yield
             return
@@ -80,6 +85,28 @@ class Bounds:
         finally:
             with contextlib.suppress(*UNDONE):
                 await self._give_up(tenant.id, claim)
+
+    async def _check_use(self, tenant: PoolTenant) -> None:
+        """See that a tenant has something left of what it may have today.
+
+        Raises:
+            QuotaExceeded: It has had that much.
+        """
+        if tenant.max_slot_s is None and tenant.max_core_s is None:
+            return
+        await self._mirror.wait_caught_up()
+        now_s = time.time()
+        had = self._mirror.usage.on_day(tenant.id, utc_day(now_s))
+        for what, used_ns, most_s in (
+            ("boards' places", had.slot_ns, tenant.max_slot_s),
+            ("cores", had.core_ns, tenant.max_core_s),
+        ):
+            if most_s is not None and used_ns >= NS * most_s:
+                left_s = math.ceil(DAY_S - now_s % DAY_S)
+                message = (
+                    f"You have had {used_ns / NS:.6g} s of {what} today (UTC), of {most_s:g}; it ends in {left_s} s."
+                )
+                raise QuotaExceeded(message, limit=most_s, asked=used_ns / NS, retry_after_s=left_s)
 
     async def _claim(self, tenant: PoolTenant, bound: int, claim: str, jobs: int) -> None:
         """Claim jobs of a tenant; what is claimed no more when the claims are read is a job by then, or nothing."""

@@ -13,7 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
-from eddy.api.access.token_buckets import TenantRateLimits
+from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.metrics import Metrics
@@ -55,6 +55,7 @@ class HeadParts:
         sessions: Browsers that are logged in at this head.
         standing: Streams and waits that are open, with what they were opened with.
         held: Requests under way, by tenant.
+        rates: Requests of tenants whose number a second is bounded, at this head.
         looks: What takes a head as long as many other requests, by tenant. It asks the servers for each place in the
             stream of events, so anybody may look back at none at any rate.
         ending: Set once the head ends: streams and waits end then.
@@ -80,6 +81,7 @@ class HeadParts:
     looks: TenantRateLimits = field(
         default_factory=lambda: TenantRateLimits(forecasts_per_s=TRIALS_PER_S, few_events=0)
     )
+    rates: TokenBuckets = field(default_factory=TokenBuckets)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def room(self, tenant: str) -> int:
@@ -124,7 +126,7 @@ async def caller_of(
     Raises:
         Unauthorized: Nobody has this key, or it has ended, and there is no such session.
         Forbidden: The key only reads, or a session's request that changes something does not carry the session's token.
-        RateLimited: It has as many requests under way as it may.
+        RateLimited: It makes too many, or has as many under way as it may.
     """
     response.headers["Cache-Control"] = "no-store"
     if given is not None:
@@ -140,6 +142,8 @@ async def caller_of(
     key_in_use.set(caller.key.id)
     cookie_in_use.set(cookie)
     parts.held.count_request(request.scope, caller)
+    if (tenant := parts.lead.mirror.tenants.get(caller.id)) is not None:  # as this head last heard of it
+        parts.rates.spend_token(tenant.id, tenant.max_requests_per_s)
     return caller
 
 

@@ -34,6 +34,7 @@ from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.downloads import StoredBytes
 from eddy.pool.routes.rendering import explain_placement, render_explanation, render_job, render_trial
 from eddy.pool.routes.submission import requests_of, submit_within_bounds, visible_job
+from eddy.pool.routes.waiting import kept_by, obstacles_of, render_obstacles
 
 NOT_SUBMITTED = (1 << 63) - 1
 """Number of a job that is tried out: behind all others of its tenant."""
@@ -203,10 +204,13 @@ async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Respon
 async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
     """Where a job's time went and what it waits for, as a board tells it."""
     job = await visible_job(parts, caller, number)
-    return render_explanation(job, number, time.time(), parts.forecasts.expect_job(job, caller.admin))
+    keeps = kept_by(obstacles_of(parts.lead.mirror, job))
+    return render_explanation(job, number, time.time(), parts.forecasts.expect_job(job, caller.admin), keeps)
 
 
 @router.get("/pool/jobs/{number}/explain")
 async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
     """Why a job is where it is, and where it has been."""
-    return explain_placement(await visible_job(parts, caller, number), number, caller.admin)
+    job = await visible_job(parts, caller, number)
+    keeps = render_obstacles(obstacles_of(parts.lead.mirror, job), caller.admin)
+    return explain_placement(job, number, caller.admin, keeps)

@@ -16,9 +16,10 @@ from pydantic import Field
 
 from eddy.api.answers.schemas import TenantLeaving
 from eddy.api.request_bodies.base import Request
-from eddy.api.request_bodies.names import DisplayName
+from eddy.api.request_bodies.names import DisplayName, Labels
 from eddy.api.request_bodies.numbers import Whole
 from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.core.board_constraints import BUILT_IN
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.connection.credentials import NAME
@@ -29,6 +30,8 @@ from eddy.pool.jetstream.tenants import NAMES, PoolTenant
 from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
+from eddy.pool.routes.pool_examination import examine
+from eddy.pool.routes.pool_observer import observe
 from eddy.pool.routes.removal import remove_tenant
 from eddy.pool.routes.rendering import render_quota
 
@@ -50,6 +53,15 @@ class PoolQuota(Request):
     max_priority: Literal[1, 3, 9] = Field(default=1, description="Highest priority of its jobs.")
     max_blob_bytes: Whole | None = Field(
         default=None, ge=0, le=1 << 62, description="Bytes it may keep: blobs, outputs, records of jobs."
+    )
+    max_requests_per_s: float | None = Field(
+        default=None, gt=0, le=1e6, description="Requests of all its keys a second, at each head; null for any."
+    )
+    max_slot_s: float | None = Field(
+        default=None, ge=0, le=1e12, description="Seconds of boards' places a day (UTC); null for any."
+    )
+    max_core_s: float | None = Field(
+        default=None, ge=0, le=1e12, description="Seconds of cores of shared clusters a day; null for any."
     )
 
 
@@ -77,6 +89,12 @@ class BoardChange(Request):
     """What changes of a board."""
 
     because: str = Field(max_length=200, description="Why it gets nothing more; empty gives it work again.")
+
+
+class BoardLabels(Request):
+    """Labels of a board, all of them."""
+
+    labels: Labels = Field(description="Name to value; jobs name them in `board_labels`.")
 
 
 class Rebalancing(Request):
@@ -188,6 +206,14 @@ def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
     return {**dataclasses.asdict(board), **told}
 
 
+@router.get("/pool/examination")
+async def examine_pool(parts: Parts, operator: Operator) -> Any:
+    """What is wrong with the pool, as this head sees it, and what to do: streams, consumers, orphans, records that
+    cannot be read, clocks, releases, the certificate."""
+    seen = await observe(parts.link, parts.lead.mirror)
+    return {"findings": [dataclasses.asdict(each) for each in examine(seen)]}
+
+
 @router.post("/pool/rebalance")
 async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
     """Take jobs from boards where others would sooner end them; they are placed again at once, by the head that
@@ -206,14 +232,39 @@ async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardCh
     """Give a board nothing more (`because` says why), or, where `because` is empty, work again."""
 
     def drained(kept: PoolBoard | None) -> PoolBoard:
-        if kept is None:
-            raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
-        return dataclasses.replace(kept, drained=body.because)
+        return dataclasses.replace(_there(kept, name), drained=body.because)
 
     if not NAME.fullmatch(name):
-        drained(None)  # nor can there be one
+        _there(None, name)  # nor can there be one
     changed = await change_board(parts.link, name, drained)
     return _board(parts, changed)
+
+
+@router.put("/pool/boards/{name}/labels")
+async def label_board(name: str, parts: Parts, operator: Operator, body: BoardLabels) -> Any:
+    """Set a board's labels, in place of those it had. What was placed stays where it is."""
+    for label in body.labels:
+        if label in BUILT_IN:
+            message = f"labels: every board has {label} by itself."
+            raise InvalidRequest(message, field="labels", asked=label)
+
+    def labelled(kept: PoolBoard | None) -> PoolBoard:
+        return dataclasses.replace(_there(kept, name), labels=dict(body.labels))
+
+    if not NAME.fullmatch(name):
+        _there(None, name)
+    return _board(parts, await change_board(parts.link, name, labelled))
+
+
+def _there(kept: PoolBoard | None, name: str) -> PoolBoard:
+    """A board's record.
+
+    Raises:
+        NotFound: There is none.
+    """
+    if kept is None:
+        raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
+    return kept
 
 
 @router.delete("/pool/boards/{name}", status_code=204, response_class=Response)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -68,7 +68,7 @@ def render_job(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes
         afternotok=referenced_jobs(Condition.FAILURE, job.after, told),
         retries=None,
         retried=len(job.moves),
-        **{name: job.request.get(name, option.default) for name, option in ECHOED.items()},
+        **_echoed(job, told),
         cancellation=None
         if asked is None
         else Cancellation(
@@ -86,17 +86,27 @@ def render_job(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes
     )
 
 
+def _echoed(job: PoolJob, told: Callable[[int], int]) -> dict[str, Any]:
+    """Options as they were asked for, with the number that a job is told as."""
+    found = {name: job.request.get(name, option.default) for name, option in ECHOED.items()}
+    partner = found["same_board_as"]
+    return {**found, "same_board_as": None if partner is None else told(partner)}
+
+
 OF_ALL = ("makespan_s", "bound_s")
 """Of what a placement was decided on: what the jobs of all tenants would take that waited then."""
 
 
-def explain_placement(job: PoolJob, number: int, everyone: bool) -> dict[str, Any]:
+def explain_placement(
+    job: PoolJob, number: int, everyone: bool, keeps: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Why a job is where it is: `why` its last placement was decided on, and `moves` it made.
 
     Args:
         job: It.
         number: What it is told as.
         everyone: Whether what others had waiting then is told as well.
+        keeps: What keeps boards from having it, while it waits for one.
     """
     return {
         "id": number,
@@ -104,6 +114,7 @@ def explain_placement(job: PoolJob, number: int, everyone: bool) -> dict[str, An
         "board": job.board,
         "token": job.token,
         "given_bps": job.bps,
+        "keeps": [*keeps],
         "why": {name: value for name, value in job.why.items() if everyone or name not in OF_ALL},
         "moves": [dict(move) for move in job.moves],
         "parts": [
@@ -122,11 +133,20 @@ def explain_placement(job: PoolJob, number: int, everyone: bool) -> dict[str, An
 
 def render_quota(tenant: PoolTenant, most_bytes: int) -> dict[str, Any]:
     """Bounds of a tenant as a board shows them; null for what has no bound over the pool. `most_bytes` it may keep."""
-    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority, "max_blob_bytes": most_bytes}
+    bounds = {
+        "max_jobs": tenant.max_jobs,
+        "max_priority": tenant.max_priority,
+        "max_blob_bytes": most_bytes,
+        "max_requests_per_s": tenant.max_requests_per_s,
+        "max_slot_s": tenant.max_slot_s,
+        "max_core_s": tenant.max_core_s,
+    }
     return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
 
 
-def render_explanation(job: PoolJob, number: int, now_unix_s: float, estimate: ExpectedTimes | None) -> Explained:
+def render_explanation(
+    job: PoolJob, number: int, now_unix_s: float, estimate: ExpectedTimes | None, kept_by: str = ""
+) -> Explained:
     """A job explained as a board does it, as far as a pool knows: what happened in slots is its boards' matter.
 
     Args:
@@ -134,6 +154,7 @@ def render_explanation(job: PoolJob, number: int, now_unix_s: float, estimate: E
         number: What it is told as.
         now_unix_s: Wall time.
         estimate: Its start and end, where they can be told.
+        kept_by: What it asks of boards that none meets now, in words; "" where that is not why it waits.
     """
     at_s = (now_unix_s if job.ended_unix_s is None else job.ended_unix_s) - job.submitted_unix_s
     life_ns = max(round(NS * at_s), 0)
@@ -141,7 +162,7 @@ def render_explanation(job: PoolJob, number: int, now_unix_s: float, estimate: E
     waited_ns = min(max(begun, 0), life_ns)
     ran_ns = min(round(NS * sum(part.ended_unix_s - part.started_unix_s for part in job.parts)), life_ns - waited_ns)
     parts = {"board": waited_ns, "running": ran_ns, "between parts": life_ns - waited_ns - ran_ns}
-    wait = None if job.is_ended else _waits(job)
+    wait = None if job.is_ended else _waits(job, kept_by)
     ended = f" until it ended as {job.state}" if job.is_ended else ", and it has not ended"
     life_s, waited_s, ran_s = life_ns / NS, waited_ns / NS, ran_ns / NS
     went = f"{waited_s:.3g} s before a board began it, {ran_s:.3g} s on boards, the rest between its parts"
@@ -165,13 +186,15 @@ def render_explanation(job: PoolJob, number: int, now_unix_s: float, estimate: E
     )
 
 
-def _waits(job: PoolJob) -> WaitShown:
+def _waits(job: PoolJob, kept_by: str) -> WaitShown:
     """What a job waits for that has not ended."""
     if job.state == QUEUED:
         if job.after:
             return WaitShown(
                 cause="predecessor", words="It waits for the jobs it comes after, or for a board with room."
             )
+        if kept_by:
+            return WaitShown(cause="constraint", words=f"No board meets what it asks for: {kept_by}.")
         most = job.max_running
         bound = "" if most is None else f"; boards have {most} of its array at once at most"
         return WaitShown(cause="board", words=f"It waits for a board with room{bound}.")

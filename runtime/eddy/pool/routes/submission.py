@@ -24,6 +24,7 @@ from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
+from eddy.pool.routes.waiting import check_boards
 
 Requests = Sequence[dict[str, Any]]
 _WAITS = frozenset(wanted.value for wanted in Condition)
@@ -90,6 +91,10 @@ async def requests_of(
     waits = await _waits(parts, caller, shared, len(jobs) if of_array else None)
     admitted = [admit(job, by, VIEWS, after, key, max_running) for job, after in zip(jobs, waits, strict=True)]
     found = list(map(_kept, jobs, admitted))
+    if (other := admitted[0].asked.same_board_as) is not None:
+        partner = await _partner(parts, caller, other)
+        found = [{**each, "same_board_as": partner} for each in found]
+    await _check_boards(parts, PoolJob(0, caller.id, found[0], 0.0), key)
     _check_memory(parts, caller, found)
     await _have(parts, caller, {sha for each in found for sha in PoolJob(0, caller.id, each, 0.0).blobs})
     return found
@@ -148,6 +153,32 @@ async def _predecessor(parts: HeadParts, caller: PoolTenant, number: int, wanted
             return Predecessor(job.id, wanted)
     what = "array" if wanted is Condition.ELEMENT else "job or array"
     raise InvalidRequest(f"{field}: you have no {what} {number}.", field=field, asked=number)
+
+
+async def _check_boards(parts: HeadParts, job: PoolJob, key: str) -> None:
+    """See that some board may meet what a job asks of it, unless it was accepted before under its key.
+
+    Raises:
+        InvalidRequest: None ever could.
+    """
+    try:
+        check_boards(job, [*parts.lead.mirror.boards.values()], parts.catalogue)
+    except InvalidRequest:
+        if not (key and await parts.table.known(job.tenant, key)):
+            raise
+
+
+async def _partner(parts: HeadParts, caller: PoolTenant, number: int) -> int:
+    """A caller's job that was told as a number, to whose board another is to go.
+
+    Raises:
+        InvalidRequest: It has none such.
+    """
+    with contextlib.suppress(NotFound):
+        if (job := await visible_job(parts, caller, number)).tenant == caller.id:
+            return job.id
+    message = f"same_board_as: you have no job {number}."
+    raise InvalidRequest(message, field="same_board_as", asked=number)
 
 
 async def _elements(parts: HeadParts, number: int, array: int, size: int | None, field: str) -> list[Predecessor]:

@@ -33,8 +33,13 @@ class RecordKind(str, enum.Enum):
     USAGE = "usage"
     AUDIT = "audit"
     EPOCH = "epoch"
+    SAMPLE = "sample"
     SLOT = "slot"
+    SESSION = "session"
     VALUE = "value"
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    MAINTENANCE = "maintenance window"
 
 
 class Damage:

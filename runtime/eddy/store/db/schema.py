@@ -173,6 +173,69 @@ MIGRATIONS: tuple[Migration, ...] = (
     -- Arrays have ids that no job has. Those that are there keep theirs, which are their first jobs' as well.
     """,
     jobs_that_go,
+    """
+    CREATE TABLE sample (
+        unix_s INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE subscription (
+        id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        target TEXT NOT NULL,
+        kinds TEXT NOT NULL,
+        everyone INTEGER NOT NULL,
+        label TEXT NOT NULL,
+        created_unix_s REAL NOT NULL,
+        since INTEGER NOT NULL,
+        off TEXT NOT NULL,
+        dropped INTEGER NOT NULL
+    );
+    CREATE INDEX subscription_by_tenant ON subscription (tenant);
+
+    CREATE TABLE delivery (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        subscription TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        created_unix_s REAL NOT NULL,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        next_unix_s REAL NOT NULL,
+        tried_unix_s REAL,
+        status INTEGER,
+        said TEXT NOT NULL
+    );
+    CREATE INDEX delivery_waiting ON delivery (subscription, next_unix_s) WHERE state = 'waiting';
+    CREATE INDEX delivery_by_subscription ON delivery (subscription, seq);
+    CREATE INDEX delivery_by_tenant ON delivery (tenant);
+
+    CREATE TABLE maintenance (
+        id TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        begins_unix_s REAL NOT NULL,
+        ends_unix_s REAL NOT NULL,
+        drain_s REAL NOT NULL,
+        slots TEXT NOT NULL,
+        created_unix_s REAL NOT NULL,
+        actor TEXT NOT NULL,
+        cancelled_unix_s REAL,
+        told TEXT NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE session (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        tenant TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        record TEXT NOT NULL
+    );
+    CREATE INDEX session_by_tenant ON session (tenant, number);
+    """,
 )
 
 

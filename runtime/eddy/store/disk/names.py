@@ -7,6 +7,7 @@
     blobs/incoming/<random>.draft   on its way in
     blobs/t-<tenant>/<sha256>
     outputs/<job>.<name>            an output of all items of a job, end to end
+    sessions/<number>.memory        what a session's memory holds that is not on the board
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote
 
-BLOBS, OUTPUTS = "blobs", "outputs"
+BLOBS, OUTPUTS, SPILLED = "blobs", "outputs", "sessions"
 INCOMING = "incoming"
 DRAFT = ".draft"
 """What the names of files end with that are not whole yet."""

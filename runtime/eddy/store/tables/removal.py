@@ -19,7 +19,9 @@ from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.db.database import Database
 from eddy.store.tables.jobs import JobTable
+from eddy.store.tables.notices import Notices
 from eddy.store.tables.purge import ROWS, Purge
+from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.tenants import Tenants
 
 BLOBS_AT_ONCE = 50
@@ -27,9 +29,9 @@ BLOBS_AT_ONCE = 50
 LAGS = "core_lags"
 """Name of the value that holds what tenants owe on shared clusters, by slot and tenant."""
 _FOR_EVER_US = 1 << 62
-_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to")
+_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
-_LATE = ("job", "event", *_SMALL)
+_LATE = ("job", "event", "session", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
 
 
@@ -42,13 +44,23 @@ class Removal:
         jobs: All jobs.
         purge: Removes those that have ended.
         blobs, partials: What they uploaded.
+        notices: What they asked to be told.
+        sessions: Memory that they hold on the board.
     """
 
     def __init__(
-        self, db: Database, tenants: Tenants, jobs: JobTable, purge: Purge, blobs: Blobs, partials: Partials
+        self,
+        db: Database,
+        tenants: Tenants,
+        jobs: JobTable,
+        purge: Purge,
+        blobs: Blobs,
+        partials: Partials,
+        notices: Notices,
+        sessions: SessionTable,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
-        self._blobs, self._partials = blobs, partials
+        self._blobs, self._partials, self._notices, self._sessions = blobs, partials, notices, sessions
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -83,11 +95,16 @@ class Removal:
             StorageFailed: It cannot be written.
         """
         self._close_damaged(tenant)
+        self._notices.forget_tenant(tenant)
         for _ in self._purge.purge_tenant(tenant, _FOR_EVER_US, everything=True):
             yield
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
             yield
         self._partials.drop_all(tenant)
+        if self._sessions.has_open(tenant):  # the engine closes them
+            return
+        with self._db.transaction() as db:
+            self._sessions.drop_all(db, tenant)
         if self._db.row("SELECT 1 FROM job WHERE tenant = ? LIMIT 1", tenant) is not None:
             return
         while self._events(tenant):

@@ -40,7 +40,7 @@ from eddy.store.db.rows import (
     event_values,
     load_snapshot,
 )
-from eddy.store.disk.names import BLOBS, OUTPUTS
+from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
 from eddy.store.tables.arrays import Arrays
 from eddy.store.tables.audit import Audit
 from eddy.store.tables.epochs import Epochs
@@ -49,10 +49,14 @@ from eddy.store.tables.holds import Holds
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.keys import Keys
 from eddy.store.tables.listing import microseconds
+from eddy.store.tables.maintenance import Maintenance
+from eddy.store.tables.notices import Notices
 from eddy.store.tables.outputs import Outputs
 from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
+from eddy.store.tables.samples import Samples
+from eddy.store.tables.sessions import SessionTable
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
@@ -120,11 +124,15 @@ class Store:
         usage: What tenants used, by day.
         audit: What operators did.
         epochs: Of the market.
+        samples: What the board did, by minutes.
+        sessions: Memory that tenants hold on the board.
         jobs, events: Jobs, and what happened to them.
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
         purge, removal: What removes jobs that have ended, and tenants.
+        maintenance: Windows in which slots are closed.
+        notices: Who is told what, and what is on its way.
     """
 
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
@@ -143,6 +151,8 @@ class Store:
         self.usage = Usage(db)
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
+        self.samples = Samples(db)
+        self.sessions = SessionTable(db, folder / SPILLED)
         self.jobs = JobTable(db, self.numbers)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)
@@ -154,7 +164,11 @@ class Store:
         self.holds = Holds(db, self.numbers, self.jobs, self.blobs.ledger)
         self.partials = Partials(self.blobs)
         self.purge = Purge(db, self.jobs, self.retention, self.outputs.folder)
-        self.removal = Removal(db, self.tenants, self.jobs, self.purge, self.blobs, self.partials)
+        self.maintenance = Maintenance(db)
+        self.notices = Notices(db, self.events)
+        self.removal = Removal(
+            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions
+        )
 
     def _told(self, kind: RecordKind, name: object) -> str:
         numbers = {RecordKind.JOB: self.numbers.job, RecordKind.EVENT: self.numbers.event}

@@ -29,7 +29,11 @@ from eddy.store.disk.secret import make_keyed_hash
 from eddy.store.tables.audit import load_entry, read_head, verify
 from eddy.store.tables.epochs import epoch_body
 from eddy.store.tables.keys import key_from_row
+from eddy.store.tables.maintenance import window_from_row
+from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.tables.outputs import part_of
+from eddy.store.tables.samples import sample_from_row
+from eddy.store.tables.sessions import session_from_row
 from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
@@ -234,7 +238,12 @@ TABLES: Mapping[str, Table] = {
         usage_row,
     ),
     "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", epoch_body),
+    "sample": Table("* FROM sample", lambda row, _: f"sample {row['unix_s']}", sample_from_row),
+    "session": Table("* FROM session", lambda row, _: f"session {row['id']}", session_from_row),
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
+    "subscription": Table("* FROM subscription", lambda row, _: f"subscription {row['id']}", subscription_from_row),
+    "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),
+    "maintenance": Table("* FROM maintenance", lambda row, _: f"maintenance window {row['id']}", window_from_row),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),
 }
 """Every table but that of the audit log, which its chain vouches for."""

@@ -44,6 +44,14 @@ export const drain = (slot, drained, because) => call("PUT", `/v1/admin/slots/${
 export const drainBoard = (board, because) => call("PUT", `/v1/pool/boards/${encodeURIComponent(board)}`, { because });
 export const policy = (name) => call(name ? "PUT" : "GET", "/v1/admin/policy", name ? { policy: name } : undefined);
 export const price = (name) => call(name ? "PUT" : "GET", "/v1/admin/price", name ? { policy: name } : undefined);
+export const jobs = (wishes) => call("GET", `/v1/jobs?${wishes}`);
+export const history = (hours, points) => call("GET", `/v1/history?hours=${hours}&points=${points}`);
+export const tenants = () => call("GET", "/v1/admin/tenants");
+export const addTenant = (body) => call("POST", "/v1/admin/tenants", body);
+export const changeTenant = (name, body) => call("PATCH", `/v1/admin/tenants/${encodeURIComponent(name)}`, body);
+export const keys = () => call("GET", "/v1/keys");
+export const makeKey = (body) => call("POST", "/v1/keys", body);
+export const revokeKey = (key) => call("DELETE", `/v1/keys/${encodeURIComponent(key)}`);
 export const job = (id) => call("GET", `/v1/jobs/${id}`);
 export const explain = (id) => call("GET", `/v1/jobs/${id}/explain`);
 export const quota = () => call("GET", "/v1/quota");
@@ -60,6 +68,18 @@ export async function output(path) {
   const answer = await fetch(path, { credentials: "same-origin" });
   if (!answer.ok) throw new Problem(answer.status, {});
   return new Uint8Array(await answer.arrayBuffer());
+}
+
+let hasCalendar = true;
+export async function maintenance() {
+  // A head of a pool has no calendar; it is asked once.
+  if (!hasCalendar) return [];
+  try {
+    return (await call("GET", "/v1/maintenance")).windows;
+  } catch (problem) {
+    if (problem.status === 404) hasCalendar = false;
+    return [];
+  }
 }
 
 let hasMarket = true;

@@ -20,7 +20,7 @@ export function drawing(name, attributes = {}, ...children) {
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "-";
-  const size = Math.abs(seconds);
+  const size = Number(Math.abs(seconds).toPrecision(3)); // as it is shown: 999.99 us are 1.00 ms
   if (size === 0) return "0 s";
   if (size < 1e-3) return `${(seconds * 1e6).toPrecision(3)} us`;
   if (size < 1) return `${(seconds * 1e3).toPrecision(3)} ms`;
@@ -48,7 +48,7 @@ const isLong = (content) => typeof content === "string" && content.length > 24;
 
 export function table(caption, columns, rows, empty) {
   if (!rows.length) return element("p", { class: "quiet" }, empty);
-  const cell = (name, column, content) => element(name, { class: column.number ? "number" : isLong(content) ? "long" : null }, content);
+  const cell = (name, column, content) => element(name, { class: [column.number ? "number" : isLong(content) ? "long" : "", column.minor ? "minor" : ""].join(" ").trim() || null }, content);
   const head = columns.map((column) => {
     const made = cell("th", column, column.title);
     made.setAttribute("scope", "col");

@@ -2,7 +2,8 @@
 // Jobs: lists, and the life of one from arrival to result with every wait named.
 
 import * as api from "./api.js";
-import { drawing, duration, element, expected, table } from "./format.js";
+import { duration, element, expected, table } from "./format.js";
+import { lifeline } from "./lifeline.js";
 import { LABEL, draw, sheet } from "./tiles.js";
 
 const FINAL = new Set(["succeeded", "failed", "cancelled"]);
@@ -12,18 +13,18 @@ function state(job) {
   return element("span", { class: kind, title: job.error ? job.error.message : null }, job.state + (job.error ? `: ${job.error.cause}` : ""));
 }
 
-export function list(jobs, operator, empty, refresh, ahead = false) {
-  const open = (job) => element("button", { type: "button", class: "link", "aria-label": `Job ${job.id}`, onclick: () => show(job.id, refresh) }, String(job.id));
+export function list(jobs, operator, empty, ahead = false) {
+  const open = (job) => element("a", { href: `#/jobs/${job.id}`, "aria-label": `Job ${job.id}` }, String(job.id));
   return table("", [
     { title: "Job", of: open },
+    { title: "State", of: state },
     ...(operator ? [{ title: "Tenant", of: (job) => job.tenant }] : []),
     { title: "Application", of: (job) => job.application },
-    { title: "State", of: state },
-    { title: "Priority", number: true, of: (job) => String(job.priority) },
+    { title: "Priority", minor: true, number: true, of: (job) => String(job.priority) },
     { title: "Items", number: true, of: (job) => `${job.progress.done}/${job.progress.total}` },
-    { title: "Waiting", number: true, of: (job) => duration(job.waiting_s) },
-    { title: "Reconfiguring", number: true, of: (job) => duration(job.reconfiguring_s) },
-    { title: "Running", number: true, of: (job) => duration(job.running_s) },
+    { title: "Waiting", minor: true, number: true, of: (job) => duration(job.waiting_s) },
+    { title: "Reconfiguring", minor: true, number: true, of: (job) => duration(job.reconfiguring_s) },
+    { title: "Running", minor: true, number: true, of: (job) => duration(job.running_s) },
     ...(ahead ? [
       { title: "Place", number: true, of: (job) => String(job.estimate?.position ?? "-") },
       { title: "Starts in", number: true, of: (job) => expected(job.estimate, "start") },
@@ -32,30 +33,56 @@ export function list(jobs, operator, empty, refresh, ahead = false) {
   ], jobs, empty);
 }
 
-let source = null, opened = null;
+let source = null, opened = null, seen = [], pending = 0;
 
+// The page of a job: as it is now, and its events as they come.
 export async function show(id, refresh) {
-  const dialog = document.getElementById("job");
-  const events = document.getElementById("job-events");
+  const title = document.getElementById("job-title"), events = document.getElementById("job-events");
+  leave();
   opened = id;
-  document.getElementById("job-title").textContent = `Job ${id}`;
+  title.textContent = `Job ${id}`;
+  title.focus();
   events.replaceChildren();
-  await fill(id, refresh);
-  if (!dialog.open) dialog.showModal();
-  source?.close();
+  seen = [];
+  document.getElementById("job-body").replaceChildren();
+  document.getElementById("job-life").replaceChildren();
+  try {
+    await fill(id, refresh);
+  } catch (problem) {
+    if (opened === id) document.getElementById("job-body").replaceChildren(element("p", { class: "bad" }, problem.status ? problem.message : "The server does not answer."));
+    if (problem.status) return;
+  }
+  if (opened !== id) return;
   source = new EventSource(`/v1/jobs/${id}/events`);
   const mine = source;
   // Where the browser gives up, the server does not know the last event any more: all of it, from what there is now.
   source.onerror = () => {
-    if (mine.readyState !== EventSource.CLOSED || source !== mine || !dialog.open) return;
-    setTimeout(() => { if (source === mine && dialog.open) show(id, refresh).catch(() => {}); }, 1000);
+    if (mine.readyState !== EventSource.CLOSED || source !== mine) return;
+    setTimeout(() => { if (source === mine) show(id, refresh); }, 1000);
   };
   const kinds = ["submitted", "state", "wait", "configure", "configured", "configuration_failed", "launch", "item_done",
     "item_failed", "result", "preempt", "release", "dropped", "retry", "recovered", "damaged", "part",
     "sent"];
-  for (const kind of kinds) source.addEventListener(kind, (event) => events.append(entry(kind, JSON.parse(event.data))));
-  source.addEventListener("end", () => { source.close(); fill(id, refresh); });
-  dialog.onclose = () => source.close();
+  for (const kind of kinds) source.addEventListener(kind, (event) => {
+    const data = JSON.parse(event.data);
+    seen.push({ kind, data });
+    events.append(entry(kind, data));
+    if (!pending) pending = requestAnimationFrame(life);
+  });
+  source.addEventListener("end", () => { mine.close(); fill(id, refresh); });
+}
+
+// Its events as a picture; once for all that came together.
+function life() {
+  pending = 0;
+  const place = document.getElementById("job-life"), last = seen.findLast(({ data }) => data.at_s !== undefined);
+  if (opened !== null) place.replaceChildren(...lifeline(seen, place.clientWidth || 900, last?.data.at_s));
+}
+
+// Another page is shown.
+export function leave() {
+  source?.close();
+  source = opened = null;
 }
 
 function entry(kind, data) {
@@ -72,7 +99,6 @@ async function fill(id, refresh) {
     element("p", {}, `${job.application}, tenant ${job.tenant}, priority ${job.priority}: `, state(job),
       `${job.doing && ` ${job.doing}`}, ${job.progress.done} of ${job.progress.total} items`),
     job.error ? element("p", { class: "bad" }, job.error.message) : "",
-    bar(parts),
     table("Where its time went", [
       { title: "What", of: ([name]) => name },
       { title: "Board time", number: true, of: ([, value]) => duration(value) },
@@ -115,20 +141,6 @@ async function explanation(id) {
   if (!found) return "";
   const sentences = [...found.words, ...found.preempted.map((each) => each.words)];
   return element("div", {}, element("h3", {}, "Why"), element("ul", { id: "job-why" }, ...sentences.map((each) => element("li", {}, each))));
-}
-
-function bar(parts) {
-  const shades = ["#9aa6b2", "#c9a227", "#b5651d", "#56B4E9", "#009E73"];
-  const whole = parts.reduce((sum, [, value]) => sum + value, 0) || 1;
-  let at = 0;
-  const pieces = parts.map(([name, value], place) => {
-    const title = drawing("title");
-    title.append(`${name}: ${duration(value)}`);
-    const piece = drawing("rect", { x: at, y: 0, width: 100 * value / whole, height: 10, fill: shades[place % shades.length] }, title);
-    at += 100 * value / whole;
-    return piece;
-  });
-  return drawing("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": "Where the job's time went" }, ...pieces);
 }
 
 function counters(kernel) {

@@ -4,32 +4,41 @@
 import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
-import { list, show } from "./jobs.js";
+import { forgetHistory, history } from "./history.js";
+import { forgetList, jobList } from "./joblist.js";
+import { leave, list, show } from "./jobs.js";
+import { offerKernel, withdrawKernel } from "./kernel.js";
+import { announce, forgetAnnouncement } from "./maintenance.js";
 import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
+import { address, named, turn } from "./router.js";
 import { offer, withdraw } from "./submit.js";
+import { forgetTenants, keys, manage } from "./tenants.js";
 import { legend, timeline } from "./timeline.js";
 
 const PERIOD_MS = 1000;
 const at = (id) => document.getElementById(id);
-let timer = 0, drawn = "";
+let timer = 0, drawn = "", turned = null, answered = null;
 
 function draw(state, market) {
   const width = at("timeline").clientWidth || 1000;
-  const text = JSON.stringify([state, market, width]);
+  const text = JSON.stringify([state, market, width, location.hash]);
   if (text === drawn) return;
   drawn = text;
   const focused = document.activeElement?.getAttribute("aria-label");
-  const waiting = state.counts.queued || 0;
-  const jobs = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   at("status").className = state.ready ? "" : "bad";
   at("status").textContent = state.ready
-    ? `${state.boards ? "up for" : "board time"} ${duration(state.now_s)}, policy ${state.policy}, ${jobs} jobs under way, ${waiting} of them waiting`
-    : `Not ready: ${state.detail}`;
+    ? `${state.boards ? "up for" : "board time"} ${duration(state.now_s)}, policy ${state.policy}` : `Not ready: ${state.detail}`;
+  named(state.board || (state.boards ? "pool" : ""));
+  at("work").replaceChildren(...work(state));
   at("viewer").textContent = state.operator && state.viewer !== "operator" ? `${state.viewer} (operator)` : state.viewer;
   // A head of a pool has boards, whose slots, policies and accounts are their own matter.
   const pool = Array.isArray(state.boards);
   at("timeline-section").hidden = at("slots-section").hidden = at("usage-section").hidden = pool;
   at("boards-section").hidden = !pool;
+  at("link-slots").textContent = pool ? "Boards" : "Slots";
+  at("kernel-section").hidden = !pool && !state.slots.some((slot) => slot.pool !== "pipeline");
+  at("link-market").hidden = !market;
+  for (const link of document.querySelectorAll("#pages .operators")) link.hidden = !state.operator || pool;
   if (pool) {
     at("boards").replaceChildren(boards(state));
   } else {
@@ -44,16 +53,42 @@ function draw(state, market) {
     if (pool) drainedBoards(state);
     else policies(at("operate"), state, market, changed);
   }
-  at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
-  at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
+  at("jobs").replaceChildren(list(state.jobs, state.operator, "Nothing runs or waits.", true));
+  at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet."));
   at("faults-section").hidden = pool || !state.operator;
   at("faults").replaceChildren(faults(state));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
+  at("sessions-section").hidden = !state.sessions?.length;
+  at("sessions").replaceChildren(sessions(state));
   at("market-section").hidden = !market;
   if (market) at("market").replaceChildren(...prices(market));
   // What was drawn again must not take the keyboard's place away.
   if (focused && document.activeElement === document.body) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// What there is to do, in figures.
+function work(state) {
+  const waiting = state.counts.queued || 0, all = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
+  const busy = state.slots.filter((slot) => slot.phase === "running" || slot.phase === "loading").length;
+  const boards = (state.boards || []).filter((board) => board.present), used = boards.filter((board) => board.jobs.length).length;
+  const figures = [["Jobs that run", all - waiting], ["Jobs that wait", waiting],
+    state.boards ? ["Boards in use", `${used} of ${boards.length}`] : ["Slots in use", `${busy} of ${state.slots.length}`],
+    ["Failed of the last", `${state.ended.filter((job) => job.state === "failed").length} of ${state.ended.length}`]];
+  return figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, String(value))));
+}
+
+// Once for each page that is turned to, and each time it is asked for again.
+function open(state) {
+  if (location.hash === turned) return;
+  turned = location.hash;
+  const { page, job } = address(), board = !Array.isArray(state.boards);
+  leave();
+  if (page === "job") show(job, refresh);
+  else if (page === "submit") { offer(); offerKernel(); }
+  else if (page === "tenants" && state.operator && board) manage().catch(() => { turned = null; });
+  else if (page === "account" && board) keys(state).catch(() => { turned = null; });
+  if (page === "account" || page === "audit") forgetAccounts();
 }
 
 function boards(state) {
@@ -101,6 +136,19 @@ function tenants(state) {
   ], state.tenants, "No tenant has a job under way.");
 }
 
+function sessions(state) {
+  return table("", [
+    { title: "Session", of: (each) => each.session },
+    { title: "Tenant", of: (each) => each.tenant },
+    { title: "State", of: (each) => each.state },
+    { title: "Memory, MiB", number: true, of: (each) => String(Math.round(each.memory_bytes / 1048576)) },
+    { title: "Buffers", number: true, of: (each) => String(each.buffers) },
+    { title: "Queued", number: true, of: (each) => String(each.queued) },
+    { title: "Launches", number: true, of: (each) => String(each.launches) },
+    { title: "Core-seconds", number: true, of: (each) => each.core_seconds.toPrecision(3) },
+  ], state.sessions || [], "No session is open.");
+}
+
 function prices(market) {
   const number = (value) => (value === null || value === undefined ? "-" : Number(value).toPrecision(3));
   const place = (each) => (each.board === undefined ? String(each.slot) : `${each.board}, ${each.slot}`);
@@ -131,23 +179,53 @@ async function refresh() {
   clearTimeout(timer);
   try {
     const [state, market] = await Promise.all([api.overview(), api.market()]);
+    back();
     draw(state, market);
-    accounts(state);
+    open(state);
+    const { page } = address();
+    if (page === "account" || page === "audit") accounts(state);
+    if (page === "jobs") jobList(state);
+    if (page === "overview" && state.operator && !state.boards) history(at("history").clientWidth || at("main").clientWidth - 34);
+    announce(at("maintenance")).catch(() => {});
   } catch (problem) {
     if (problem.status === 401) return logIn();
-    at("status").className = "bad";
-    at("status").textContent = problem.status ? problem.message : "The server does not answer; trying again.";
+    if (problem.status) {
+      at("status").className = "bad";
+      at("status").textContent = problem.message;
+    } else gone();
     drawn = "";
   }
   if (!document.hidden) timer = setTimeout(refresh, PERIOD_MS);
 }
 
+// The server does not answer: what is shown stays, and says of when it is.
+function gone() {
+  const since = answered === null ? "" : ` since ${answered.toLocaleTimeString()}; what is shown is of then`;
+  const text = `The server at ${location.host} does not answer${since}. This page goes on trying.`;
+  if (at("away").textContent !== text) at("away").textContent = text;
+  at("away").hidden = false;
+}
+
+function back() {
+  answered = new Date();
+  at("away").hidden = true;
+  at("away").textContent = "";
+}
+
 function logIn() {
   clearTimeout(timer);
+  leave();
+  forgetHistory();
+  forgetList();
+  forgetTenants();
+  withdrawKernel();
+  turned = null;
+  at("away").hidden = true;
   at("log-in").hidden = false;
-  at("board").hidden = at("who").hidden = true;
+  at("board").hidden = at("who").hidden = at("pages").hidden = true;
   forget();
   forgetAccounts();
+  forgetAnnouncement(at("maintenance"));
   withdraw();
   at("status").className = "";
   at("status").textContent = "Not logged in";
@@ -156,10 +234,10 @@ function logIn() {
 
 function logged() {
   at("log-in").hidden = true;
-  at("board").hidden = at("who").hidden = false;
+  at("board").hidden = at("who").hidden = at("pages").hidden = false;
   drawn = "";
+  turn();
   refresh();
-  offer((id) => show(id, refresh));
 }
 
 at("log-in").addEventListener("submit", async (event) => {
@@ -175,5 +253,12 @@ at("log-in").addEventListener("submit", async (event) => {
   }
 });
 at("log-out").addEventListener("click", async () => { await api.logOut(); logIn(); });
+window.addEventListener("hashchange", () => {
+  turn();
+  window.scrollTo(0, 0);
+  if (!at("board").hidden) refresh();
+});
 document.addEventListener("visibilitychange", () => { if (!document.hidden && !at("board").hidden) refresh(); });
+named("");
+turn();
 api.resume().then(logged, logIn);

@@ -11,7 +11,7 @@ const at = (id) => document.getElementById(id);
 let apps = null, attempt = "";
 
 // The form is made once: what was chosen must not be lost to what is drawn every second.
-export async function offer(show) {
+export async function offer() {
   if (apps !== null) return;
   apps = [];
   const found = await api.apps().catch(() => ({ apps: [] }));
@@ -28,7 +28,7 @@ export async function offer(show) {
     row("submit-priority", "Priority (higher comes first)", levels), element("button", { type: "submit" }, "Submit"),
   );
   at("submit-form").oninput = () => { attempt = ""; };
-  at("submit-form").onsubmit = (event) => { event.preventDefault(); send(show); };
+  at("submit-form").onsubmit = (event) => { event.preventDefault(); send(); };
   fields();
 }
 
@@ -62,14 +62,14 @@ function said(bad, ...content) {
   at("submit-said").replaceChildren(...content);
 }
 
-async function send(show) {
+async function send() {
   const button = at("submit-form").querySelector("button");
   button.disabled = true;
   said(false, "Sending");
   try {
     const job = await submitted(chosen());
     attempt = "";
-    said(false, `Job ${job.id} is submitted. `, element("button", { type: "button", onclick: () => show(job.id) }, `Show job ${job.id}`));
+    said(false, `Job ${job.id} is submitted. `, element("a", { href: `#/jobs/${job.id}` }, `Show job ${job.id}`));
   } catch (problem) {
     said(true, problem instanceof TypeError ? "The server does not answer; submit again, it will not run twice." : problem.message);
   }

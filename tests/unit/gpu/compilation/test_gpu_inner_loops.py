@@ -42,7 +42,7 @@ POINTS = """
 kernel void gain(global const float *x, global const float *w, global float *y, global int *to, uint at) {
   const uint i = get_global_id(0);
   float sum = 0;
-  for (uint d = 0; d < 16; d++) {
+  for (uint d = 0; d < 24; d++) {
     const float gap = x[d * 1000 + i] - x[d * 1000 + at];
     sum += gap * gap;
   }
@@ -62,7 +62,7 @@ def test_innermost_loops_of_a_text() -> None:
 
 
 def test_a_crowded_loop_takes_the_shorter_way_and_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixteen arrays walked through at once: more addresses than registers."""
+    """Twenty-four arrays walked through at once: more addresses than registers."""
     made: list[str] = []
     generate = Compiler._generate
 
@@ -78,7 +78,7 @@ def test_a_crowded_loop_takes_the_shorter_way_and_computes_the_same(monkeypatch:
     monkeypatch.setattr(inner_loops, "MAX_RELOADS", 1000)
     assert compiler()._compile(complete(POINTS, {}), True, "", toolchain.SINGLE).elf != program.elf
     rng = np.random.default_rng(5)
-    x, w = rng.random((16, 1000), "f4"), rng.random(1000, "f4")
+    x, w = rng.random((24, 1000), "f4"), rng.random(1000, "f4")
     y, to = np.zeros(2000, "f4"), rng.integers(0, 1000, 1000).astype("i4")
     launch(cluster(), program, "gain", (1000,), [x, w, y, to, 7])
     total = np.zeros(1000, "f4")

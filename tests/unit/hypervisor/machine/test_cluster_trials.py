@@ -91,7 +91,7 @@ def test_a_trial_begins_only_where_it_can_tell_something_and_is_cheap() -> None:
     loop, slots = made()
     queues = Queues()
     trials = ClusterTrials(loop, cast(KernelQueues, queues))
-    job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK)))
+    job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK, kept=True)))
     loop.accounts[1].delivered_s["a"] = 0.5
     assert trials.place(job, slots) is None, "not before something was measured: all is a guess"
     loop.record_slice("a", WORK, SliceMeasurement(1, "small", 10, 1e-3))
@@ -110,7 +110,7 @@ def test_a_trial_begins_only_where_it_can_tell_something_and_is_cheap() -> None:
 def test_what_a_tenant_had_long_ago_does_not_pay_for_one_trial_after_another() -> None:
     loop, slots = made()
     trials = ClusterTrials(loop, cast(KernelQueues, Queues()))
-    job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK)))
+    job = cast(Job, SimpleNamespace(spec=SimpleNamespace(tenant="a", spread=WORK, kept=True)))
     loop.record_slice("a", WORK, SliceMeasurement(1, "small", 10, 1e-3))
     loop.accounts[1].delivered_s["a"] = 1e6
     quantum_s, took_s = loop.settings.quantum_s, 0.0

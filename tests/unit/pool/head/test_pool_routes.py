@@ -39,8 +39,8 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/market/history": "epochs are kept by the board whose market it is",
     "GET /v1/market/explain": "epochs are kept by the board whose market it is",
     "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
-    "POST /v1/admin/purge": "records of a pool's jobs are kept for ever; boards remove theirs",
-    "GET /v1/usage": "boards account for slots and cores, in the name of `pool.TENANT`",
+    "POST /v1/admin/purge": "`eddy pool serve --retention-age-s` removes records of jobs",
+    "GET /v1/history": "slots, temperatures and prices are a board's; `GET /v1/pool/timeline` tells of boards",
     "POST /v1/apps": "packages are files beside each board and head, signed there",
     "GET /v1/jobs/{}/log": "what a kernel printed stays on the board that ran it",
     "PUT /v1/jobs/{}/hold": KEPT,
@@ -52,8 +52,10 @@ ABSENT: Mapping[str, str] = {
 }
 HEADS_OWN = {
     "GET /v1/pool",
+    "GET /v1/pool/examination",
     "POST /v1/pool/rebalance",
     "PUT /v1/pool/boards/{}",
+    "PUT /v1/pool/boards/{}/labels",
     "DELETE /v1/pool/boards/{}",
     "GET /v1/pool/jobs/{}/explain",
     "GET /v1/pool/timeline",

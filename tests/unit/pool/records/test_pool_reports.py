@@ -12,8 +12,9 @@ from typing import Any, cast
 import pytest
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.records.record_json import board_from_json
 from eddy.pool.records.records import PoolBoard, PoolJob
-from eddy.pool.records.reports import lease_read
+from eddy.pool.records.reports import kept_board_read, lease_read
 
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), True, "s")
 CLUSTER: Mapping[str, Any] = {"slot": 0, "module": "m", "cores": 4, "price": 0.25}
@@ -34,6 +35,17 @@ MARKET: Mapping[str, Any] = {
 
 def read(market: Any) -> PoolBoard:
     return lease_read("b1", json.dumps({**dataclasses.asdict(FACTS), "market": market}).encode())
+
+
+def test_labels_are_an_operators_and_a_board_that_does_not_say_computes_by_its_adapter() -> None:
+    said = {**dataclasses.asdict(FACTS), "labels": {"rack": "1"}}
+    assert lease_read("b1", json.dumps(said).encode()).labels == {}, "a stolen key would attract jobs"
+    assert kept_board_read("b1", json.dumps(said).encode()).labels == {"rack": "1"}
+    del said["computes"]
+    for kind, computes in (("model/kv260", False), ("pynq/kv260", True)):
+        for read_as in (lease_read, kept_board_read):
+            assert read_as("b1", json.dumps({**said, "kind": kind}).encode()).computes is computes
+        assert board_from_json(json.dumps({**said, "kind": kind}).encode()).computes is computes
 
 
 def test_a_report_is_kept_without_what_nobody_knows_of() -> None:

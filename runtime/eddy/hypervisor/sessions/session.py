@@ -1,0 +1,420 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""One open session: its buffers, and its commands carried out in their order. It belongs to the engine's thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
+from eddy.core.units import format_bytes
+from eddy.hypervisor.jobs.buffers import EVERY_ITEM
+from eddy.hypervisor.jobs.work import JobMemory
+from eddy.hypervisor.sessions.commands import Box, Command, Copy, Create, Fill, Launch, Read, Release, Write
+from eddy.hypervisor.sessions.directory import FATES, Directory, Fate, Found
+from eddy.hypervisor.sessions.heap import Heap
+from eddy.hypervisor.sessions.launches import (
+    CODE_BYTES,
+    DIRECTORY,
+    REGION,
+    BuiltProgram,
+    ClusterOffer,
+    Layouts,
+    SessionLaunch,
+    SessionRegion,
+)
+from eddy.hypervisor.sessions.stream import MOST_WAITING, CommandStream, Entry
+
+MOST_PROGRAMS = 256
+MOST_BROUGHT_BYTES = 128 << 20
+"""Of writes that have not been carried out."""
+MOST_READ_BYTES = 128 << 20
+"""Of reads whose client has not taken them; the session does nothing more until it has."""
+PIECE_BYTES = 4 << 20
+"""Bytes that are copied at a time."""
+STEP_BYTES = 16 << 20
+"""Bytes a session copies before others have their turn."""
+INTERRUPTED = "interrupted"
+"""Code of a command of which nobody knows what it did, because the server was restarted meanwhile."""
+WHY_INTERRUPTED = "the server was restarted meanwhile: what it did, or read, is not known"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a session did; only grows."""
+
+    launches: int = 0
+    failed_launches: int = 0
+    failures: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    bytes_kept: int = 0
+    core_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """What launches may run on.
+
+    Attributes:
+        offers: By module.
+        time_limit_s: Board seconds one slice may take.
+    """
+
+    offers: Mapping[str, ClusterOffer]
+    time_limit_s: float
+
+
+class Session:
+    """A session.
+
+    Args:
+        record: As it is kept.
+        memory: Its buffers on the board.
+        clusters: What there is, as it is when asked.
+        found: What its directory says, where it was open in an earlier life.
+
+    Attributes:
+        state: Where it is in its life.
+        programs: By id; others add to it.
+        stream: Its commands.
+        running: Launches that the state machine has, by command.
+        streams: Whether the state machine takes its tenant to have work between its launches.
+        asked_s: Wall time of its last request.
+        cause: Why it ended; "" while it is open.
+    """
+
+    def __init__(
+        self, record: SessionRecord, memory: JobMemory, clusters: Callable[[], Clusters], found: Found | None = None
+    ) -> None:
+        self.record, self._memory, self._clusters = record, memory, clusters
+        self.state, self.cause = record.state, record.cause
+        self.stream = CommandStream(record.options.out_of_order)
+        self.programs: dict[str, BuiltProgram] = {}
+        self.running: dict[int, SessionLaunch] = {}
+        self.counts = Counts()
+        self.streams = False
+        self.asked_s = time.monotonic()
+        self._brought = self._taken = 0
+        """Bytes of writes that were not carried out, and the number of the last command of a batch that came."""
+        self._buffers: dict[int, tuple[int, int]] = {} if found is None else dict(found.buffers)
+        self._heap = Heap(CODE_BYTES, record.options.memory_bytes)
+        for offset, size in self._buffers.values():
+            self._heap.place(offset, size)
+        self._region = SessionRegion(memory, Layouts(self._heap, self._buffers))
+        self.directory = Directory() if found is None else Directory.found(found)
+        changes = () if found is None else (n for n, fate in found.fates.items() if fate is not Fate.READ)
+        self._last_change = max(changes, default=0)
+        """Of an earlier life: the last command that is known to have begun and may have changed something."""
+        if found is not None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take over what an earlier life is known to have done, without gaps: what had begun and has no end is
+        interrupted, reads that nothing was done after are done again, and of all others their ends are told again."""
+        known = self.directory
+        number = known.through + 1
+        while known.fate(number):
+            if not known.fate(number).has_ended:
+                known.note(number, Fate.FAILED)
+            number += 1
+        while number - 1 > self._last_change and known.fate(number - 1) is Fate.READ:
+            number -= 1
+            known.forget(number)
+        self.stream.accepted = self._taken = number - 1
+        for each in range(max(1, number - FATES // 2), number):
+            done = known.fate(each) is Fate.COMPLETE
+            self.stream.tell(CommandResult(each) if done else CommandResult(each, INTERRUPTED, WHY_INTERRUPTED))
+
+    def move(self, state: SessionState) -> None:
+        """Go on along the table."""
+        assert state in SESSION_TRANSITIONS[self.state], f"no way from {self.state.value} to {state.value}"
+        self.state = state
+
+    @property
+    def taken(self) -> int:
+        """Number of the last command that came; by any thread."""
+        return self._taken
+
+    # What comes in ------------------------------------------------------------------------------------------------
+
+    def check(self, commands: tuple[Command, ...]) -> None:
+        """Whether a batch can be taken, which it is then; by one thread at a time, any one.
+
+        Raises:
+            InvalidRequest: Its numbers do not go on where the last one's ended.
+            QuotaExceeded: There are too many, or they bring too much.
+        """
+        new = [command for command in commands if command.number > self._taken]
+        expected = self._taken + 1
+        for place, command in enumerate(new):
+            if command.number != expected + place:
+                message = f"Commands are numbered without gaps: {expected + place} is next, not {command.number}."
+                raise InvalidRequest(message, field="commands", allowed=expected + place)
+        waiting = max(self._taken - self.directory.through, len(self.stream.open)) + len(new)
+        brought = self._brought + sum(map(_brings, new))
+        if waiting >= MOST_WAITING:
+            message = f"{waiting} commands would wait; {MOST_WAITING} may: wait for some to end."
+            raise QuotaExceeded(message, limit=MOST_WAITING, asked=waiting)
+        if brought > MOST_BROUGHT_BYTES:
+            message = (
+                f"{format_bytes(brought)} would wait to be written; {MOST_BROUGHT_BYTES} may: wait for writes to end."
+            )
+            raise QuotaExceeded(message, limit=MOST_BROUGHT_BYTES, asked=brought)
+        self._taken += len(new)
+
+    def accept(self, commands: tuple[Command, ...], now_s: float) -> None:
+        """Take a batch; what was taken before is passed over."""
+        self.asked_s = time.monotonic()
+        for command in commands:
+            fate = self.directory.fate(command.number)
+            entry = self.stream.accept(command, now_s)
+            if entry is None:
+                continue
+            self._brought += _brings(command)
+            if fate:
+                self._answer_again(entry, fate, now_s)
+
+    def _answer_again(self, entry: Entry, fate: Fate, now_s: float) -> None:
+        """A command that ended in an earlier life is not done again."""
+        if fate is Fate.READ and entry.command.number > self._last_change:
+            return  # nothing has changed since: it reads what it read
+        if fate is Fate.COMPLETE:
+            self.end(entry, now_s)
+        else:
+            self.end(entry, now_s, code=INTERRUPTED, message=WHY_INTERRUPTED)
+
+    # What is done -------------------------------------------------------------------------------------------------
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a command could begin now, if the memory is there."""
+        return self.stream.head() is not None and not self.is_full
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it may begin something at once, beside what it runs."""
+        return self._next() is not None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its client has to take results before anything more is done."""
+        return self.stream.data_bytes > MOST_READ_BYTES
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it has no command that has not ended."""
+        return not self.stream.open
+
+    def advance(self, now_s: float) -> Iterator[tuple[Entry, SessionLaunch]]:
+        """Carry out what may be done; yields launches, for which a core is to be asked.
+
+        Args:
+            now_s: Board time.
+        """
+        left = STEP_BYTES
+        while left > 0 and not self.is_full:
+            entry = self._next()
+            if entry is None:
+                return
+            if entry.broken:
+                why = f"command {entry.broken}, which it comes after, failed"
+                self.end(entry, now_s, code="dependency-failed", message=why)
+            elif isinstance(entry.command.body, Launch):
+                launch = self._prepare(entry, entry.command.body, now_s)
+                if launch is not None:
+                    self.stream.begin(entry, now_s)
+                    self.running[entry.command.number] = launch
+                    yield entry, launch
+            else:
+                left -= self._carry_out(entry, now_s)
+
+    def _next(self) -> Entry | None:
+        """The oldest command that may begin, where there is one."""
+        head = self.stream.head()
+        if head is None or self._may_begin(head):
+            return head
+        return next((each for each in self.stream.ready() if self._may_begin(each)), None)
+
+    def _may_begin(self, entry: Entry) -> bool:
+        """Whether a command that comes next may begin beside the launches that run: these have one program's code."""
+        body = entry.command.body
+        if not isinstance(body, Launch) or not self.running or entry.broken:
+            return True
+        program = self.programs.get(body.program)
+        running = {launch.program.id for launch in self.running.values()}
+        return program is None or (running == {program.id} and program.is_one)
+
+    def _prepare(self, entry: Entry, body: Launch, now_s: float) -> SessionLaunch | None:
+        """A launch laid out in memory; None where it cannot be, and has failed."""
+        clusters = self._clusters()
+        try:
+            if body.program not in self.programs:
+                raise NotFound(f"the session has no program {body.program}: build it first", field="program")
+            program = self.programs[body.program]
+            family, offers = f"session-{self.record.number}", clusters.offers
+            return SessionLaunch(self._region, program, body, offers, family, clusters.time_limit_s)
+        except EddyError as error:
+            self.end(entry, now_s, code=error.code, message=error.message)
+            return None
+
+    def _carry_out(self, entry: Entry, now_s: float) -> int:
+        """Do something with memory; answers how many bytes that moved."""
+        data, moved = b"", 1
+        try:
+            body = entry.command.body
+            if isinstance(body, Create):
+                self._create(body)
+            elif isinstance(body, Release):
+                self._heap.free(self._place(body.buffer)[0])
+                del self._buffers[body.buffer]
+                self.directory.remove_buffer(body.buffer)
+            elif isinstance(body, Write):
+                moved += self._write(body.box, body.data)
+                self.counts.bytes_up += len(body.data)
+            elif isinstance(body, Read):
+                data = self._read(body.box)
+                moved += len(data)
+                self.counts.bytes_down += len(data)
+            elif isinstance(body, Copy):
+                moved += self._copy(body)
+            elif isinstance(body, Fill):
+                moved += self._write(body.box, body.pattern * (body.box.bytes // len(body.pattern)))
+        except EddyError as error:
+            self.end(entry, now_s, code=error.code, message=error.message)
+        else:
+            self.end(entry, now_s, data=data)
+        return moved
+
+    def _create(self, body: Create) -> None:
+        if body.buffer in self._buffers:
+            raise InvalidRequest(f"the session has a buffer {body.buffer} already", field="buffer")
+        while True:
+            try:
+                offset = self._heap.allocate(body.bytes)
+                break
+            except EddyError:
+                if not self._region.layouts.forget_oldest():
+                    raise
+        try:
+            self.directory.add_buffer(body.buffer, offset, body.bytes)
+        except QuotaExceeded:
+            self._heap.free(offset)
+            raise
+        self._buffers[body.buffer] = offset, body.bytes
+
+    def _place(self, buffer: int) -> tuple[int, int]:
+        if buffer not in self._buffers:
+            raise NotFound(f"the session has no buffer {buffer}; it was never made, or is released", field="buffer")
+        return self._buffers[buffer]
+
+    def _spans(self, box: Box) -> Iterator[tuple[int, int]]:
+        """Offset in the region and size of each piece of a box.
+
+        Raises:
+            NotFound: There is no such buffer.
+            InvalidRequest: It is not within it.
+        """
+        offset, size = self._place(box.buffer)
+        if box.end > size:
+            message = f"bytes up to {box.end} of buffer {box.buffer} are named, which has {size}"
+            raise InvalidRequest(message, field="offset", allowed=f"0..{size}")
+        for begin, length in box.spans():
+            for at in range(begin, begin + length, PIECE_BYTES):
+                yield offset + at, min(PIECE_BYTES, begin + length - at)
+
+    def _write(self, box: Box, data: bytes) -> int:
+        at = 0
+        for offset, size in self._spans(box):
+            self._memory.write(REGION, offset, data[at : at + size])
+            at += size
+        return at
+
+    def _read(self, box: Box) -> bytes:
+        return b"".join(self._region.read(offset, size) for offset, size in self._spans(box))
+
+    def _copy(self, body: Copy) -> int:
+        if body.source.shape != body.target.shape:
+            raise InvalidRequest("source and target of a copy have the same shape", field="shape")
+        list(self._spans(body.target))  # what is refused is refused before anything is read
+        return self._write(body.target, self._read(body.source))
+
+    # What ended ---------------------------------------------------------------------------------------------------
+
+    def end(self, entry: Entry, now_s: float, **how: object) -> None:
+        """A command ended; `how` is as `CommandStream.end` has it."""
+        self.stream.end(entry, now_s, **how)  # type: ignore[arg-type]
+        failed = bool(how.get("code"))
+        self.counts.failures += failed
+        self._brought -= _brings(entry.command)
+        good = Fate.READ if isinstance(entry.command.body, Read) else Fate.COMPLETE
+        self.directory.note(entry.command.number, Fate.FAILED if failed else good)
+
+    def end_launch(
+        self, number: int, started_s: float | None, ended_s: float, core_s: float, code: str, message: str
+    ) -> None:
+        """A launch ended on its clusters."""
+        launch, entry = self.running.pop(number), self.stream.open[number]
+        log = launch.log(self._memory).decode(errors="replace")
+        launch.end()
+        self.counts.launches += 1
+        self.counts.failed_launches += bool(code)
+        self.counts.core_s += core_s
+        self.counts.bytes_kept += sum(self._buffers[each][1] for each in entry.command.buffers if each in self._buffers)
+        if code:
+            self._region.code = ""  # it may have written over the program
+        self.end(entry, ended_s, code=code, message=message, log=log, started_s=started_s)
+
+    def fail_all(self, now_s: float, code: str, message: str) -> None:
+        """No command that is left will be carried out."""
+        for number in sorted(self.stream.open):
+            entry = self.stream.open.get(number)
+            if entry is not None and number not in self.running:
+                self.end(entry, now_s, code=code, message=message)
+
+    # Its memory ---------------------------------------------------------------------------------------------------
+
+    def keep_marks(self) -> None:
+        """Write down on the board what began and ended."""
+        self.directory.write(lambda at, data: self._memory.write(DIRECTORY, at, data))
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Offset and size of each piece of the region that holds a buffer."""
+        for offset, size in sorted(self._buffers.values()):
+            for at in range(offset, offset + size, PIECE_BYTES):
+                yield at, min(PIECE_BYTES, offset + size - at)
+
+    def read_piece(self, offset: int, size: int) -> bytes:
+        """Bytes of the region."""
+        return self._memory.read(REGION, EVERY_ITEM, offset, size)
+
+    def left_board(self) -> None:
+        """The region is gone: programs and layouts have to be put in again."""
+        self._region.code = ""
+        self._region.layouts.forget_all()
+
+    def figures(self) -> SessionFigures:
+        """What it has done and holds; by any thread."""
+        counts, stream = self.counts, self.stream
+        return SessionFigures(
+            self.state,
+            len(self._buffers),
+            sum(size for _, size in [*self._buffers.values()]),
+            len(stream.open) - len(self.running),
+            len(self.running),
+            counts.launches,
+            counts.failures,
+            counts.bytes_up,
+            counts.bytes_down,
+            counts.bytes_kept,
+            counts.core_s,
+            stream.accepted,
+            stream.ended,
+            time.monotonic() - self.asked_s,
+        )
+
+
+def _brings(command: Command) -> int:
+    return len(command.body.data) if isinstance(command.body, Write) else 0

@@ -1,0 +1,429 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+// The binary interface of OpenCL 1.2, as far as the platform uses it: types, structures and numbers of the standard.
+// The helper reads the numbers from here too.
+#ifndef EDDY_OPENCL_CL_H
+#define EDDY_OPENCL_CL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int32_t cl_int;
+typedef uint32_t cl_uint;
+typedef uint64_t cl_ulong;
+typedef cl_uint cl_bool;
+
+typedef cl_ulong cl_device_type;
+typedef cl_ulong cl_command_queue_properties;
+typedef cl_ulong cl_mem_flags;
+typedef cl_ulong cl_map_flags;
+typedef cl_ulong cl_mem_migration_flags;
+typedef intptr_t cl_context_properties, cl_device_partition_property;
+typedef cl_uint cl_platform_info;
+typedef cl_uint cl_device_info;
+typedef cl_uint cl_context_info;
+typedef cl_uint cl_command_queue_info;
+typedef cl_uint cl_mem_object_type;
+typedef cl_uint cl_mem_info;
+typedef cl_uint cl_image_info;
+typedef cl_uint cl_buffer_create_type;
+typedef cl_uint cl_channel_order;
+typedef cl_uint cl_channel_type;
+typedef cl_uint cl_addressing_mode;
+typedef cl_uint cl_filter_mode;
+typedef cl_uint cl_sampler_info;
+typedef cl_uint cl_program_info;
+typedef cl_uint cl_program_build_info;
+typedef cl_uint cl_program_binary_type;
+typedef cl_uint cl_kernel_info;
+typedef cl_uint cl_kernel_arg_info;
+typedef cl_uint cl_kernel_work_group_info;
+typedef cl_uint cl_event_info;
+typedef cl_uint cl_command_type;
+typedef cl_uint cl_profiling_info;
+typedef cl_int cl_build_status;
+
+typedef struct _cl_platform_id *cl_platform_id;
+typedef struct _cl_device_id *cl_device_id;
+typedef struct _cl_context *cl_context;
+typedef struct _cl_command_queue *cl_command_queue;
+typedef struct _cl_mem *cl_mem;
+typedef struct _cl_sampler *cl_sampler;
+typedef struct _cl_program *cl_program;
+typedef struct _cl_kernel *cl_kernel;
+typedef struct _cl_event *cl_event;
+
+typedef struct {
+    cl_channel_order image_channel_order;
+    cl_channel_type image_channel_data_type;
+} cl_image_format;
+
+typedef struct {
+    cl_mem_object_type image_type;
+    size_t image_width, image_height, image_depth, image_array_size, image_row_pitch, image_slice_pitch;
+    cl_uint num_mip_levels, num_samples;
+    cl_mem buffer;
+} cl_image_desc;
+
+typedef struct {
+    size_t origin, size;
+} cl_buffer_region;
+
+#define CL_SUCCESS 0
+#define CL_BUILD_NONE (-1)
+#define CL_DEVICE_NOT_FOUND (-1)
+#define CL_BUILD_ERROR (-2)
+#define CL_DEVICE_NOT_AVAILABLE (-2)
+#define CL_BUILD_IN_PROGRESS (-3)
+#define CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)
+#define CL_OUT_OF_RESOURCES (-5)
+#define CL_OUT_OF_HOST_MEMORY (-6)
+#define CL_PROFILING_INFO_NOT_AVAILABLE (-7)
+#define CL_MEM_COPY_OVERLAP (-8)
+#define CL_IMAGE_FORMAT_MISMATCH (-9)
+#define CL_IMAGE_FORMAT_NOT_SUPPORTED (-10)
+#define CL_BUILD_PROGRAM_FAILURE (-11)
+#define CL_MAP_FAILURE (-12)
+#define CL_MISALIGNED_SUB_BUFFER_OFFSET (-13)
+#define CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)
+#define CL_COMPILE_PROGRAM_FAILURE (-15)
+#define CL_LINK_PROGRAM_FAILURE (-17)
+#define CL_INVALID_VALUE (-30)
+#define CL_INVALID_DEVICE_TYPE (-31)
+#define CL_INVALID_PLATFORM (-32)
+#define CL_INVALID_DEVICE (-33)
+#define CL_INVALID_CONTEXT (-34)
+#define CL_INVALID_COMMAND_QUEUE (-36)
+#define CL_INVALID_HOST_PTR (-37)
+#define CL_INVALID_MEM_OBJECT (-38)
+#define CL_INVALID_IMAGE_FORMAT_DESCRIPTOR (-39)
+#define CL_INVALID_IMAGE_SIZE (-40)
+#define CL_INVALID_SAMPLER (-41)
+#define CL_INVALID_BINARY (-42)
+#define CL_INVALID_BUILD_OPTIONS (-43)
+#define CL_INVALID_PROGRAM (-44)
+#define CL_INVALID_PROGRAM_EXECUTABLE (-45)
+#define CL_INVALID_KERNEL_NAME (-46)
+#define CL_INVALID_KERNEL (-48)
+#define CL_INVALID_ARG_INDEX (-49)
+#define CL_INVALID_ARG_VALUE (-50)
+#define CL_INVALID_ARG_SIZE (-51)
+#define CL_INVALID_KERNEL_ARGS (-52)
+#define CL_INVALID_WORK_DIMENSION (-53)
+#define CL_INVALID_WORK_GROUP_SIZE (-54)
+#define CL_INVALID_WORK_ITEM_SIZE (-55)
+#define CL_INVALID_GLOBAL_OFFSET (-56)
+#define CL_INVALID_EVENT_WAIT_LIST (-57)
+#define CL_INVALID_EVENT (-58)
+#define CL_INVALID_OPERATION (-59)
+#define CL_INVALID_BUFFER_SIZE (-61)
+#define CL_INVALID_GLOBAL_WORK_SIZE (-63)
+#define CL_INVALID_PROPERTY (-64)
+#define CL_INVALID_IMAGE_DESCRIPTOR (-65)
+#define CL_INVALID_COMPILER_OPTIONS (-66)
+#define CL_INVALID_LINKER_OPTIONS (-67)
+
+#define CL_A 0x10b1
+
+#define CL_ADDRESS_NONE 0x1130
+#define CL_ADDRESS_CLAMP_TO_EDGE 0x1131
+#define CL_ADDRESS_CLAMP 0x1132
+#define CL_ADDRESS_REPEAT 0x1133
+#define CL_ADDRESS_MIRRORED_REPEAT 0x1134
+
+#define CL_BGRA 0x10b6
+
+#define CL_BUFFER_CREATE_TYPE_REGION 0x1220
+
+#define CL_BUILD_SUCCESS 0
+
+#define CL_COMMAND_NDRANGE_KERNEL 0x11f0
+#define CL_COMMAND_TASK 0x11f1
+#define CL_COMMAND_READ_BUFFER 0x11f3
+#define CL_COMMAND_WRITE_BUFFER 0x11f4
+#define CL_COMMAND_COPY_BUFFER 0x11f5
+#define CL_COMMAND_READ_IMAGE 0x11f6
+#define CL_COMMAND_WRITE_IMAGE 0x11f7
+#define CL_COMMAND_COPY_IMAGE 0x11f8
+#define CL_COMMAND_COPY_IMAGE_TO_BUFFER 0x11f9
+#define CL_COMMAND_COPY_BUFFER_TO_IMAGE 0x11fa
+#define CL_COMMAND_MAP_BUFFER 0x11fb
+#define CL_COMMAND_MAP_IMAGE 0x11fc
+#define CL_COMMAND_UNMAP_MEM_OBJECT 0x11fd
+#define CL_COMMAND_MARKER 0x11fe
+#define CL_COMMAND_READ_BUFFER_RECT 0x1201
+#define CL_COMMAND_WRITE_BUFFER_RECT 0x1202
+#define CL_COMMAND_COPY_BUFFER_RECT 0x1203
+#define CL_COMMAND_USER 0x1204
+#define CL_COMMAND_BARRIER 0x1205
+#define CL_COMMAND_MIGRATE_MEM_OBJECTS 0x1206
+#define CL_COMMAND_FILL_BUFFER 0x1207
+#define CL_COMMAND_FILL_IMAGE 0x1208
+
+#define CL_COMPLETE 0
+
+#define CL_CONTEXT_REFERENCE_COUNT 0x1080
+#define CL_CONTEXT_DEVICES 0x1081
+#define CL_CONTEXT_PROPERTIES 0x1082
+#define CL_CONTEXT_NUM_DEVICES 0x1083
+#define CL_CONTEXT_PLATFORM 0x1084
+#define CL_CONTEXT_INTEROP_USER_SYNC 0x1085
+
+#define CL_DEVICE_TYPE_DEFAULT 1
+#define CL_DEVICE_TYPE_CPU 2
+#define CL_DEVICE_TYPE_GPU 4
+#define CL_DEVICE_TYPE_ACCELERATOR 8
+#define CL_DEVICE_TYPE_CUSTOM 16
+#define CL_DEVICE_TYPE 0x1000
+#define CL_DEVICE_VENDOR_ID 0x1001
+#define CL_DEVICE_MAX_COMPUTE_UNITS 0x1002
+#define CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS 0x1003
+#define CL_DEVICE_MAX_WORK_GROUP_SIZE 0x1004
+#define CL_DEVICE_MAX_WORK_ITEM_SIZES 0x1005
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR 0x1006
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT 0x1007
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT 0x1008
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG 0x1009
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT 0x100a
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE 0x100b
+#define CL_DEVICE_MAX_CLOCK_FREQUENCY 0x100c
+#define CL_DEVICE_ADDRESS_BITS 0x100d
+#define CL_DEVICE_MAX_READ_IMAGE_ARGS 0x100e
+#define CL_DEVICE_MAX_WRITE_IMAGE_ARGS 0x100f
+#define CL_DEVICE_MAX_MEM_ALLOC_SIZE 0x1010
+#define CL_DEVICE_IMAGE2D_MAX_WIDTH 0x1011
+#define CL_DEVICE_IMAGE2D_MAX_HEIGHT 0x1012
+#define CL_DEVICE_IMAGE3D_MAX_WIDTH 0x1013
+#define CL_DEVICE_IMAGE3D_MAX_HEIGHT 0x1014
+#define CL_DEVICE_IMAGE3D_MAX_DEPTH 0x1015
+#define CL_DEVICE_IMAGE_SUPPORT 0x1016
+#define CL_DEVICE_MAX_PARAMETER_SIZE 0x1017
+#define CL_DEVICE_MAX_SAMPLERS 0x1018
+#define CL_DEVICE_MEM_BASE_ADDR_ALIGN 0x1019
+#define CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE 0x101a
+#define CL_DEVICE_SINGLE_FP_CONFIG 0x101b
+#define CL_DEVICE_GLOBAL_MEM_CACHE_TYPE 0x101c
+#define CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE 0x101d
+#define CL_DEVICE_GLOBAL_MEM_CACHE_SIZE 0x101e
+#define CL_DEVICE_GLOBAL_MEM_SIZE 0x101f
+#define CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE 0x1020
+#define CL_DEVICE_MAX_CONSTANT_ARGS 0x1021
+#define CL_DEVICE_LOCAL_MEM_TYPE 0x1022
+#define CL_DEVICE_LOCAL_MEM_SIZE 0x1023
+#define CL_DEVICE_ERROR_CORRECTION_SUPPORT 0x1024
+#define CL_DEVICE_PROFILING_TIMER_RESOLUTION 0x1025
+#define CL_DEVICE_ENDIAN_LITTLE 0x1026
+#define CL_DEVICE_AVAILABLE 0x1027
+#define CL_DEVICE_COMPILER_AVAILABLE 0x1028
+#define CL_DEVICE_EXECUTION_CAPABILITIES 0x1029
+#define CL_DEVICE_QUEUE_PROPERTIES 0x102a
+#define CL_DEVICE_NAME 0x102b
+#define CL_DEVICE_VENDOR 0x102c
+#define CL_DEVICE_PROFILE 0x102e
+#define CL_DEVICE_VERSION 0x102f
+#define CL_DEVICE_EXTENSIONS 0x1030
+#define CL_DEVICE_PLATFORM 0x1031
+#define CL_DEVICE_DOUBLE_FP_CONFIG 0x1032
+#define CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF 0x1034
+#define CL_DEVICE_HOST_UNIFIED_MEMORY 0x1035
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR 0x1036
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT 0x1037
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_INT 0x1038
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG 0x1039
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103a
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE 0x103b
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF 0x103c
+#define CL_DEVICE_OPENCL_C_VERSION 0x103d
+#define CL_DEVICE_LINKER_AVAILABLE 0x103e
+#define CL_DEVICE_BUILT_IN_KERNELS 0x103f
+#define CL_DEVICE_IMAGE_MAX_BUFFER_SIZE 0x1040
+#define CL_DEVICE_IMAGE_MAX_ARRAY_SIZE 0x1041
+#define CL_DEVICE_PARENT_DEVICE 0x1042
+#define CL_DEVICE_PARTITION_MAX_SUB_DEVICES 0x1043
+#define CL_DEVICE_PARTITION_PROPERTIES 0x1044
+#define CL_DEVICE_PARTITION_AFFINITY_DOMAIN 0x1045
+#define CL_DEVICE_PARTITION_TYPE 0x1046
+#define CL_DEVICE_REFERENCE_COUNT 0x1047
+#define CL_DEVICE_PREFERRED_INTEROP_USER_SYNC 0x1048
+#define CL_DEVICE_PRINTF_BUFFER_SIZE 0x1049
+#define CL_DEVICE_TYPE_ALL 0xFFFFFFFF
+
+#define CL_DRIVER_VERSION 0x102d
+
+#define CL_EVENT_COMMAND_QUEUE 0x11d0
+#define CL_EVENT_COMMAND_TYPE 0x11d1
+#define CL_EVENT_REFERENCE_COUNT 0x11d2
+#define CL_EVENT_COMMAND_EXECUTION_STATUS 0x11d3
+#define CL_EVENT_CONTEXT 0x11d4
+
+#define CL_EXEC_KERNEL 1
+
+#define CL_FALSE 0
+
+#define CL_FILTER_NEAREST 0x1140
+#define CL_FILTER_LINEAR 0x1141
+
+#define CL_FLOAT 0x10de
+
+#define CL_FP_DENORM 1
+#define CL_FP_INF_NAN 2
+#define CL_FP_ROUND_TO_NEAREST 4
+#define CL_FP_ROUND_TO_ZERO 8
+#define CL_FP_ROUND_TO_INF 16
+#define CL_FP_FMA 32
+
+#define CL_HALF_FLOAT 0x10dd
+
+#define CL_IMAGE_FORMAT 0x1110
+#define CL_IMAGE_ELEMENT_SIZE 0x1111
+#define CL_IMAGE_ROW_PITCH 0x1112
+#define CL_IMAGE_SLICE_PITCH 0x1113
+#define CL_IMAGE_WIDTH 0x1114
+#define CL_IMAGE_HEIGHT 0x1115
+#define CL_IMAGE_DEPTH 0x1116
+#define CL_IMAGE_ARRAY_SIZE 0x1117
+#define CL_IMAGE_BUFFER 0x1118
+#define CL_IMAGE_NUM_MIP_LEVELS 0x1119
+#define CL_IMAGE_NUM_SAMPLES 0x111a
+
+#define CL_INTENSITY 0x10b8
+
+#define CL_KERNEL_ARG_TYPE_NONE 0
+#define CL_KERNEL_ARG_TYPE_CONST 1
+#define CL_KERNEL_ARG_TYPE_RESTRICT 2
+#define CL_KERNEL_ARG_TYPE_VOLATILE 4
+#define CL_KERNEL_FUNCTION_NAME 0x1190
+#define CL_KERNEL_NUM_ARGS 0x1191
+#define CL_KERNEL_REFERENCE_COUNT 0x1192
+#define CL_KERNEL_CONTEXT 0x1193
+#define CL_KERNEL_PROGRAM 0x1194
+#define CL_KERNEL_ATTRIBUTES 0x1195
+#define CL_KERNEL_ARG_ADDRESS_QUALIFIER 0x1196
+#define CL_KERNEL_ARG_ACCESS_QUALIFIER 0x1197
+#define CL_KERNEL_ARG_TYPE_NAME 0x1198
+#define CL_KERNEL_ARG_TYPE_QUALIFIER 0x1199
+#define CL_KERNEL_ARG_NAME 0x119a
+#define CL_KERNEL_ARG_ADDRESS_GLOBAL 0x119b
+#define CL_KERNEL_ARG_ADDRESS_LOCAL 0x119c
+#define CL_KERNEL_ARG_ADDRESS_CONSTANT 0x119d
+#define CL_KERNEL_ARG_ADDRESS_PRIVATE 0x119e
+#define CL_KERNEL_ARG_ACCESS_READ_ONLY 0x11a0
+#define CL_KERNEL_ARG_ACCESS_WRITE_ONLY 0x11a1
+#define CL_KERNEL_ARG_ACCESS_READ_WRITE 0x11a2
+#define CL_KERNEL_ARG_ACCESS_NONE 0x11a3
+#define CL_KERNEL_WORK_GROUP_SIZE 0x11b0
+#define CL_KERNEL_COMPILE_WORK_GROUP_SIZE 0x11b1
+#define CL_KERNEL_LOCAL_MEM_SIZE 0x11b2
+#define CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE 0x11b3
+#define CL_KERNEL_PRIVATE_MEM_SIZE 0x11b4
+
+#define CL_LOCAL 1
+
+#define CL_LUMINANCE 0x10b9
+
+#define CL_MAP_READ 1
+#define CL_MAP_WRITE 2
+#define CL_MAP_WRITE_INVALIDATE_REGION 4
+
+#define CL_MEM_READ_WRITE 1
+#define CL_MEM_WRITE_ONLY 2
+#define CL_MEM_READ_ONLY 4
+#define CL_MEM_USE_HOST_PTR 8
+#define CL_MEM_ALLOC_HOST_PTR 16
+#define CL_MEM_COPY_HOST_PTR 32
+#define CL_MEM_HOST_WRITE_ONLY 128
+#define CL_MEM_HOST_READ_ONLY 256
+#define CL_MEM_HOST_NO_ACCESS 512
+#define CL_MEM_OBJECT_BUFFER 0x10f0
+#define CL_MEM_OBJECT_IMAGE2D 0x10f1
+#define CL_MEM_OBJECT_IMAGE3D 0x10f2
+#define CL_MEM_OBJECT_IMAGE2D_ARRAY 0x10f3
+#define CL_MEM_OBJECT_IMAGE1D 0x10f4
+#define CL_MEM_OBJECT_IMAGE1D_ARRAY 0x10f5
+#define CL_MEM_OBJECT_IMAGE1D_BUFFER 0x10f6
+#define CL_MEM_TYPE 0x1100
+#define CL_MEM_FLAGS 0x1101
+#define CL_MEM_SIZE 0x1102
+#define CL_MEM_HOST_PTR 0x1103
+#define CL_MEM_MAP_COUNT 0x1104
+#define CL_MEM_REFERENCE_COUNT 0x1105
+#define CL_MEM_CONTEXT 0x1106
+#define CL_MEM_ASSOCIATED_MEMOBJECT 0x1107
+#define CL_MEM_OFFSET 0x1108
+
+#define CL_MIGRATE_MEM_OBJECT_HOST 1
+#define CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED 2
+
+#define CL_PLATFORM_PROFILE 0x900
+#define CL_PLATFORM_VERSION 0x901
+#define CL_PLATFORM_NAME 0x902
+#define CL_PLATFORM_VENDOR 0x903
+#define CL_PLATFORM_EXTENSIONS 0x904
+#define CL_PLATFORM_ICD_SUFFIX_KHR 0x920
+
+#define CL_PROFILING_COMMAND_QUEUED 0x1280
+#define CL_PROFILING_COMMAND_END 0x1283
+
+#define CL_PROGRAM_BINARY_TYPE_NONE 0
+#define CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT 1
+#define CL_PROGRAM_BINARY_TYPE_LIBRARY 2
+#define CL_PROGRAM_BINARY_TYPE_EXECUTABLE 4
+#define CL_PROGRAM_REFERENCE_COUNT 0x1160
+#define CL_PROGRAM_CONTEXT 0x1161
+#define CL_PROGRAM_NUM_DEVICES 0x1162
+#define CL_PROGRAM_DEVICES 0x1163
+#define CL_PROGRAM_SOURCE 0x1164
+#define CL_PROGRAM_BINARY_SIZES 0x1165
+#define CL_PROGRAM_BINARIES 0x1166
+#define CL_PROGRAM_NUM_KERNELS 0x1167
+#define CL_PROGRAM_KERNEL_NAMES 0x1168
+#define CL_PROGRAM_BUILD_STATUS 0x1181
+#define CL_PROGRAM_BUILD_OPTIONS 0x1182
+#define CL_PROGRAM_BUILD_LOG 0x1183
+#define CL_PROGRAM_BINARY_TYPE 0x1184
+
+#define CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE 1
+#define CL_QUEUE_PROFILING_ENABLE 2
+#define CL_QUEUE_CONTEXT 0x1090
+#define CL_QUEUE_DEVICE 0x1091
+#define CL_QUEUE_REFERENCE_COUNT 0x1092
+#define CL_QUEUE_PROPERTIES 0x1093
+
+#define CL_QUEUED 3
+
+#define CL_R 0x10b0
+
+#define CL_RA 0x10b3
+
+#define CL_READ_WRITE_CACHE 2
+
+#define CL_RG 0x10b2
+
+#define CL_RGBA 0x10b5
+
+#define CL_RUNNING 1
+
+#define CL_SAMPLER_REFERENCE_COUNT 0x1150
+#define CL_SAMPLER_CONTEXT 0x1151
+#define CL_SAMPLER_NORMALIZED_COORDS 0x1152
+#define CL_SAMPLER_ADDRESSING_MODE 0x1153
+#define CL_SAMPLER_FILTER_MODE 0x1154
+
+#define CL_SIGNED_INT8 0x10d7
+#define CL_SIGNED_INT16 0x10d8
+#define CL_SIGNED_INT32 0x10d9
+
+#define CL_SNORM_INT8 0x10d0
+#define CL_SNORM_INT16 0x10d1
+
+#define CL_SUBMITTED 2
+
+#define CL_TRUE 1
+
+#define CL_UNORM_INT8 0x10d2
+#define CL_UNORM_INT16 0x10d3
+
+#define CL_UNSIGNED_INT8 0x10da
+#define CL_UNSIGNED_INT16 0x10db
+#define CL_UNSIGNED_INT32 0x10dc
+
+#endif

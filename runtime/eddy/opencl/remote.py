@@ -1,0 +1,252 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Sessions of a server, as the platform needs them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from eddy import distribution
+from eddy.client import Client
+from eddy.client.answers import ProgramKernel
+from eddy.client.calls import sessions as client_sessions
+from eddy.core.errors import EddyError, InvalidRequest, QuotaExceeded
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.gpu.programs.signature import Argument, Kernel
+from eddy.opencl.session_port import BufferView, Device, ImageView, LocalBytes
+
+MOST_MEMORY_BYTES, LEAST_MEMORY_BYTES = 1 << 30, 1 << 20
+"""What a session can be opened with."""
+SHARE = 4
+"""A context takes this part of what a tenant may hold on the board, so that several fit."""
+OVERHEAD_BYTES = 512 << 10
+"""Of a session's memory: its program, and the stacks and logs of launches."""
+SHORT_WAIT_S, LONG_WAIT_S = 0.01, 1.0
+"""Wall seconds one request waits for a command: meanwhile the session takes no other, so short ones come first."""
+TURN_S = 0.001
+"""Between two of them, so that another thread gets its turn."""
+CLOCK_HZ = 100_000_000
+"""Of clusters where the server does not say, which is everywhere yet."""
+_SHAPE = re.compile(r"(\d+)c(\d+)w(\d+)t")
+
+
+class RemoteEvent:
+    """A command of a server's session."""
+
+    def __init__(self, event: client_sessions.SessionEvent) -> None:
+        self.event = event
+
+    @property
+    def error(self) -> tuple[str, str] | None:
+        """Code and message of what failed."""
+        return self.event.error
+
+    @property
+    def profile(self) -> tuple[int, int, int, int]:
+        """Nanoseconds of board time: queued, submitted, started, ended."""
+        return self.event.profile
+
+    @property
+    def log(self) -> str:
+        """What a kernel printed."""
+        return self.event.log
+
+    def wait(self) -> None:
+        """Return once it has ended, well or not.
+
+        Raises:
+            EddyError: The server does not answer.
+        """
+        wait_s = SHORT_WAIT_S
+        while not self.event.is_ended:
+            try:
+                self.event.wait(wait_s)
+            except TimeoutError:
+                wait_s = min(2 * wait_s, LONG_WAIT_S)
+                time.sleep(TURN_S)
+            except EddyError:
+                if self.event.error is None:
+                    raise
+
+    def result(self) -> bytes:
+        """What was read."""
+        return self.event.result()
+
+
+class RemoteProgram:
+    """A program of a server's session."""
+
+    def __init__(self, program: client_sessions.SessionProgram) -> None:
+        self._program = program
+        self.build_log, self.local_bytes = program.build_log, program.local_bytes
+        self.kernels = {name: _kernel(each, self.local_bytes) for name, each in program.kernels.items()}
+
+    def kernel(self, name: str) -> client_sessions.SessionKernel:
+        """A kernel of it."""
+        return self._program.kernel(name)
+
+
+def _kernel(told: ProgramKernel, local_bytes: int) -> Kernel:
+    arguments = tuple(
+        Argument(each["name"], each["type"], each["space"], "", 1, each["bytes"], each["const"])  # type: ignore[arg-type]
+        for each in told["arguments"]
+    )
+    stack = told["stack_bytes"]
+    return Kernel(
+        told["name"], arguments, tuple(told["group_size"]), local_variables=local_bytes > 0, frame_bytes=stack
+    )
+
+
+class RemoteSession:
+    """A session of a server's."""
+
+    def __init__(self, session: client_sessions.Session) -> None:
+        self._session = session
+
+    def buffer(self, size_bytes: int) -> client_sessions.SessionBuffer:
+        """A new buffer.
+
+        Raises:
+            EddyError: There is no room for it.
+        """
+        made = self._session.buffer(size_bytes)
+        made.created.wait()
+        return made
+
+    def write(self, buffer: Any, data: Any, offset: int = 0, after: Sequence[RemoteEvent] = ()) -> RemoteEvent:
+        """Bytes to a buffer."""
+        return RemoteEvent(self._session.write(buffer, data, offset, _events(after)))
+
+    def read(
+        self, buffer: Any, offset: int = 0, size_bytes: int | None = None, after: Sequence[RemoteEvent] = ()
+    ) -> RemoteEvent:
+        """Bytes of a buffer."""
+        return RemoteEvent(self._session.read(buffer, offset, size_bytes, _events(after)))
+
+    def copy(
+        self,
+        source: Any,
+        target: Any,
+        source_offset: int = 0,
+        target_offset: int = 0,
+        size_bytes: int | None = None,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """Bytes from buffer to buffer."""
+        waits = _events(after)
+        return RemoteEvent(self._session.copy(source, target, source_offset, target_offset, size_bytes, waits))
+
+    def fill(
+        self,
+        buffer: Any,
+        pattern: bytes,
+        offset: int = 0,
+        size_bytes: int | None = None,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """A pattern over and over."""
+        return RemoteEvent(self._session.fill(buffer, pattern, offset, size_bytes, _events(after)))
+
+    def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> RemoteProgram:
+        """A program, compiled.
+
+        Raises:
+            CompilationFailed: The source was refused; the message is the compiler's.
+        """
+        return RemoteProgram(self._session.program(source, options, headers))
+
+    def launch(
+        self,
+        kernel: client_sessions.SessionKernel,
+        global_size: Sequence[int],
+        arguments: Sequence[object],
+        local_size: Sequence[int] | None = None,
+        global_offset: Sequence[int] | None = None,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """A kernel over an ND-range.
+
+        Raises:
+            InvalidRequest: An argument is an image.
+        """
+        values = [_value(each) for each in arguments]
+        waits = _events(after)
+        return RemoteEvent(self._session.launch(kernel, global_size, values, local_size, global_offset, waits))
+
+    def flush(self) -> None:
+        """Send what waits to be sent."""
+        self._session.flush()
+
+    def close(self) -> None:
+        """End it and its buffers."""
+        self._session.close()
+
+
+def _events(after: Sequence[RemoteEvent]) -> list[client_sessions.SessionEvent]:
+    return [each.event for each in after]
+
+
+def _value(given: object) -> object:
+    """An argument as the client's sessions take it."""
+    if isinstance(given, ImageView):
+        raise InvalidRequest("A session takes no images as arguments yet.", field="arguments")
+    if isinstance(given, BufferView):
+        return client_sessions.BufferView(given.buffer, given.offset)
+    return client_sessions.Local(given.bytes) if isinstance(given, LocalBytes) else given
+
+
+class RemoteSessions:
+    """Sessions of a server's.
+
+    Args:
+        client: Of a tenant.
+        memory_bytes: Board memory of each; 0 for a share of what there is.
+    """
+
+    def __init__(self, client: Client, memory_bytes: int = 0) -> None:
+        self._client, self._memory_bytes = client, memory_bytes
+
+    def device(self) -> Device:
+        """What there is to compute with.
+
+        Raises:
+            EddyError: The server does not answer, or has no clusters.
+        """
+        self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, self._most_memory() // SHARE)
+        modules = Counter((each["module"], each["cores"]) for each in self._client.market()["clusters"])
+        (module, cores), clusters = max(modules.items(), key=lambda each: each[0][1] * each[1], default=(("", 1), 1))
+        told = _SHAPE.search(module)
+        shape = ClusterShape(cores, int(told[2]), int(told[3])) if told else ClusterShape(cores)
+        room = self._memory_bytes - OVERHEAD_BYTES
+        name = f"Eddy {shape.name}" if told else "Eddy"
+        return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version(), images=False)
+
+    def _most_memory(self) -> int:
+        """What a session can have at most, as the server says when it is asked for too much."""
+        asked = MOST_MEMORY_BYTES
+        while True:
+            try:
+                self._client.open_session(memory_bytes=asked).close()
+                return asked
+            except (InvalidRequest, QuotaExceeded) as error:
+                allowed, taken = error.details.get("allowed"), error.details.get("asked")
+                if not isinstance(allowed, int) or not isinstance(taken, int) or asked <= LEAST_MEMORY_BYTES:
+                    raise
+                asked = max(LEAST_MEMORY_BYTES, min(allowed - (taken - asked), asked - 1))
+
+    def open(self) -> RemoteSession:
+        """A session of its own for a context.
+
+        Raises:
+            QuotaExceeded: The tenant has as many as it may.
+        """
+        return RemoteSession(self._client.open_session(memory_bytes=self._memory_bytes, out_of_order=True))
+
+    def close(self) -> None:
+        """Close the client's connections."""
+        with suppress(EddyError):
+            self._client.close()

@@ -1,0 +1,248 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""A kernel's sources as slang elaborates them: its top, the ports at their widths, its files, and what is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.errors import InvalidRequest
+from pyslang.ast import (
+    ArgumentDirection,
+    Compilation,
+    GenerateBlockSymbol,
+    InstanceSymbol,
+    PackageSymbol,
+    PortSymbol,
+    UninstantiatedDefSymbol,
+    VisitAction,
+)
+from pyslang.driver import Driver
+
+from eddy_sim.importing.sources import KernelSources
+from eddy_sim.tools.filelist import VERILOG
+
+_INCLUDE = re.compile(r'`include\s+"([^"]+)"')
+TRANSLATE_OFF = ("synthesis", "synopsys", "pragma")
+"""Words of comments by which synthesizers are told to pass over lines."""
+_OFF = re.compile(
+    rf"^[^\S\n]*//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_off.*?//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_on[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+_DATA_NAME = re.compile(r'"([^"\s]+)"')
+_AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TopPort:
+    """A port of the top, at the width that the default parameters give it."""
+
+    name: str
+    output: bool
+    width: int
+
+
+@dataclass(frozen=True)
+class KernelDesign:
+    """What was elaborated.
+
+    Attributes:
+        top: Name of the top module.
+        ports: Its ports, in order.
+        files: The sources that it needs, those of packages first.
+        headers: The headers that these include, of those that there are.
+        data: The data files that these name.
+        missing: Modules that no source holds, and how often they are instantiated.
+        blocks: Names of the modules it is made of.
+    """
+
+    top: str
+    ports: tuple[TopPort, ...]
+    files: tuple[Path, ...]
+    headers: tuple[Path, ...]
+    data: tuple[Path, ...]
+    missing: tuple[tuple[str, int], ...]
+    blocks: tuple[str, ...]
+
+
+def read_design(sources: KernelSources, top: str | None = None, models: Sequence[Path] = ()) -> KernelDesign:
+    """Elaborate a kernel.
+
+    Args:
+        sources: Its files.
+        top: Name of its top; the one that has AXI ports and that nothing instantiates, without.
+        models: Sources that stand in for parts of vendors that it may instantiate.
+
+    Raises:
+        InvalidRequest: The sources cannot be read, or it does not follow which module is the top.
+    """
+    compilation = _compile(sources, top, models)
+    root = compilation.getRoot()
+    tops = [instance for instance in root.topInstances if instance.isModule]
+    chosen = _choose(tops, top, sources)
+    files, packages = _places(compilation)
+    blocks, missing = _parts(chosen)
+    modelled = {path.resolve() for path in models}
+    needed = {files[name] for name in blocks if name in files}
+    ordered = [
+        *(path for path in packages if path not in needed),
+        *(path for path in sources.verilog if path in needed),
+    ]
+    ordered = [path for path in ordered if path not in modelled]
+    texts = [synthesised_text(path) for path in ordered]
+    headers = _included(texts, sources)
+    texts += [synthesised_text(path) for path in headers]
+    named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
+    return KernelDesign(
+        chosen.definition.name,
+        tuple(
+            TopPort(port.name, port.direction == ArgumentDirection.Out, int(port.type.bitWidth))
+            for port in chosen.body.portList
+            if isinstance(port, PortSymbol)
+        ),
+        tuple(ordered),
+        headers,
+        _data(sources, named),
+        tuple(sorted(missing.items())),
+        tuple(sorted(blocks)),
+    )
+
+
+def synthesised_text(path: Path) -> str:
+    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`."""
+    return _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+
+
+def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:
+    """The headers that sources include, and that these include."""
+    names: set[str] = set()
+    left = list(texts)
+    while left:
+        found = {Path(name).name for name in _INCLUDE.findall(left.pop())} - names
+        names |= found
+        left += [synthesised_text(path) for path in sources.headers if path.name in found]
+    return tuple(path for path in sources.headers if path.name in names)
+
+
+def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) -> Compilation:
+    folders = sorted({path.parent for path in (*sources.headers, *sources.verilog)})
+    command = [
+        *("slang", "-Wnone", "--ignore-unknown-modules", "--error-limit=20", "--allow-use-before-declare"),
+        *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
+        *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
+        *(("--top", top) if top else ()),
+        *(f"-I{folder}" for folder in folders),
+        *map(str, (*sources.verilog, *models)),
+    ]
+    driver = Driver()
+    driver.addStandardArgs()
+    with _said() as said:
+        read = driver.parseCommandLine(shlex.join(command)) and driver.processOptions() and driver.parseAllSources()
+        if read:
+            compilation = driver.createCompilation()
+            driver.reportCompilation(compilation, True)
+            driver.reportDiagnostics(True)
+    errors = [line for line in said if ": error: " in line]
+    if not read or errors:
+        what = "\n".join(errors[:8]) or "\n".join(said[:8])
+        raise InvalidRequest(f"the sources in {sources.folder} cannot be read:\n{what}", field="source")
+    return compilation
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[list[str]]:
+    """What slang writes to standard error, line by line, when it is done."""
+    lines: list[str] = []
+    with tempfile.TemporaryFile("w+") as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            lines += file.read().splitlines()
+
+
+def _choose(tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources) -> InstanceSymbol:
+    names = sorted(instance.definition.name for instance in tops)
+    found = [instance for instance in tops if top in (None, instance.definition.name)]
+    with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
+    for group in (with_ports, found):
+        if len(group) == 1:
+            return group[0]
+    if top:
+        raise InvalidRequest(f"no module {top} at the top of {sources.folder}", field="top", allowed=names)
+    some = sorted(instance.definition.name for instance in with_ports) or names
+    raise InvalidRequest(
+        f"{sources.folder} holds {len(some)} modules that nothing instantiates; say which with --top",
+        field="top",
+        allowed=some,
+    )
+
+
+def _places(compilation: Compilation) -> tuple[dict[str, Path], list[Path]]:
+    """The file of every module, and those of packages, in the order in which one uses the other."""
+    manager = compilation.sourceManager
+    files = {
+        definition.name: Path(manager.getFullPath(definition.location.buffer))
+        for definition in compilation.getDefinitions()
+        if hasattr(definition, "location")
+    }
+    packages = [
+        package for package in compilation.getPackages() if isinstance(package, PackageSymbol) and package.name != "std"
+    ]
+    places = {package.name: Path(manager.getFullPath(package.location.buffer)) for package in packages}
+    texts = {name: path.read_text(encoding="utf-8", errors="replace") for name, path in places.items()}
+    ordered: list[str] = []
+
+    def visit(name: str, above: frozenset[str]) -> None:
+        for other in sorted(places.keys() - above - {name}):
+            if places[other] != places[name] and re.search(rf"\b{other}::", texts[name]):
+                visit(other, above | {name})
+        if name not in ordered:
+            ordered.append(name)
+
+    for name in sorted(places):
+        visit(name, frozenset())
+    return files, list(dict.fromkeys(places[name] for name in ordered))
+
+
+def _parts(top: InstanceSymbol) -> tuple[set[str], dict[str, int]]:
+    """The modules below a top, and those of which there is no source."""
+    blocks: set[str] = set()
+    missing: dict[str, int] = {}
+
+    def name(symbol: object) -> None:
+        if isinstance(symbol, UninstantiatedDefSymbol):
+            blocks.add(symbol.definitionName)
+
+    def see(symbol: object) -> VisitAction | None:
+        if isinstance(symbol, GenerateBlockSymbol) and symbol.isUninstantiated:
+            # Nothing of it is there, and tools want sources of all that it names.
+            symbol.visit(name)
+            return VisitAction.Skip
+        if isinstance(symbol, InstanceSymbol):
+            blocks.add(symbol.definition.name)
+        elif isinstance(symbol, UninstantiatedDefSymbol):
+            missing[symbol.definitionName] = missing.get(symbol.definitionName, 0) + 1
+        return None
+
+    top.visit(see)
+    return blocks, missing
+
+
+def _data(sources: KernelSources, named: set[str]) -> tuple[Path, ...]:
+    """The data files that sources name. Where several have one name, the first; they are copies of one another."""
+    found: dict[str, Path] = {}
+    for path in sources.data:
+        if path.name in named:
+            found.setdefault(path.name, path)
+    return tuple(found.values())

@@ -1,0 +1,186 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The protocols that a kernel's ports belong to, told by their names: AXI4, AXI4-Lite, AXI4-Stream, clocks, resets.
+
+Names are those of HLS output and of IP (`m_axi_gmem_AWADDR`, `s_axil_awaddr`), of Chisel (`io_mem_aw_bits_addr`) and of
+SpinalHDL (`io_mem_aw_payload_addr`); case does not matter, nor a suffix `_i` or `_o`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eddy_sim.importing.design import TopPort
+
+_ADDRESS = ("id", "addr", "len", "size", "burst", "lock", "cache", "prot", "qos", "region", "user", "valid", "ready")
+_FIELDS = {
+    "aw": _ADDRESS,
+    "w": ("id", "data", "strb", "last", "user", "valid", "ready"),
+    "b": ("id", "resp", "user", "valid", "ready"),
+    "ar": _ADDRESS,
+    "r": ("id", "data", "resp", "last", "user", "valid", "ready"),
+}
+_NAMES = "|".join(rf"{channel}(?:_bits_|_payload_|_)?(?:{'|'.join(fields)})" for channel, fields in _FIELDS.items())
+_AXI = re.compile(rf"(?P<prefix>.*?)_?(?P<signal>{_NAMES})(?:_[io])?", re.IGNORECASE)
+_STREAM = re.compile(
+    r"(?P<prefix>.*?)_?t(?P<signal>data|valid|ready|keep|strb|last|id|dest|user)(?:_[io])?", re.IGNORECASE
+)
+_CLOCK = re.compile(r"(.*_)?(a?clk|clock)(_\w+|\d*)?|i_clk", re.IGNORECASE)
+_RESET = re.compile(r"(.*_)?(a?re?se?tn?|arst|rst)(_\w+|n)?", re.IGNORECASE)
+_ACTIVE_LOW = re.compile(r".*(_n|_ni|_n_i|_nin|re?se?tn|_rstn|^rstn)(_\w+)?|.*_n(_i)?", re.IGNORECASE)
+_INTERRUPT = re.compile(r"(.*_)?(interrupt|irq|intr)(_[o\d]+|out)?", re.IGNORECASE)
+BLOCK_PORTS = ("ap_start", "ap_done", "ap_idle", "ap_ready", "ap_continue")
+"""Block-level control as ports, which HLS gives a kernel without `s_axilite` of `return`."""
+ONES = ("ap_ce", "ce", "aclken", "clk_en")
+"""Enables, tied to one."""
+
+
+@dataclass(frozen=True)
+class AxiInterface:
+    """An AXI4 or AXI4-Lite interface.
+
+    Attributes:
+        prefix: What its ports' names begin with.
+        ports: By signal, in small letters: `awaddr`, `rdata`.
+        manager: Whether the kernel asks and others answer.
+    """
+
+    prefix: str
+    ports: Mapping[str, TopPort]
+    manager: bool
+
+    def width(self, signal: str, default: int = 0) -> int:
+        """Bits of a signal; `default` where it has none of that name."""
+        port = self.ports.get(signal)
+        return port.width if port else default
+
+    @property
+    def data_width(self) -> int:
+        """Bits of data."""
+        return self.width("rdata") or self.width("wdata")
+
+    @property
+    def addr_width(self) -> int:
+        """Bits of address."""
+        return max(self.width("araddr"), self.width("awaddr"))
+
+    @property
+    def id_width(self) -> int:
+        """Bits of its ids; 0 where it has none."""
+        return max(self.width(name) for name in ("awid", "arid", "bid", "rid"))
+
+    @property
+    def reads(self) -> bool:
+        """Whether it has the channels that read."""
+        return "arvalid" in self.ports
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has the channels that write."""
+        return "awvalid" in self.ports
+
+    @property
+    def bursts(self) -> bool:
+        """Whether it is AXI4 rather than AXI4-Lite."""
+        return "awlen" in self.ports or "arlen" in self.ports
+
+
+@dataclass(frozen=True)
+class StreamInterface:
+    """An AXI4-Stream interface; `manager` where the kernel sends."""
+
+    prefix: str
+    ports: Mapping[str, TopPort]
+    manager: bool
+
+
+@dataclass(frozen=True)
+class KernelPorts:
+    """A top's ports, by what they are.
+
+    Attributes:
+        memories: AXI interfaces on which the kernel asks.
+        controls: AXI interfaces on which it is asked.
+        streams: AXI4-Stream interfaces.
+        clocks: Its clocks.
+        resets: Its resets, and whether a zero resets.
+        interrupt: Its interrupt, or None.
+        block: Ports of block-level control, by name.
+        ones: Inputs to be tied to one.
+        inputs: Inputs of which nothing tells what they are.
+        outputs: Outputs of which nothing tells what they are; they stay open.
+    """
+
+    memories: tuple[AxiInterface, ...]
+    controls: tuple[AxiInterface, ...]
+    streams: tuple[StreamInterface, ...]
+    clocks: tuple[TopPort, ...]
+    resets: tuple[tuple[TopPort, bool], ...]
+    interrupt: TopPort | None
+    block: Mapping[str, TopPort]
+    ones: tuple[TopPort, ...]
+    inputs: tuple[TopPort, ...]
+    outputs: tuple[TopPort, ...]
+
+
+def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
+    """Tell what a top's ports are."""
+    axi, streams, others = _groups(ports)
+    clocks = tuple(port for port in others if _is_input(port) and _CLOCK.fullmatch(port.name))
+    resets = tuple(
+        (port, bool(_ACTIVE_LOW.fullmatch(port.name)))
+        for port in others
+        if _is_input(port) and port not in clocks and _RESET.fullmatch(port.name)
+    )
+    interrupts = [port for port in others if port.output and port.width == 1 and _INTERRUPT.fullmatch(port.name)]
+    block = {port.name: port for port in others if port.name in BLOCK_PORTS}
+    ones = tuple(port for port in others if _is_input(port) and port.name.lower() in ONES)
+    told = {*clocks, *(port for port, _ in resets), *interrupts[:1], *block.values(), *ones}
+    left = [port for port in others if port not in told]
+    return KernelPorts(
+        tuple(each for each in axi if each.manager),
+        tuple(each for each in axi if not each.manager),
+        tuple(streams),
+        clocks,
+        resets,
+        interrupts[0] if interrupts else None,
+        block,
+        ones,
+        tuple(port for port in left if not port.output),
+        tuple(port for port in left if port.output),
+    )
+
+
+def _is_input(port: TopPort) -> bool:
+    return not port.output and port.width == 1
+
+
+def _groups(ports: Sequence[TopPort]) -> tuple[list[AxiInterface], list[StreamInterface], list[TopPort]]:
+    """The AXI interfaces, the streams, and what belongs to neither."""
+    axi: dict[str, dict[str, TopPort]] = {}
+    streams: dict[str, dict[str, TopPort]] = {}
+    for port in ports:
+        found = _AXI.fullmatch(port.name)
+        if found:
+            signal = re.sub(r"_(bits|payload)_|_", "", found["signal"].lower())
+            axi.setdefault(found["prefix"], {}).setdefault(signal, port)
+        found = _STREAM.fullmatch(port.name)
+        if found:
+            streams.setdefault(found["prefix"], {}).setdefault("t" + found["signal"].lower(), port)
+    whole = {
+        prefix: each
+        for prefix, each in axi.items()
+        if {"arvalid", "rdata"} <= set(each) or {"awvalid", "wdata"} <= set(each)
+    }
+    flows = {prefix: each for prefix, each in streams.items() if {"tdata", "tvalid"} <= set(each)}
+    taken = {port for each in (*whole.values(), *flows.values()) for port in each.values()}
+    return (
+        [AxiInterface(prefix, each, _asks(each)) for prefix, each in whole.items()],
+        [StreamInterface(prefix, each, each["tvalid"].output) for prefix, each in flows.items()],
+        [port for port in ports if port not in taken],
+    )
+
+
+def _asks(signals: Mapping[str, TopPort]) -> bool:
+    return (signals.get("arvalid") or signals["awvalid"]).output

@@ -1,0 +1,171 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""A kernel's registers, by what tools write of them: the comments in `*_control_s_axi.v` and `*_hw.h`, `kernel.xml`.
+
+Ref: UG1399, "S_AXILITE Control Register Map"; UG1393, "RTL Kernel XML File".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+_ENTRY = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*:\s*(.+?)\s*$")
+_BITS = re.compile(r"^\W*bit\s+(\d+)(?:\s*~\s*(\d+))?\s*-\s*(\w+)(?:\[(\d+)(?::(\d+))?\])?\s*\(([^)]*)\)")
+_MEMORY = re.compile(r"Memory '(\w+)' \((\d+) \* (\d+)b\)")
+_ADDRESSES = re.compile(r"\bADDR_(\w+?)_DATA_(\d+)\s*=\s*\d*'h([0-9a-fA-F]+)")
+_WIDTHS = re.compile(r"\bADDR_(\w+)_CTRL\s*=\s*\d*'h([0-9a-fA-F]+)")
+
+
+@dataclass
+class KernelRegister:
+    """An argument in a register bundle.
+
+    Attributes:
+        name: As the kernel's author named it, or the tool for them.
+        offset: Byte offset of its first word within the bundle.
+        width: Its bits.
+        output: Whether the kernel writes it.
+        memory: Whether it is an array in the bundle.
+    """
+
+    name: str
+    offset: int
+    width: int = 0
+    output: bool = False
+    memory: bool = False
+
+
+@dataclass
+class RegisterBundle:
+    """What is known of a bundle.
+
+    Attributes:
+        registers: Its arguments.
+        start: Whether it has AP_CTRL at its beginning.
+        chain: Whether that has a bit to continue.
+    """
+
+    registers: list[KernelRegister] = field(default_factory=list)
+    start: bool = False
+    chain: bool = False
+
+
+@dataclass(frozen=True)
+class ArgumentType:
+    """What the source says of an argument.
+
+    Attributes:
+        type: In C: `int*`, `ap_uint<512>*`, `float`; "" where nobody says.
+        pointer: Whether it is an address of memory.
+    """
+
+    type: str
+    pointer: bool
+
+
+def read_bundle(text: str) -> RegisterBundle | None:
+    """What a text says of a bundle in comments, or in its decoder's addresses; None where it says nothing."""
+    bundle, found, current = RegisterBundle(), False, KernelRegister("", 0)
+    by_name: dict[str, KernelRegister] = {}
+    for line in text.splitlines():
+        entry = _ENTRY.match(line)
+        if entry:
+            offset, what = int(entry[1], 16), entry[2]
+            found, current = True, KernelRegister("", 0)
+            if what.startswith("Data signal of "):
+                name = what.split()[-1]
+                current = by_name.setdefault(name, KernelRegister(name, offset))
+            memory = _MEMORY.search(what)
+            if memory:
+                by_name[memory[1]] = KernelRegister(memory[1], offset, int(memory[2]) * int(memory[3]), memory=True)
+            continue
+        bits = _BITS.match(line)
+        if not bits:
+            continue
+        bundle.start |= bits[3] == "ap_start"
+        bundle.chain |= bits[3] == "ap_continue"
+        if current.name:
+            current.width = max(current.width, int(bits[4]) + 1 if bits[4] else int(bits[1]) + 1)
+            current.output = "Write" not in bits[6]
+    bundle.registers = [register for register in by_name.values() if register.width]
+    return bundle if found else _by_decoder(text)
+
+
+def _by_decoder(text: str) -> RegisterBundle | None:
+    """What the names of a decoder's addresses say, as in HLS output that has lost its comments."""
+    found: dict[str, list[int]] = {}
+    for name, _, offset in _ADDRESSES.findall(text):
+        found.setdefault(name, []).append(int(offset, 16))
+    if not found or "ADDR_AP_CTRL" not in text:
+        return None
+    outputs = {name for name, _ in _WIDTHS.findall(text)}
+    registers = [
+        KernelRegister(name.lower(), min(offsets), 32 * len(offsets), name in outputs or name == "AP_RETURN")
+        for name, offsets in found.items()
+    ]
+    return RegisterBundle(registers, True, "ap_continue" in text)
+
+
+def read_bundles(top: str, prefixes: Sequence[str], texts: Mapping[Path, str]) -> dict[str, RegisterBundle]:
+    """The bundles of a top, by the prefix of their ports.
+
+    Args:
+        top: Its name.
+        prefixes: Of the interfaces that hold registers.
+        texts: Sources and headers that may say something of them.
+    """
+    found: dict[str, RegisterBundle] = {}
+    read = {path: bundle for path, text in texts.items() if (bundle := read_bundle(text)) is not None}
+    for prefix in prefixes:
+        name = re.sub(r"^s_axi_?", "", prefix, flags=re.IGNORECASE).lower()
+        own = [
+            path
+            for path in read
+            if path.stem.lower().endswith(f"_{name}_s_axi") or path.stem.lower() == f"{name}_s_axi"
+        ]
+        headers = [path for path in read if path.name.endswith("_hw.h")]
+        if own or len(prefixes) == 1:
+            places = own or sorted(read, key=lambda path: (path not in headers, path.name))
+            if places:
+                found[prefix] = read[places[0]]
+    return found
+
+
+def read_types(paths: Iterable[Path]) -> dict[str, ArgumentType]:
+    """What a solution's data, or an RTL kernel's XML, says of the arguments' types."""
+    found: dict[str, ArgumentType] = {}
+    for path in paths:
+        if path.name == "kernel.xml":
+            found |= _of_xml(path)
+        elif path.suffix == ".json":
+            found |= _of_json(path)
+    return found
+
+
+def _of_xml(path: Path) -> dict[str, ArgumentType]:
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError:
+        return {}
+    return {
+        arg.get("name", ""): ArgumentType(arg.get("type", ""), arg.get("addressQualifier") == "1")
+        for arg in root.iter("arg")
+    }
+
+
+def _of_json(path: Path) -> dict[str, ArgumentType]:
+    try:
+        arguments = json.loads(path.read_text(encoding="utf-8")).get("Args", {})
+        return {
+            name: ArgumentType(
+                str(each.get("srcType", "")),
+                any(ref.get("usage") == "address" for ref in each.get("hwRefs", [])),
+            )
+            for name, each in arguments.items()
+        }
+    except (ValueError, AttributeError, OSError):
+        return {}

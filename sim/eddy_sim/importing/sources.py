@@ -1,0 +1,106 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The files of a kernel: which there are in what a tool exported, and what it says of itself beside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.errors import InvalidRequest, NotFound
+
+from eddy_sim.tools.filelist import DATA_SUFFIXES, HEADER_SUFFIXES, SOURCE_SUFFIXES
+
+EXPORTED = ("hdl/verilog", "impl/ip/hdl/verilog", "impl/verilog", "syn/verilog")
+"""Where an export of Vitis HLS has its Verilog, from its own folder or a solution's; the first that there is."""
+VHDL_SUFFIXES = (".vhd", ".vhdl")
+SKIPPED_FOLDERS = {".git", "sim", "tb", "testbench", "tests", "bench", ".autopilot", "cosim", "wrapc", "wrapc_pc"}
+"""Folders below the one given whose files are no part of a kernel."""
+SKIPPED_NAMES = re.compile(r"(^|_)(tb|testbench|autotb)(_|\.|$)|\.autotb\.|^AESL_", re.IGNORECASE)
+ABOUT = ("*_hw.h", "kernel.xml", "component.xml", "*_data.json")
+"""What tools write of a kernel's interface, beside its sources."""
+MOST_FILES = 5000
+
+
+@dataclass(frozen=True)
+class KernelSources:
+    """What was found.
+
+    Attributes:
+        folder: Where the sources are.
+        verilog: Sources, in the order of their names.
+        headers: What they may include.
+        data: What they may fill memories from.
+        vhdl: Sources in VHDL, which nothing here reads.
+        about: Files that say something of the kernel's interface.
+        scripts: Tcl that makes the vendor's IP, `*_ip.tcl`.
+    """
+
+    folder: Path
+    verilog: tuple[Path, ...]
+    headers: tuple[Path, ...]
+    data: tuple[Path, ...]
+    vhdl: tuple[Path, ...]
+    about: tuple[Path, ...]
+    scripts: tuple[Path, ...]
+
+
+def find_sources(given: Path) -> KernelSources:
+    """The files of a kernel in a folder, or in the folder of a file.
+
+    Raises:
+        NotFound: There is no such folder or file.
+        InvalidRequest: It holds no Verilog; says what it holds and what to do.
+    """
+    if not given.exists():
+        raise NotFound(f"there is no {given}", field="source")
+    home = given.resolve() if given.is_dir() else given.resolve().parent
+    folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home) or home
+    files = [given.resolve()] if given.is_file() else _files(folder)
+    verilog = tuple(file for file in files if file.suffix in SOURCE_SUFFIXES)
+    vhdl = tuple(file for file in _files(home) if file.suffix in VHDL_SUFFIXES)
+    if not verilog:
+        raise InvalidRequest(_no_verilog(given, vhdl), field="source")
+    beside = files if given.is_dir() else _files(folder)
+    return KernelSources(
+        folder,
+        verilog,
+        tuple(file for file in beside if file.suffix in HEADER_SUFFIXES),
+        tuple(file for file in beside if file.suffix in DATA_SUFFIXES),
+        vhdl,
+        tuple(sorted(path for pattern in ABOUT for path in home.rglob(pattern))),
+        tuple(sorted(home.rglob("*_ip.tcl"))),
+    )
+
+
+def _below(home: Path) -> Path | None:
+    """Where the one export is that a folder holds, a few folders down."""
+    found = sorted(
+        (path for each in EXPORTED for path in home.glob(f"**/{each}") if path.is_dir()),
+        key=lambda path: (len(path.parts), str(path)),
+    )
+    return found[0] if found else None
+
+
+def _files(folder: Path) -> list[Path]:
+    found = []
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder).parts
+        if not SKIPPED_FOLDERS.isdisjoint(inner[:-1]) or SKIPPED_NAMES.search(path.name) or not path.is_file():
+            continue
+        found.append(path)
+        if len(found) > MOST_FILES:
+            raise InvalidRequest(
+                f"{folder} holds more than {MOST_FILES} files; name the folder of the kernel's own sources",
+                field="source",
+            )
+    return found
+
+
+def _no_verilog(given: Path, vhdl: tuple[Path, ...]) -> str:
+    if vhdl:
+        return (
+            f"{given} holds VHDL alone ({vhdl[0].name}, {len(vhdl)} files). Export Verilog from HLS (config_rtl or"
+            " export_design -rtl verilog), or convert it: ghdl synth --out=verilog FILES... -e TOP > TOP.v"
+        )
+    return f"{given} holds no Verilog or SystemVerilog (.v, .sv); name the folder of an export, or of the sources"

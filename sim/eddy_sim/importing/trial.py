@@ -1,0 +1,199 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Tries a kernel in the slot's top: which arguments are addresses, what it reads and writes there, how long it takes.
+
+What a register holds does not follow from its width: HLS gives addresses and sizes 64 bits alike. Each argument is set
+to a place of its own in memory, and the addresses that the kernel then asks for say which of them it uses as one, in
+which direction, and how far. Nothing of this is told by a kernel that never ends; it is refused then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from eddy.core.errors import InvalidRequest
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ArgumentRegister
+
+from eddy_sim.modcheck.harness import AP_CTRL, CONTINUE, DONE, GIE, IER, ISR, START
+from eddy_sim.modcheck.model import Model, ModuleInstance, build_checked
+from eddy_sim.modcheck.port import Memory, ModuleUnresponsive, Port
+from eddy_sim.tools.products import Progress, ignore_progress
+
+PLACE, SPACE = 0x1000_0000, 0x0100_0000
+"""Where the first argument's memory lies, and how far they are apart: below 4 GiB, for 32-bit addresses."""
+CYCLES = 60_000
+"""How long a trial waits for the end of a run."""
+RESET_CYCLES = 8
+SIZES = (16, 64, 8, 32, 4, 128, 256, 1, 2, 512, 1024, 2048)
+"""What scalars are tried with, all alike, in this order."""
+
+
+@dataclass
+class Touched:
+    """What a run did at an argument's place: the bytes from its beginning to the last one read, and written."""
+
+    read: int = 0
+    written: int = 0
+    ports: set[int] = field(default_factory=set)
+
+
+@dataclass
+class TrialRun:
+    """A run.
+
+    Attributes:
+        values: What the arguments were.
+        ended: Whether it came to its end.
+        cycles: How long it took.
+        touched: What it did at each argument's place.
+        astray: The first address it asked for that is no argument's; None where there was none.
+        status: What the wrapper's status says.
+        results: Values of its result registers.
+    """
+
+    values: Mapping[str, int]
+    ended: bool = False
+    cycles: int = 0
+    touched: dict[str, Touched] = field(default_factory=dict)
+    astray: int | None = None
+    status: int = 0
+    results: dict[str, int] = field(default_factory=dict)
+
+    def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int]:
+        """How much a run tells, for comparing."""
+        reached = sum(name in self.touched for name in pointers)
+        return self.ended, self.astray is None, not self.status, reached
+
+
+class KernelTrial:
+    """A kernel's model, and runs of it.
+
+    Args:
+        manifest: Of the module; of its registers only offsets, widths and directions matter.
+        progress: Told what is being done.
+
+    Raises:
+        BuildFailed: It does not compile.
+    """
+
+    def __init__(self, manifest: Path, progress: Progress = ignore_progress) -> None:
+        self.manifest = load_module_manifest(manifest)
+        self._model = Model(build_checked(manifest.resolve(), progress)[0])
+        self.inputs = self.manifest.inputs()
+
+    def place(self, name: str) -> int:
+        """Where the memory of an argument lies."""
+        return PLACE + SPACE * [register.name for register in self.inputs].index(name)
+
+    def run(self, pointers: Sequence[str], scalars: Mapping[str, int], seed: int = 1, most: int = 15) -> TrialRun:
+        """Run it from reset: these arguments are the addresses of their places, the others numbers."""
+        values = {
+            register.name: self.place(register.name) if register.name in pointers else _fit(register, scalars)
+            for register in self.inputs
+        }
+        port = Port(ModuleInstance(self._model))
+        port.reset(RESET_CYCLES, Memory(seed, most))
+        run = TrialRun(values)
+        with contextlib.suppress(ModuleUnresponsive):
+            self._carry_out(port, run)
+        self._see(port.trace().cycles, run)
+        return run
+
+    def _carry_out(self, port: Port, run: TrialRun) -> None:
+        for offset, value in self.manifest.writes(run.values):
+            port.write(offset, value)
+        port.write(GIE, 1)
+        port.write(IER, 1)
+        port.write(AP_CTRL, START)
+        began = len(port.trace().cycles)
+        run.ended = port.interrupt(CYCLES) and bool(port.read(AP_CTRL) & DONE)
+        run.cycles = len(port.trace().cycles) - began
+        port.write(AP_CTRL, CONTINUE)
+        port.write(ISR, port.read(ISR))
+        status = self.manifest.status
+        run.status = port.read(status.offset) if status else 0
+        for register in self.manifest.results():
+            words = [port.read(register.offset + 4 * i) for i in range(register.word_count)]
+            run.results[register.name] = sum(word << 32 * i for i, word in enumerate(words)) & (1 << register.width) - 1
+        port.run_idle(64)
+
+    def _see(self, cycles: Any, run: TrialRun) -> None:
+        """What was asked of memory, by the argument at whose place it lies."""
+        for way in ("ar", "aw"):
+            asked = cycles[cycles[f"m_axi_{way}valid"] != 0]
+            if not len(asked):
+                continue
+            first = asked[f"m_axi_{way}addr"].astype(np.int64)
+            size = 1 << asked[f"m_axi_{way}size"].astype(np.int64)
+            end = first // size * size + size * (asked[f"m_axi_{way}len"].astype(np.int64) + 1)
+            for start, stop, port in sorted(
+                set(zip(first.tolist(), end.tolist(), asked[f"m_axi_{way}id"].tolist(), strict=True))
+            ):
+                self._note(run, start, stop, port, way == "aw")
+
+    def _note(self, run: TrialRun, start: int, stop: int, port: int, write: bool) -> None:
+        number, offset = divmod(start - PLACE, SPACE)
+        if not 0 <= number < len(self.inputs):
+            run.astray = start if run.astray is None else run.astray
+            return
+        touched = run.touched.setdefault(self.inputs[number].name, Touched())
+        touched.ports.add(port)
+        reach = offset + stop - start
+        if write:
+            touched.written = max(touched.written, reach)
+        else:
+            touched.read = max(touched.read, reach)
+
+
+def _fit(register: ArgumentRegister, scalars: Mapping[str, int]) -> int:
+    return scalars.get(register.name, 0) & (1 << register.width) - 1
+
+
+def find_pointers(trial: KernelTrial, candidates: Sequence[str], given: Mapping[str, int]) -> tuple[str, ...]:
+    """Which of some arguments are addresses: those at whose place something is asked for, all at once or one by one."""
+    for size in SIZES[:2]:
+        others = {**{register.name: size for register in trial.inputs}, **given}
+        seen = set(trial.run(candidates, others).touched)
+        if not seen:
+            seen = {name for name in candidates if name in trial.run((name,), others).touched}
+        if seen:
+            return tuple(register.name for register in trial.inputs if register.name in seen)
+    return ()
+
+
+def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, int]) -> TrialRun:
+    """A run that comes to its end and reaches every address, with the values given and small sizes for the others.
+
+    Raises:
+        InvalidRequest: There is none; says how far the best one came and what to do.
+    """
+    scalars = [register.name for register in trial.inputs if register.name not in pointers]
+    best: TrialRun | None = None
+    for size in SIZES if set(scalars) - set(given) else SIZES[:1]:
+        run = trial.run(pointers, {**dict.fromkeys(scalars, size), **given})
+        if best is None or run.merits(pointers) > best.merits(pointers):
+            best = run
+        if run.merits(pointers) == (True, True, True, len(pointers)):
+            break
+    assert best is not None
+    if not best.ended:
+        raise InvalidRequest(_endless(best), field="set")
+    other = trial.run(pointers, best.values, seed=2, most=255)
+    for name, touched in other.touched.items():
+        known = best.touched.setdefault(name, Touched())
+        known.read, known.written = max(known.read, touched.read), max(known.written, touched.written)
+        known.ports |= touched.ports
+    return best
+
+
+def _endless(run: TrialRun) -> str:
+    at = f"; it asked for memory at {run.astray:#x}, which is no argument's" if run.astray is not None else ""
+    return (
+        f"the kernel does not end within {CYCLES} cycles, whatever its scalars are (tried: {', '.join(map(str, SIZES))}"
+        f" for all){at}. Say what they are, as --set NAME=VALUE, for a short run; or it waits for what a slot has not"
+    )

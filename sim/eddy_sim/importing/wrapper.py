@@ -1,0 +1,180 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The top that puts a kernel into a slot: the slot's ports, the blocks of `hw/ip/kernel_port`, and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
+
+STATUS_OFFSET = 0xEF00
+"""Where `kernel_axil` shows what went wrong with memory."""
+_DEFAULTS = {
+    **{f"a{way}{name}": value for way in "rw" for name, value in (("id", "'0"), ("addr", "'0"), ("len", "8'd0"))},
+    **{
+        f"a{way}{name}": value
+        for way in "rw"
+        for name, value in (("burst", "2'b01"), ("lock", "1'b0"), ("valid", "1'b0"))
+    },
+    **{"wdata": "'0", "wstrb": "'1", "wlast": "1'b1", "wvalid": "1'b0", "bready": "1'b1", "rready": "1'b1"},
+}
+"""What a signal is that a kernel's port has not."""
+_ASKS = (
+    *(f"a{way}{name}" for way in "wr" for name in ("id", "addr", "len", "size", "burst", "lock", "valid")),
+    *("wdata", "wstrb", "wlast", "wvalid", "bready", "rready"),
+)
+_ANSWERS = ("awready", "wready", "bid", "bresp", "bvalid", "arready", "rid", "rdata", "rresp", "rlast", "rvalid")
+
+
+@dataclass(frozen=True)
+class PlacedBundle:
+    """A register bundle in the slot's window.
+
+    Attributes:
+        interface: Its ports.
+        base: Where it begins.
+        bytes: How much of the window it has.
+    """
+
+    interface: AxiInterface
+    base: int
+    bytes: int
+
+
+def slot_top(
+    name: str, kernel: str, ports: KernelPorts, bundles: Sequence[PlacedBundle], stubs: Mapping[str, Sequence[str]]
+) -> str:
+    """The text of a top.
+
+    Args:
+        name: Of the module; the top is `<name>_slot`.
+        kernel: The kernel's own top.
+        ports: Its ports.
+        bundles: Its register bundles, the one with AP_CTRL first.
+        stubs: Names and ports of modules that only watch, for which empty ones stand in.
+    """
+    lines = [
+        "// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0",
+        f"/// The kernel `{kernel}` in a slot. Written by `eddy module import`; import it again rather than change it.",
+        f"module {name}_slot #(",
+        "  /// Hash of sources and toolchain, read back from the identity block.",
+        "  parameter logic [63:0] BuildHash = '0",
+        ") (",
+        '  `include "slot_ports.svh"',
+        ");",
+        "",
+        f"  localparam int unsigned NumBundles = {len(bundles)}, NumPorts = {max(len(ports.memories), 1)};",
+        f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(each.base for each in bundles)};",
+        f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(each.bytes for each in bundles)};",
+        '  `include "kernel_slot.svh"',
+        "",
+    ]
+    for number, memory in enumerate(ports.memories):
+        lines += _memory(number, memory)
+    if not ports.memories:
+        lines += _no_memory()
+    connections = [*_common(ports)]
+    for number, memory in enumerate(ports.memories):
+        connections += _to_memory(number, memory)
+    for number, bundle in enumerate(bundles):
+        connections += _to_bundle(number, bundle.interface)
+    lines += [f"  {kernel} u_kernel (", ",\n".join(f"    .{port}({net})" for port, net in connections), "  );", ""]
+    lines += ["endmodule", *_stubs(stubs)]
+    return "\n".join(lines) + "\n"
+
+
+def _packed(values: Iterator[int]) -> str:
+    """A packed array's value, the first element lowest."""
+    return "{" + ", ".join(f"16'h{value:04X}" for value in reversed(list(values))) + "}"
+
+
+def _memory(number: int, memory: AxiInterface) -> Iterator[str]:
+    """The adapter of a memory port, and the nets between it and the kernel."""
+    p, ids = f"m{number}", max(memory.id_width, 1)
+    widths = {"bid": ids, "rid": ids, "rdata": memory.data_width, "bresp": 2, "rresp": 2}
+    yield f"  // {memory.prefix}: {memory.data_width} bits of data, {memory.addr_width} of address."
+    for signal in _ASKS:
+        if signal in memory.ports:
+            yield f"  logic [{memory.ports[signal].width - 1}:0] {p}_{signal};"
+    for signal in _ANSWERS:
+        yield f"  logic [{widths.get(signal, 1) - 1}:0] {p}_{signal};"
+    yield f"  kernel_mem #(.KernelDataWidth({memory.data_width}), .KernelAddrWidth({memory.addr_width}), "
+    yield f"    .KernelIdWidth({ids})) u_{p} ("
+    yield "    .clk_i, .rst_ni(mem_rst_n),"
+    for signal in _ASKS:
+        yield f"    .s_axi_{signal}({_ask(p, signal, memory, ids)}),"
+    for signal in _ANSWERS:
+        yield f"    .s_axi_{signal}({p}_{signal}),"
+    yield f"    .req_o(port_req[{number}]), .rsp_i(port_rsp[{number}]), .read_error_o(port_read_error[{number}]),"
+    yield f"    .write_error_o(port_write_error[{number}]), .refused_o(port_refused[{number}]),"
+    yield f"    .quiet_o(port_quiet[{number}])"
+    yield "  );"
+    yield ""
+
+
+def _ask(p: str, signal: str, memory: AxiInterface, ids: int) -> str:
+    """What a kernel's adapter sees of a signal."""
+    if signal not in memory.ports:
+        return f"3'd{(memory.data_width // 8).bit_length() - 1}" if signal.endswith("size") else _DEFAULTS[signal]
+    widths = {"id": ids, "addr": memory.addr_width, "len": 8, "size": 3, "burst": 2}
+    name = signal[2:] if signal.startswith("a") else ""
+    if name == "lock":
+        return f"|{p}_{signal}"
+    return f"{widths[name]}'({p}_{signal})" if name in widths else f"{p}_{signal}"
+
+
+def _no_memory() -> list[str]:
+    quiet = ("port_read_error", "port_write_error", "port_refused")
+    return [
+        "  // The kernel asks nothing of memory.",
+        "  always_comb begin",
+        "    port_req[0] = '0;",
+        "    port_req[0].b_ready = 1'b1;",
+        "    port_req[0].r_ready = 1'b1;",
+        "  end",
+        *(f"  assign {name} = '0;" for name in quiet),
+        "  assign port_quiet = '1;",
+        "",
+    ]
+
+
+def _common(ports: KernelPorts) -> Iterator[tuple[str, str]]:
+    yield from ((port.name, "clk_i") for port in ports.clocks)
+    yield from ((port.name, "rst_ni" if low else "!rst_ni") for port, low in ports.resets)
+    yield from ((port.name, "1'b1") for port in ports.ones)
+    if ports.interrupt:
+        yield ports.interrupt.name, "irq"
+    yield from ((port.name, "") for port in ports.outputs)
+
+
+def _to_memory(number: int, memory: AxiInterface) -> Iterator[tuple[str, str]]:
+    for signal, port in memory.ports.items():
+        if port.output:
+            yield port.name, f"m{number}_{signal}" if signal in _ASKS else ""
+        elif signal in ("rid", "bid"):
+            yield port.name, f"{port.width}'(m{number}_{signal})"
+        else:
+            yield port.name, f"m{number}_{signal}" if signal in _ANSWERS else "'0"
+
+
+def _to_bundle(number: int, control: AxiInterface) -> Iterator[tuple[str, str]]:
+    for signal, port in control.ports.items():
+        if signal in ("awaddr", "araddr"):
+            yield port.name, f"{port.width}'(bundle_{signal})"
+        elif signal in ("wdata", "wstrb"):
+            yield port.name, f"bundle_{signal}"
+        elif signal == "rdata":
+            yield port.name, f"bundle_rdata[{number}]"
+        elif signal.endswith(("valid", "ready")):
+            yield port.name, f"bundle_{signal}[{number}]"
+        else:
+            yield port.name, "" if port.output else "'0"
+
+
+def _stubs(stubs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for name, ports in stubs.items():
+        yield ""
+        yield "/// Watches, and does nothing else."
+        yield f"module {name} (" + ", ".join(f"input logic [1023:0] {port}" for port in ports) + ");"
+        yield "endmodule"

@@ -1,0 +1,170 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Models of the vendor's parts: floating point against numpy, FIFOs against a queue."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, FallingEdge, Timer
+
+COMPARISONS = {
+    4: "unordered",
+    12: "less",
+    20: "equal",
+    28: "less_equal",
+    36: "greater",
+    44: "not_equal",
+    52: "greater_equal",
+}
+CASES = 400
+
+
+def flushed(value: Any) -> Any:
+    """A number as the vendor's operator has it: none below the least normal one."""
+    small = abs(value) < np.finfo(type(value)).tiny
+    return type(value)(np.copysign(0.0, value)) if small else value
+
+
+def draw(rng: random.Random, real: Any, whole: Any) -> Any:
+    """A number of any kind, some of them special."""
+    bits = np.iinfo(whole).bits
+    special = (
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        np.finfo(real).max,
+        np.finfo(real).tiny,
+        np.finfo(real).tiny / 4,
+    )
+    if rng.random() < 0.3:
+        return real(rng.choice(special))
+    if rng.random() < 0.5:
+        return real(rng.uniform(-1000, 1000))
+    return whole(rng.getrandbits(bits)).view(real)
+
+
+def wanted(name: str, a: Any, b: Any, asked: int) -> Any:
+    """What numpy says."""
+    a, b, real = flushed(a), flushed(b), type(a)
+    if name == "cmp":
+        said = COMPARISONS[asked]
+        if said == "unordered":
+            return bool(np.isnan(a) or np.isnan(b))
+        return bool(getattr(np, said)(a, b))
+    operation: Any = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}.get(name)
+    return flushed(real(operation(a, b) if operation else np.sqrt(a)))
+
+
+def same(got: int, value: Any, whole: Any) -> bool:
+    if isinstance(value, bool):
+        return got == value
+    if np.isnan(value):
+        return got == int(type(value)(np.nan).view(whole)) & ~(1 << np.iinfo(whole).bits - 1)
+    return got == int(value.view(whole))
+
+
+@cocotb.test()
+async def floating_point_is_numpys(dut: Any) -> None:
+    rng = random.Random(1)
+    names = ("add", "sub", "mul", "div", "sqrt", "cmp")
+    with np.errstate(all="ignore"):
+        for outputs, real, whole in ((dut.single_o, np.float32, np.uint32), (dut.double_o, np.float64, np.uint64)):
+            for _ in range(CASES):
+                a, b, asked = draw(rng, real, whole), draw(rng, real, whole), rng.choice(list(COMPARISONS))
+                dut.a_i.value, dut.b_i.value, dut.operation_i.value = int(a.view(whole)), int(b.view(whole)), asked
+                await Timer(1, "ns")
+                packed = int(outputs.value)
+                for number, name in enumerate(names):
+                    got, value = packed >> 64 * number & (1 << 64) - 1, wanted(name, a, b, asked)
+                    assert same(got, value, whole), (name, a, b, asked, hex(got), value)
+
+
+@cocotb.test()
+async def conversions_are_numpys(dut: Any) -> None:
+    rng = random.Random(2)
+    with np.errstate(all="ignore"):
+        for _ in range(CASES):
+            raw = rng.getrandbits(64) >> rng.randrange(64)
+            dut.a_i.value = raw
+            await Timer(1, "ns")
+            singles, doubles = int(dut.single_o.value), int(dut.double_o.value)
+            assert singles >> 64 * 6 & (1 << 64) - 1 == int(
+                np.float32(np.uint32(raw & 0xFFFF_FFFF).view(np.int32)).view(np.uint32)
+            )
+            assert doubles >> 64 * 6 == int(np.float64(np.uint64(raw).view(np.int64)).view(np.uint64))
+            number = draw(rng, np.float64, np.uint64)
+            dut.a_i.value = int(number.view(np.uint64))
+            await Timer(1, "ns")
+            assert same(int(dut.single_o.value) >> 64 * 7, flushed(np.float32(flushed(number))), np.uint32), number
+
+
+@cocotb.test()
+async def results_come_after_their_latency(dut: Any) -> None:
+    rng = random.Random(3)
+    dut.rst_i.value = dut.put_i.value = dut.take_i.value = dut.late_enable_i.value = 0
+    Clock(dut.clk_i, 10, "ns").start()
+    pipe: deque[tuple[int, int]] = deque()
+    await FallingEdge(dut.clk_i)
+    for _ in range(200):
+        enable, a, b = rng.random() < 0.7, np.float32(rng.uniform(-9, 9)), np.float32(rng.uniform(-9, 9))
+        dut.late_enable_i.value = enable
+        dut.a_i.value, dut.b_i.value = int(a.view(np.uint32)), int(b.view(np.uint32))
+        if enable:
+            pipe.append((int((a + b).view(np.uint32)), int(a.view(np.uint32)) & 1))
+        await FallingEdge(dut.clk_i)
+        if len(pipe) >= 4:
+            assert (int(dut.late_o.value), int(dut.late_valid_o.value)) == pipe[-4]
+
+
+@cocotb.test()
+async def fifos_keep_order_and_count(dut: Any) -> None:
+    rng = random.Random(4)
+    Clock(dut.clk_i, 10, "ns").start()
+    dut.rst_i.value, dut.put_i.value, dut.take_i.value = 1, 0, 0
+    await ClockCycles(dut.clk_i, 3)
+    await FallingEdge(dut.clk_i)
+    dut.rst_i.value = 0
+    await ClockCycles(dut.clk_i, 2)
+    await FallingEdge(dut.clk_i)
+    held: list[deque[int]] = [deque(), deque()]
+    coming: deque[int | None] = deque([None])
+    seen = 0
+    for cycle in range(3000):
+        eager = 0.9 if cycle // 500 % 2 else 0.3
+        put, data = rng.random() < 1 - eager / 2, rng.getrandbits(16)
+        take = [rng.random() < eager, rng.random() < eager]
+        dut.put_i.value, dut.data_i.value, dut.take_i.value = put, data, take[0] | take[1] << 1
+        await Timer(1, "ns")
+        full, empty, valid = (int(getattr(dut, f"{name}_o").value) for name in ("full", "empty", "valid"))
+        counts, shown, prog = int(dut.count_o.value), int(dut.data_o.value), int(dut.prog_full_o.value)
+        read: int | None = None
+        for k in range(2):
+            assert counts >> 5 * k & 31 == len(held[k])
+            assert full >> k & 1 == (len(held[k]) == 16)
+            assert prog >> k & 1 == (len(held[k]) >= 11)
+            if k == 0 and not empty & 1:
+                assert shown & 0xFFFF == held[0][0]
+            if take[k] and not empty >> k & 1:
+                value = held[k].popleft()
+                read = value if k else read
+                seen += 1
+            if put and not full >> k & 1:
+                held[k].append(data)
+        arrived = coming.popleft()
+        assert valid >> 1 & 1 == (arrived is not None)
+        if arrived is not None:
+            assert shown >> 16 == arrived
+        coming.append(read)
+        if len(coming) < 2:
+            coming.appendleft(None)
+        await FallingEdge(dut.clk_i)
+    assert seen > 2000

@@ -1,0 +1,63 @@
+// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+/// Every operation of `fp_model` on the same operands, in single and double precision; and two FIFOs.
+module parts_bench (
+  input  logic clk_i,
+  input  logic rst_i,
+  input  logic [63:0] a_i,
+  input  logic [63:0] b_i,
+  input  logic [7:0] operation_i,
+  output logic [7:0][63:0] single_o,
+  output logic [6:0][63:0] double_o,
+  output logic [63:0] late_o,
+  output logic late_valid_o,
+  input  logic late_enable_i,
+  input  logic put_i,
+  input  logic [15:0] data_i,
+  input  logic [1:0] take_i,
+  output logic [1:0] full_o,
+  output logic [1:0] empty_o,
+  output logic [1:0] prog_full_o,
+  output logic [1:0] valid_o,
+  output logic [1:0][4:0] count_o,
+  output logic [1:0][15:0] data_o
+);
+
+  localparam string Operations [7] = '{"add", "sub", "mul", "div", "sqrt", "cmp", "from_fixed"};
+
+  for (genvar i = 0; i < 7; i++) begin : gen_operations
+    fp_model #(.Operation(Operations[i])) u_single (
+      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(single_o[i])
+    );
+    fp_model #(.Operation(Operations[i]), .ExpWidth(11), .FracWidth(52), .FromWidth(64)) u_double (
+      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(double_o[i])
+    );
+  end
+
+  fp_model #(.Operation("resize"), .ExpWidth(11), .FracWidth(52), .ToExpWidth(8), .ToFracWidth(23)) u_resize (
+    .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(single_o[7])
+  );
+  fp_model #(.Operation("add"), .Latency(4)) u_late (
+    .clk_i, .enable_i(late_enable_i), .valid_i(a_i[0]), .a_i, .b_i, .operation_i, .valid_o(late_valid_o), .result_o(late_o)
+  );
+
+  xpm_fifo_sync #(
+    .FIFO_WRITE_DEPTH(16), .READ_MODE("fwft"), .FIFO_READ_LATENCY(0), .PROG_FULL_THRESH(11), .READ_DATA_WIDTH(16),
+    .WRITE_DATA_WIDTH(16), .WR_DATA_COUNT_WIDTH(5)
+  ) u_fwft (
+    .sleep(1'b0), .rst(rst_i), .wr_clk(clk_i), .wr_en(put_i), .din(data_i), .full(full_o[0]), .prog_full(prog_full_o[0]),
+    .wr_data_count(count_o[0]), .overflow(), .wr_rst_busy(), .almost_full(), .wr_ack(), .rd_en(take_i[0]),
+    .dout(data_o[0]), .empty(empty_o[0]), .prog_empty(), .rd_data_count(), .underflow(), .rd_rst_busy(),
+    .almost_empty(), .data_valid(valid_o[0]), .injectsbiterr(1'b0), .injectdbiterr(1'b0), .sbiterr(), .dbiterr()
+  );
+  xpm_fifo_async #(
+    .FIFO_WRITE_DEPTH(16), .READ_MODE("std"), .FIFO_READ_LATENCY(2), .PROG_FULL_THRESH(11), .READ_DATA_WIDTH(16),
+    .WRITE_DATA_WIDTH(16), .WR_DATA_COUNT_WIDTH(5)
+  ) u_std (
+    .sleep(1'b0), .rst(rst_i), .wr_clk(clk_i), .wr_en(put_i), .din(data_i), .full(full_o[1]), .prog_full(prog_full_o[1]),
+    .wr_data_count(count_o[1]), .overflow(), .wr_rst_busy(), .almost_full(), .wr_ack(), .rd_clk(clk_i),
+    .rd_en(take_i[1]), .dout(data_o[1]), .empty(empty_o[1]), .prog_empty(), .rd_data_count(), .underflow(),
+    .rd_rst_busy(), .almost_empty(), .data_valid(valid_o[1]), .injectsbiterr(1'b0), .injectdbiterr(1'b0), .sbiterr(),
+    .dbiterr()
+  );
+
+endmodule

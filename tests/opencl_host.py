@@ -1,0 +1,208 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The helper of the OpenCL platform over sessions in its own process, on the model of the instruction set: what a host
+does with the platform, without a server. `EDDY_OPENCL_HELPER=opencl_host` has the library start it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from eddy.core.errors import EddyError
+from eddy.gpu.compilation.build import build
+from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.launches.launch import ImageArgument, Local, launch
+from eddy.gpu.programs.image import KINDS
+from eddy.gpu.programs.program import Program
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.gpu.programs.signature import Argument
+from eddy.opencl.helper import serve
+from eddy.opencl.session_port import BufferView, Device, ImageView, LocalBytes
+from eddy_sim.gpu.executors import IsaExecutor
+
+CACHE = Path(__file__).resolve().parents[1] / "build" / "kernels"
+MEMORY_BYTES, BUFFER_BYTES = 256 << 20, 128 << 20
+
+
+@dataclass
+class LocalBuffer:
+    """Bytes; none once released."""
+
+    size_bytes: int
+    data: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        self.data = bytearray(self.size_bytes)
+
+    def release(self) -> None:
+        self.data = bytearray()
+
+
+@dataclass
+class Ended:
+    """A command that was done at once."""
+
+    profile: tuple[int, int, int, int]
+    data: bytes = b""
+    log: str = ""
+    error: tuple[str, str] | None = None
+
+    def wait(self) -> None:
+        pass
+
+    def result(self) -> bytes:
+        return self.data
+
+
+@dataclass(frozen=True)
+class LocalKernel:
+    program: Program
+    name: str
+
+
+@dataclass(frozen=True)
+class LocalProgram:
+    made: Program
+
+    @property
+    def kernels(self) -> Mapping[str, Any]:
+        return self.made.kernels
+
+    @property
+    def build_log(self) -> str:
+        return self.made.warnings
+
+    @property
+    def local_bytes(self) -> int:
+        return self.made.local_bytes
+
+    def kernel(self, name: str) -> LocalKernel:
+        return LocalKernel(self.made, name)
+
+
+class LocalSession:
+    """A session whose commands are done as they are given."""
+
+    def __init__(self, executor: IsaExecutor, compiler: Compiler) -> None:
+        self._executor, self._compiler, self._now_ns = executor, compiler, 1000
+
+    def _ended(self, data: bytes = b"", log: str = "", error: tuple[str, str] | None = None) -> Ended:
+        begin = self._now_ns
+        self._now_ns += 1000
+        return Ended((begin, begin + 100, begin + 200, begin + 900), data, log, error)
+
+    def buffer(self, size_bytes: int) -> LocalBuffer:
+        return LocalBuffer(size_bytes)
+
+    def write(self, buffer: LocalBuffer, data: Any, offset: int = 0, after: Sequence[Any] = ()) -> Ended:
+        buffer.data[offset : offset + len(data)] = data
+        return self._ended()
+
+    def read(
+        self, buffer: LocalBuffer, offset: int = 0, size_bytes: int | None = None, after: Sequence[Any] = ()
+    ) -> Ended:
+        end = len(buffer.data) if size_bytes is None else offset + size_bytes
+        return self._ended(bytes(buffer.data[offset:end]))
+
+    def copy(
+        self,
+        source: LocalBuffer,
+        target: LocalBuffer,
+        source_offset: int = 0,
+        target_offset: int = 0,
+        size_bytes: int | None = None,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        size = source.size_bytes - source_offset if size_bytes is None else size_bytes
+        target.data[target_offset : target_offset + size] = source.data[source_offset : source_offset + size]
+        return self._ended()
+
+    def fill(
+        self,
+        buffer: LocalBuffer,
+        pattern: bytes,
+        offset: int = 0,
+        size_bytes: int | None = None,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        size = buffer.size_bytes - offset if size_bytes is None else size_bytes
+        buffer.data[offset : offset + size] = pattern * (size // len(pattern))
+        return self._ended()
+
+    def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> LocalProgram:
+        fpu = self._executor.shape.fpu
+        return LocalProgram(build(self._compiler, source, fpu=fpu, options=options, includes=headers or {}))
+
+    def launch(
+        self,
+        kernel: LocalKernel,
+        global_size: Sequence[int],
+        arguments: Sequence[Any],
+        local_size: Sequence[int] | None = None,
+        global_offset: Sequence[int] | None = None,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        signature = kernel.program.kernel(kernel.name).arguments
+        views: dict[object, Any] = {}
+        values = [_value(*pair, views) for pair in zip(signature, arguments, strict=True)]
+        try:
+            done = launch(
+                self._executor,
+                kernel.program,
+                kernel.name,
+                global_size,
+                values,
+                local_size=local_size,
+                offset=global_offset,
+            )
+        except EddyError as error:
+            return self._ended(error=(error.code, error.message))
+        return self._ended(log=done.log)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def _value(argument: Argument, given: Any, views: dict[object, Any]) -> Any:
+    """An argument as `launch` takes it: arrays lie in the buffers themselves, one for each part of a buffer."""
+    if isinstance(given, LocalBytes):
+        return Local(given.bytes)
+    if isinstance(given, ImageView):
+        count = int(np.prod(given.shape))
+        array = np.frombuffer(given.buffer.data, KINDS[given.kind][1], count, given.offset)
+        return ImageArgument(array.reshape(given.shape), given.order, given.kind)
+    if isinstance(given, BufferView):
+        dtype_name = argument.element or "u1"
+        count = given.size_bytes // np.dtype(dtype_name).itemsize
+        key = (id(given.buffer), given.offset, dtype_name, count)
+        if key not in views:
+            views[key] = np.frombuffer(given.buffer.data, dtype_name, count, given.offset)
+        return views[key]
+    if given is None or argument.is_structure:
+        return given
+    return tuple(np.frombuffer(given, argument.element, argument.count).tolist())
+
+
+class LocalSessions:
+    """Sessions on one cluster of the model."""
+
+    def __init__(self) -> None:
+        cores, warps, threads = map(int, os.environ.get("EDDY_TEST_CLUSTER", "2,4,4").split(","))
+        self._executor, self._compiler = IsaExecutor(ClusterShape(cores, warps, threads)), Compiler(CACHE)
+
+    def device(self) -> Device:
+        shape = self._executor.shape
+        return Device(f"Eddy {shape.name} (model)", shape, 1, MEMORY_BYTES, BUFFER_BYTES, 100_000_000, "test")
+
+    def open(self) -> LocalSession:
+        return LocalSession(self._executor, self._compiler)
+
+
+if __name__ == "__main__":
+    serve(LocalSessions())

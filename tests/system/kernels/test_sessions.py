@@ -1,0 +1,235 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""Sessions over real HTTP, on a model board whose clusters compute: results, order, batches, ends, others' sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy.api.service.server import Server, ServerSettings
+from eddy.client import Client
+from eddy.client.calls.sessions import Local, Session, SessionFailed
+from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
+from eddy.hypervisor.intake.kernels import KernelLimits
+from kernel_kit import kernel_board
+from unit.gpu_kit import CACHE
+
+ROOT = Path(__file__).parents[3]
+SOURCE = """
+kernel void scale(global uint *x, uint by) { x[get_global_id(0)] *= by; }
+kernel void add(global uint *y, global const uint *x) { y[get_global_id(0)] += x[get_global_id(0)]; }
+kernel void sums(global const uint *x, global uint *out, local uint *t) {
+  uint l = get_local_id(0);
+  t[l] = x[get_global_id(0)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (l == 0) { uint s = 0; for (uint k = 0; k < get_local_size(0); k++) s += t[k]; out[get_group_id(0)] = s; }
+}
+kernel void say(uint n) { printf("%u\\n", n); }
+kernel void crooked(global uint *x) { *(global volatile uint *)((uint)x + 2) = 1; }
+"""
+SMALL = 2 << 20
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder, limits = tmp_path_factory.mktemp("data"), KernelLimits(4, 5e-2, waves=8)
+    settings = ServerSettings(
+        "model", "tiny", "fcfs", folder, ROOT / "bitstreams", port=0, kernels=limits, kernel_cache=CACHE
+    )
+    with Server(settings, board=kernel_board(arena=8 << 20)).background() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def clients(server: Server) -> Iterator[dict[str, Client]]:
+    with Client(server.url, server.key_file.read_text().strip()) as operator:
+        found = {name: Client(server.url, operator.add_tenant(name)["key"]) for name in ("ada", "grace")}
+        yield {**found, "operator": operator}
+        for client in found.values():
+            client.close()
+
+
+@pytest.fixture
+def session(clients: dict[str, Client]) -> Iterator[Session]:
+    with clients["ada"].open_session(memory_bytes=SMALL) as opened:
+        yield opened
+        opened.poll()
+
+
+def words(data: bytes) -> list[int]:
+    return [int(word) for word in np.frombuffer(data, "<u4")]
+
+
+def test_launches_work_on_buffers_that_stay_and_only_what_is_read_comes_back(session: Session) -> None:
+    x, y = session.buffer(256), session.buffer(256)
+    session.write(x, np.arange(64, dtype="u4"))
+    session.fill(y, (1).to_bytes(4, "little"))
+    program = session.program(SOURCE)
+    scale, add = program.kernel("scale"), program.kernel("add")
+    for _ in range(3):
+        session.launch(scale, 64, (x, 2))
+        last = session.launch(add, 64, (y, x))
+    assert words(session.read(y, size_bytes=32).result()) == [1 + 14 * k for k in range(8)]
+    queued, submitted, began, ended = last.profile
+    assert 0 <= queued <= submitted <= began < ended
+    shown = session.show()
+    assert (shown["launches"], shown["bytes_up"], shown["bytes_down"]) == (6, 256, 32)
+    assert shown["bytes_kept"] == 3 * 256 + 3 * 512
+    assert shown["core_seconds"] > 0
+
+
+def test_copies_boxes_views_local_memory_and_printing(session: Session) -> None:
+    x, y, out = session.buffer(256), session.buffer(256), session.buffer(16)
+    session.write(x, np.arange(64, dtype="u4"))
+    session.copy(x, y, source_offset=128, target_offset=0, size_bytes=64)
+    session.copy_box(x, y, (8, 2, 1), (16, 32), (8, 16), source_offset=0, target_offset=64)
+    assert words(session.read(y, size_bytes=80).result()) == [*range(32, 48), 0, 1, 4, 5]
+    session.write_box(y, np.array([9, 8], "u4"), (4, 2, 1), (8, 16))
+    assert words(session.read_box(y, (4, 3, 1), (8, 24)).result()) == [9, 8, 36]
+    program = session.program(SOURCE)
+    session.launch(program.kernel("sums"), 32, (x.at(128), out, Local(64)), local_size=8)
+    said = session.launch(program.kernel("say"), 2, (np.uint32(5),))
+    assert words(session.read(out).result()) == [sum(range(32 + 8 * k, 40 + 8 * k)) for k in range(4)]
+    assert said.log == "5\n5\n"
+
+
+def test_programs_take_turns_and_arguments_may_be_bytes(session: Session) -> None:
+    x = session.buffer(16)
+    session.fill(x, (3).to_bytes(4, "little"))
+    first = session.program("kernel void f(global uint *x, uint n) { x[get_global_id(0)] += n; }").kernel("f")
+    other = session.program("kernel void f(global uint *x, uint n) { x[get_global_id(0)] *= n; }").kernel("f")
+    for kernel in (first, other, first):
+        session.launch(kernel, 4, (x, (2).to_bytes(4, "little")))
+    assert words(session.read(x).result()) == [12] * 4
+    again = session.program("kernel void f(global uint *x, uint n) { x[get_global_id(0)] += n; }")
+    assert again.id == first.program.id
+
+
+def test_a_launch_that_fails_says_why_and_the_next_ones_go_on(session: Session) -> None:
+    x = session.buffer(16)
+    session.fill(x, bytes(4))
+    program = session.program(SOURCE)
+    crooked = session.launch(program.kernel("crooked"), 4, (x,))
+    after = session.launch(program.kernel("scale"), 4, (x, 2), after=[crooked])
+    free = session.launch(program.kernel("scale"), 4, (x, 2))
+    with pytest.raises(SessionFailed, match="store_misaligned"):
+        crooked.wait()
+    assert crooked.error is not None
+    assert crooked.error[0] == "misaligned-access"
+    with pytest.raises(SessionFailed, match="which it comes after, failed"):
+        after.wait()
+    free.wait()
+    with pytest.raises(SessionFailed):
+        session.finish()
+    session.finish()
+
+
+def test_what_does_not_fit_fails_by_itself(session: Session) -> None:
+    program, x = session.program(SOURCE), session.buffer(64)
+    scale = program.kernel("scale")
+    wrong = {
+        "memory-exhausted": session.buffer(SMALL).created,
+        "invalid-request": session.read(x, 60, 8),
+        "not-found": session.launch(scale, 4, (session.held_buffer(99, 4), 1)),
+    }
+    gone = session.buffer(64)
+    gone.release()
+    wrong["not-found "] = session.write(gone, b"abcd")
+    wrong["invalid-request "] = session.launch(scale, 4, (x,))
+    wrong["invalid-request  "] = session.launch(scale, (4, 0), (x, 1))
+    wrong["invalid-request   "] = session.launch(scale, 4, (x.at(64), 1))
+    for code, event in wrong.items():
+        with pytest.raises(SessionFailed):
+            event.wait()
+        assert event.error is not None
+        assert event.error[0] == code.strip()
+    with pytest.raises(SessionFailed):
+        session.finish()
+    with pytest.raises(CompilationFailed, match="expected"):
+        session.program("kernel void f(global uint *x) { x[0] = ; }")
+    with pytest.raises(InvalidRequest, match="has no kernel 'nothing'"):
+        program.kernel("nothing")
+
+
+def test_out_of_order_commands_follow_what_they_name(clients: dict[str, Client]) -> None:
+    with clients["ada"].open_session(memory_bytes=SMALL, out_of_order=True) as session:
+        x, y = session.buffer(64), session.buffer(64)
+        filled = [session.fill(each, (n).to_bytes(4, "little")) for n, each in enumerate((x, y), 1)]
+        program = session.program(SOURCE)
+        doubled = [
+            session.launch(program.kernel("scale"), 16, (each, 2), after=[before])
+            for each, before in zip((x, y), filled, strict=True)
+        ]
+        both = session.marker(after=doubled)
+        added = session.launch(program.kernel("add"), 16, (y, x), after=[both])
+        assert words(session.read(y, after=[added]).result()) == [6] * 16
+
+
+def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
+    server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, sent = session.program("kernel void f() {}").kernel("f"), []
+    exchange = session._exchange
+
+    def counted(until: int = 0, wait_s: float = 0.0) -> None:
+        sent.append(until)
+        exchange(until, wait_s)
+
+    session._exchange = counted  # type: ignore[method-assign]
+    session.launch(kernel, 1, ()).wait()
+    written, transaction = [], server.store._db.transaction
+
+    def counted_writes(*arguments: Any, **named: Any) -> Any:
+        written.append(arguments)
+        return transaction(*arguments, **named)
+
+    monkeypatch.setattr(server.store._db, "transaction", counted_writes)
+    sent.clear()
+    for _ in range(300):
+        session.launch(kernel, 1, ())
+    session.finish()
+    assert len(sent) < 10
+    assert len(written) < 30, "accounts, by the second"
+
+
+def test_a_session_is_found_again_by_its_token_and_by_nobody_else(clients: dict[str, Client]) -> None:
+    session = clients["ada"].open_session(memory_bytes=SMALL)
+    x = session.buffer(16)
+    session.fill(x, b"abcd").wait()
+    again = clients["ada"].session(session.token)
+    assert again.read(again.held_buffer(x.id, 16)).result() == b"abcd" * 4
+    y = again.buffer(8)
+    assert y.id != x.id
+    for stranger in (clients["grace"].session, lambda token: clients["ada"].session(f"{token}0")):
+        with pytest.raises(NotFound, match="There is no session"):
+            stranger(session.token)
+    with pytest.raises(NotFound):
+        clients["grace"].transport.json("DELETE", f"/v1/sessions/{session.token}")
+    again.close()
+    with pytest.raises(NotFound, match="has ended"):
+        clients["ada"].session(session.token)
+
+
+def test_more_memory_than_there_is_and_more_sessions_than_may_be_are_refused(clients: dict[str, Client]) -> None:
+    with pytest.raises(InvalidRequest, match="holds at most"):
+        clients["grace"].open_session(memory_bytes=64 << 20)
+    opened = [clients["grace"].open_session(memory_bytes=1 << 20) for _ in range(2)]
+    listed = clients["grace"].transport.json("GET", "/v1/sessions")["sessions"]
+    assert {each["session"] for each in listed if each["state"] not in ("closed", "lost")} == {s.token for s in opened}
+    for each in opened:
+        each.close()
+    with pytest.raises(SessionFailed, match="has ended"):
+        opened[0].buffer(4)
+
+
+def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
+    session.buffer(16).created.wait()
+    session._next += 1
+    session.buffer(16)
+    with pytest.raises(InvalidRequest, match="numbered without gaps"):
+        session.flush()
+    session._open.clear()
+    session._next -= 2

@@ -1,0 +1,68 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""A helper that is killed: the host gets codes, and its next context works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from pathlib import Path
+
+import pytest
+from eddy.opencl.standard import number
+from opencl_kit import Handle, Host, Refused, handles
+
+
+def helpers() -> list[int]:
+    """Helpers of this process."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/status"):
+        try:
+            mine = f"PPid:\t{os.getpid()}\n" in entry.read_text()
+            words = entry.with_name("cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended meanwhile
+            continue
+        if mine and b"opencl_host" in words:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def test_a_killed_helper_is_a_lost_device_and_the_next_context_has_another(host: Host) -> None:
+    context = host.context()
+    queue, buffer, gate = host.queue(context), host.buffer(context, 8), host.make("clCreateUserEvent", context)
+    held = host.write(queue, buffer, b"held", after=[gate])
+    (victim,) = helpers()
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(Refused, match="CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"):
+        host.call("clWaitForEvents", 1, handles(held))  # it ends as soon as the socket's end was seen
+    assert host.status(held) == number("CL_OUT_OF_RESOURCES")
+    for refused, code in (
+        (lambda: host.read(queue, buffer, 8), "CL_OUT_OF_RESOURCES"),
+        (lambda: host.buffer(context, 8), "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+        (lambda: host.program(context, "kernel void k() {}"), "CL_OUT_OF_RESOURCES"),
+        (lambda: host.call("clFinish", queue), "CL_OUT_OF_RESOURCES"),
+    ):
+        with pytest.raises(Refused, match=code):
+            refused()
+    host.call("clSetUserEventStatus", gate, 0)
+    host.release(Event=[held, gate], MemObject=buffer, CommandQueue=queue, Context=context)
+    again = host.context()
+    second, other = host.queue(again), host.buffer(again, 8, data=b"it lives")
+    assert host.read(second, other, 8) == b"it lives"
+    host.release(MemObject=other, CommandQueue=second, Context=again)
+
+
+def test_a_forked_child_is_refused_and_harms_nothing(host: Host, context: Handle, queue: Handle) -> None:
+    buffer = host.buffer(context, 8, data=b"parents'")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks of processes with threads
+        child = os.fork()
+    if not child:
+        try:
+            host.read(queue, buffer, 8)
+        except Refused as refused:
+            os._exit(7 if refused.name == "CL_OUT_OF_RESOURCES" else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert host.read(queue, buffer, 8) == b"parents'"
+    host.release(MemObject=buffer)

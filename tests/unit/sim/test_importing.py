@@ -1,0 +1,238 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""What is read of others' kernels: ports, registers, sources, vendors' parts; and what is refused, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from eddy.cli.main import app
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy_sim.importing.design import TopPort, read_design
+from eddy_sim.importing.interfaces import group_ports
+from eddy_sim.importing.kernel import KernelChoices, import_kernel
+from eddy_sim.importing.package import dtype_of
+from eddy_sim.importing.registers import read_bundle, read_types
+from eddy_sim.importing.sources import find_sources
+from eddy_sim.importing.vendor import float_text, read_float_part
+from eddy_sim.tools.products import ROOT
+from typer.testing import CliRunner
+
+TOTAL = ROOT / "tests" / "kernels" / "hls_total"
+
+LITE = """
+  input s_axi_control_awvalid, output s_axi_control_awready, input [5:0] s_axi_control_awaddr,
+  input s_axi_control_wvalid,
+  output s_axi_control_wready, input [31:0] s_axi_control_wdata, input [3:0] s_axi_control_wstrb,
+  output s_axi_control_bvalid, input s_axi_control_bready, output [1:0] s_axi_control_bresp,
+  input s_axi_control_arvalid,
+  output s_axi_control_arready, input [5:0] s_axi_control_araddr, output s_axi_control_rvalid,
+  input s_axi_control_rready, output [31:0] s_axi_control_rdata, output [1:0] s_axi_control_rresp,
+"""
+COMMENTS = """
+// 0x00 : Control signals
+//        bit 0  - ap_start (Read/Write/COH)
+// 0x10 : Data signal of n
+//        bit 31~0 - n[31:0] (Read/Write)
+// 0x18 : Data signal of ap_return
+//        bit 31~0 - ap_return[31:0] (Read)
+"""
+
+
+def kernel(folder: Path, ports: str = "", body: str = "", comments: str = COMMENTS, clock: str = "ap_clk") -> Path:
+    """A kernel of one file, which need not work: what is refused is refused before it is built."""
+    text = (
+        f"module k (input {clock}, input ap_rst_n, {LITE} {ports} output interrupt);\n{body}\n{comments}\nendmodule\n"
+    )
+    (folder / "k.v").write_text(text)
+    return folder
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(InvalidRequest) as refused:
+        import_kernel(folder, KernelChoices())
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"ports": "input [31:0] gain,"},
+            "nothing tells what the input gain (32 bits) is; make it an",
+        ),
+        ({"ports": "input [7:0] in_tdata, input in_tvalid, output in_tready,"}, "in is an AXI4-Stream port"),
+        ({"body": "fancy_ip u (.clk(ap_clk));"}, "k instantiates fancy_ip, of which"),
+        ({"comments": ""}, "no comment says which registers s_axi_control has"),
+        ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
+        ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
+        ({"comments": COMMENTS + "// 0x40 ~\n// 0x7f : Memory 'taps' (16 * 32b)\n"}, "taps is an array in registers"),
+        ({"clock": "tick"}, "nothing tells what the input tick"),
+        ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_slot_cannot_run_is_refused_with_why(changes: dict[str, str], why: str, tmp_path: Path) -> None:
+    folder = kernel(tmp_path, **changes)
+    if "skid" in why:
+        (folder / "skid.v").write_text("module skid (input clk_i);\nendmodule\n")
+    assert why in refusal(folder)
+
+
+def test_vhdl_alone_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    (tmp_path / "k.vhd").write_text("entity k is end k;")
+    with pytest.raises(InvalidRequest, match="ghdl synth --out=verilog"):
+        find_sources(tmp_path)
+    with pytest.raises(NotFound):
+        find_sources(tmp_path / "nowhere")
+
+
+def test_what_does_not_parse_is_refused_with_the_line(tmp_path: Path) -> None:
+    kernel(tmp_path, body="assign = 1;")
+    assert "k.v:" in refusal(tmp_path)
+
+
+def test_several_tops_are_told_apart_by_name(tmp_path: Path) -> None:
+    kernel(tmp_path)
+    (tmp_path / "other.v").write_text((tmp_path / "k.v").read_text().replace("module k", "module other"))
+    with pytest.raises(InvalidRequest, match="say which with --top") as refused:
+        read_design(find_sources(tmp_path))
+    assert refused.value.details["allowed"] == ["k", "other"]
+    assert read_design(find_sources(tmp_path), "other").files == (tmp_path / "other.v",)
+
+
+def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "kernel"
+    folder.mkdir()
+    arguments = ["module", "import", str(kernel(folder, comments="")), "--root", str(tmp_path / "out"), "--json"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert json.loads(done.stderr)["code"] == "invalid-request"
+    assert not (tmp_path / "out").exists()
+
+
+def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
+    """What is not for synthesis goes, and with it what it includes; a generate block left out names its file."""
+    body = (
+        '// synthesis translate_off\n`include "watch.vh"\n// synthesis translate_on\n'
+        "generate if (0) begin spare u (); end else begin used u (); end endgenerate"
+    )
+    kernel(tmp_path, body=body)
+    for name in ("spare", "used", "stray"):
+        (tmp_path / f"{name}.v").write_text(f"module {name}; endmodule\n")
+    (tmp_path / "watch.vh").write_text("initial wait (0);\n")
+    design = read_design(find_sources(tmp_path), "k")
+    assert [path.name for path in design.files] == ["k.v", "spare.v", "used.v"]
+    assert design.headers == ()
+    assert design.missing == ()
+
+
+def port(name: str, width: int = 1) -> TopPort:
+    return TopPort(name.lstrip(">"), name.startswith(">"), width)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        (">m_axi_gmem_ARVALID", ">m_axi_gmem_ARADDR", "m_axi_gmem_RDATA", ">m_axi_gmem_ARLEN"),
+        (">io_mem_ar_valid", ">io_mem_ar_bits_addr", "io_mem_r_bits_data", ">io_mem_ar_bits_len"),
+        (">io_mem_ar_valid", ">io_mem_ar_payload_addr", "io_mem_r_payload_data", ">io_mem_ar_payload_len"),
+        (">m00_axi_arvalid_o", ">m00_axi_araddr_o", "m00_axi_rdata_i", ">m00_axi_arlen_o"),
+    ],
+    ids=["hls", "chisel", "spinal", "suffixes"],
+)
+def test_interfaces_are_told_by_names(names: tuple[str, ...]) -> None:
+    valid, address, data, length = names
+    ports = group_ports([port(valid), port(address, 40), port(data, 256), port(length, 8), port("clk"), port("rstn")])
+    (memory,) = ports.memories
+    assert (memory.data_width, memory.addr_width, memory.reads, memory.writes, memory.bursts) == (
+        256,
+        40,
+        True,
+        False,
+        True,
+    )
+    assert [(each.name, low) for each, low in ports.resets] == [("rstn", True)]
+    assert ports.inputs == ports.outputs == ()
+
+
+def test_clocks_and_resets_are_told_by_names() -> None:
+    names = ("ap_clk", "ap_clk_2", "s_axi_aclk", "i_clk", "ap_rst_n", "ap_rst", "aresetn", "reset", "rst_ni", "ap_ce")
+    ports = group_ports([*(port(name) for name in names), port(">interrupt"), port(">debug", 4)])
+    assert [each.name for each in ports.clocks] == ["ap_clk", "ap_clk_2", "s_axi_aclk", "i_clk"]
+    low = {each.name: low for each, low in ports.resets}
+    assert low == {"ap_rst_n": True, "ap_rst": False, "aresetn": True, "reset": False, "rst_ni": True}
+    assert [each.name for each in ports.ones] == ["ap_ce"]
+    assert [each.name for each in ports.outputs] == ["debug"]
+
+
+def test_registers_are_read_from_comments_and_from_decoders() -> None:
+    text = (TOTAL / "impl/ip/hdl/verilog/hls_total_control_s_axi.v").read_text()
+    bundle = read_bundle(text)
+    assert bundle
+    assert (bundle.start, bundle.chain) == (True, True)
+    assert [(each.name, each.offset, each.width, each.output) for each in bundle.registers] == [
+        ("ap_return", 0x10, 64, True),
+        ("x", 0x1C, 64, False),
+        ("y", 0x28, 64, False),
+        ("n", 0x34, 32, False),
+        ("step", 0x3C, 8, False),
+        ("peak", 0x44, 16, True),
+    ]
+    bare = read_bundle("\n".join(line for line in text.splitlines() if not line.startswith("//")))
+    assert bare
+    assert [(each.name, each.offset, each.output) for each in bare.registers if each.name != "ap_return"] == [
+        (each.name, each.offset, each.output) for each in bundle.registers if each.name != "ap_return"
+    ]
+    assert read_bundle("module nothing; endmodule") is None
+
+
+def test_types_come_from_a_solutions_data_and_from_xml(tmp_path: Path) -> None:
+    use = {"type": "register", "usage": "address"}
+    arguments = {"x": {"srcType": "float*", "hwRefs": [use]}, "n": {"srcType": "int", "hwRefs": [{"usage": "data"}]}}
+    (tmp_path / "s_data.json").write_text(json.dumps({"Args": arguments}))
+    xml = '<root><kernel><args><arg name="y" addressQualifier="1" type="unsigned char*"/></args></kernel></root>'
+    (tmp_path / "kernel.xml").write_text(xml)
+    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml"])
+    assert {name: (each.type, each.pointer) for name, each in types.items()} == {
+        "x": ("float*", True),
+        "n": ("int", False),
+        "y": ("unsigned char*", True),
+    }
+    told = [dtype_of(types[name].type, 0) for name in ("x", "n", "y")]
+    assert told == ["<f4", "<i4", "u1"]
+    assert [dtype_of("some_t*", width) for width in (8, 64, 512)] == ["u1", "<u8", "u1"]
+
+
+SCRIPT = """create_ip -name floating_point -version 7.1 -vendor xilinx.com -library ip -module_name k_fdiv_ip
+set_property -dict [list CONFIG.a_precision_type Single CONFIG.add_sub_value Both CONFIG.c_a_exponent_width 8 \\
+  CONFIG.c_a_fraction_width 24 CONFIG.c_latency 14 CONFIG.c_result_exponent_width 8 CONFIG.c_result_fraction_width 24 \\
+  CONFIG.flow_control NonBlocking CONFIG.operation_type Divide] -objects [get_ips k_fdiv_ip]"""
+
+
+def test_floating_point_is_known_by_its_script_or_its_name() -> None:
+    said = {
+        name: read_float_part(name, script)
+        for name, script in {
+            "k_fdiv_ip": SCRIPT,
+            "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": "",
+            "k_ap_dmul_4_max_dsp_64": "",
+            "k_sitofp_32ns_32_6_no_dsp_1_ip": "",
+            "k_mul_32s_32s_32_2_1": "",
+        }.items()
+    }
+    assert {name: part and (part.operation, part.latency, part.source, part.result) for name, part in said.items()} == {
+        "k_fdiv_ip": ("div", 14, (8, 23), (8, 23)),
+        "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": ("add", 5, (8, 23), (8, 23)),
+        "k_ap_dmul_4_max_dsp_64": ("mul", 4, (11, 52), (11, 52)),
+        "k_sitofp_32ns_32_6_no_dsp_1_ip": ("from_fixed", 4, (32, 1), (8, 23)),
+        "k_mul_32s_32s_32_2_1": None,
+    }
+    part = said["k_fdiv_ip"]
+    assert part
+    text = float_text(
+        part, ["aclk", "aclken", "s_axis_a_tvalid", "s_axis_a_tdata", "s_axis_b_tdata", "m_axis_result_tdata"]
+    )
+    assert "input logic [31:0] s_axis_b_tdata" in text
+    assert '.Operation("div"), .Latency(14)' in text
