@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages clean
+.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages site clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ pynq-versions: $(STAMP) ## The releases of PYNQ that are supported, each on the 
 packages: $(STAMP) ## Build what is committed, install and try it outside on each Python; ARGS="--bare bookworm" in bare Debian
 	@$(PY) -c 'import cyclonedx' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[release]'
 	@$(PY) tools/packages.py $(ARGS)
+
+site: $(STAMP) ## The documentation as a site that needs no network, in out/site; its links and search are checked (needs npm once)
+	@$(PY) -c 'import material, mkdocstrings' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[site]'
+	@NO_MKDOCS_2_WARNING=1 $(PY) tools/docs_site/build.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

@@ -13,6 +13,7 @@ from pathlib import Path
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.slots import Access, Control
+from eddy.core.units import format_bytes
 
 FIRST_ARGUMENT = 0x10
 """Offsets below belong to ap_ctrl and the interrupt registers."""
@@ -278,7 +279,7 @@ def _check_argument(
         )
     if register.kind is not RegisterKind.POINTER and buffer.bytes > 4 * register.word_count:
         raise InvalidRequest(
-            f"{field}: the register has {register.width} bits, and {value} {buffer.bytes} bytes",
+            f"{field}: the register has {register.width} bits, and {value} {format_bytes(buffer.bytes)}",
             field=field,
-            allowed=f"at most {4 * register.word_count} bytes",
+            allowed=f"at most {format_bytes(4 * register.word_count)}",
         )

@@ -18,6 +18,7 @@ from eddy.board.pynq.runner import Runner, RunnerParts
 from eddy.board.pynq.slot_accounts import SlotAccounts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Control, Image
+from eddy.core.units import format_bytes
 from eddy.packages.modules import FIRST_ARGUMENT, IDENTITY_OFFSET
 
 NO_FAULT = Fault(Cause.NONE)
@@ -107,7 +108,7 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
     for result in launch.results:
         _check_offset(result.offset, "results")
         if not 0 < result.bytes <= MAX_RESULT_BYTES:
-            allowed = f"1 to {MAX_RESULT_BYTES} bytes"
+            allowed = f"1 to {format_bytes(MAX_RESULT_BYTES)}"
             raise InvalidRequest(f"a result has {allowed}, not {result.bytes}", field="results", allowed=allowed)
         _check_offset(result.offset + 4 * ((result.bytes - 1) // 4), "results")
     if not launch.time_limit_s > 0:

@@ -12,6 +12,7 @@ from eddy.cli.boards.module import check_name, fail, print_checks, run_checks, s
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import print_json
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.distribution import install_hint
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _print(kernel: ImportedKernel, folder: Path, files: list[Path]) -> None:
     for argument in kernel.arguments:
         where = f"{argument.width} bits at {argument.offset:#x}"
         if argument.pointer:
-            what = f"buffer of {argument.bytes} bytes ({argument.dtype}), {argument.access}"
+            what = f"buffer of {format_bytes(argument.bytes)} ({argument.dtype}), {argument.access}"
         else:
             what = "result" if argument.output else f"scalar, {argument.value} in the trial"
         typer.echo(f"  {argument.name}: {what}; {where}")

@@ -12,6 +12,7 @@ import typer
 
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.core.units import format_size
 
 RENEW_S = 60.0
 """Wall seconds that a restored pool has to be told from the one it is a copy of."""
@@ -34,7 +35,7 @@ def backup(
     if as_json:
         print_json({**said, "file": str(file)})
     else:
-        print_status(f"{file}: {said['bytes'] / 1e6:.1f} MB in {len(note.sums)} files; it has all keys of the pool")
+        print_status(f"{file}: {format_size(said['bytes'])} in {len(note.sums)} files; it has all keys of the pool")
         print_status(f"the server stood still for {note.paused_s:.2f} s")
 
 

@@ -12,7 +12,7 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.client.transport.request_values import quote_segment
-from eddy.core.units import format_duration
+from eddy.core.units import format_duration, format_size
 
 app = typer.Typer(help="Sessions: memory that stays on the board, and launches on it.", invoke_without_command=True)
 
@@ -74,4 +74,4 @@ def close(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson 
 
 def _row(found: Mapping[str, Any]) -> dict[str, Any]:
     times = {"core": f"{found['core_seconds']:.3g}", "idle": format_duration(found["idle_s"])}
-    return {**found, **times, "memory": f"{found['memory_bytes'] / (1 << 20):.0f} MiB"}
+    return {**found, **times, "memory": f"{format_size(found['memory_bytes'])}"}

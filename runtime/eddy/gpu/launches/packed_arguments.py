@@ -151,7 +151,7 @@ def _record(argument: Argument, value: object) -> bytes:
 def _plain(argument: Argument, value: bytes) -> bytes:
     """A scalar or vector as its bytes in memory."""
     if len(value) != argument.size:
-        raise _refused(argument, f"{argument.size} bytes")
+        raise _refused(argument, f"{format_bytes(argument.size)}")
     return value
 
 

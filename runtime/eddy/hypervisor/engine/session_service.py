@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.sessions import CommandResult, SessionFigures, SessionOptions, SessionRecord, SessionState
+from eddy.core.units import format_bytes
 from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.engine_worker import EngineWorker
@@ -103,7 +104,9 @@ class SessionService:
         need = arena_bytes(session_spec(SessionRecord(0, "", tenant, options), 0.0).application, 1)
         most = self._engine.tenant_memory.most
         if need > most:
-            message = f"A session takes {need} bytes of board memory so; one tenant holds at most {most} together."
+            message = (
+                f"A session takes {format_bytes(need)} of board memory so; one tenant holds at most {most} together."
+            )
             raise InvalidRequest(message, field="memory_bytes", asked=need, allowed=most)
         return await self._turning.request(self._keeper.open, tenant, options)
 

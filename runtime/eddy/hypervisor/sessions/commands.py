@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeGuard
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.units import format_bytes
 from eddy.gpu.launches.request import MAX_ARGUMENTS, MAX_RECORD_BYTES
 from eddy.gpu.programs.ndrange import Local
 
@@ -210,7 +211,9 @@ def parse_commands(raw: object, payload: bytes) -> tuple[Command, ...]:
         at += command.body.box.bytes if isinstance(command.body, Write) else _left_out(each, command.body)
         found.append(command)
     if at != len(payload):
-        raise InvalidRequest(f"Writes of the batch take {at} bytes; {len(payload)} came with it.", field="commands")
+        raise InvalidRequest(
+            f"Writes of the batch take {format_bytes(at)}; {len(payload)} came with it.", field="commands"
+        )
     return tuple(found)
 
 
@@ -272,7 +275,7 @@ class _Reader:
     def _fill(self, _: memoryview) -> Body:
         box, pattern = self._box(), _decoded("pattern", self._raw.get("pattern"))
         if not 1 <= len(pattern) <= MOST_PATTERN or box.bytes % len(pattern):
-            raise _wrong("pattern", f"1 to {MOST_PATTERN} bytes in base 64, of which `bytes` is a multiple")
+            raise _wrong("pattern", f"1 to {format_bytes(MOST_PATTERN)} in base 64, of which `bytes` is a multiple")
         return Fill(box, pattern)
 
     def _launch(self, _: memoryview) -> Body:

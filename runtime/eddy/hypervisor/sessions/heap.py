@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 
 from eddy.core.errors import MemoryExhausted
+from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import align
 
 
@@ -42,7 +43,7 @@ class Heap:
         gaps = [end - begin for begin, end in self.gaps()]
         free, largest = sum(gaps), max(gaps, default=0)
         raise MemoryExhausted(
-            f"no room for {size} bytes in the session: {free} are free, the largest gap has {largest};"
+            f"no room for {format_bytes(size)} in the session: {free} are free, the largest gap has {largest};"
             " release buffers, or open it with more memory_bytes",
             cause="session",
             asked=size,
@@ -58,7 +59,7 @@ class Heap:
         """
         end = begin + align(max(size, 1))
         if not any(first <= begin and end <= last for first, last in self.gaps()):
-            what = f"no room for {size} bytes at {begin} in the session"
+            what = f"no room for {format_bytes(size)} at {begin} in the session"
             message = f"{what}; release buffers, or open it with more memory_bytes"
             raise MemoryExhausted(message, cause="session", asked=size)
         insort(self._taken, (begin, end))

@@ -18,6 +18,7 @@ from eddy.board.port.port import Access, BoardEvent, Grant, KernelLaunch
 from eddy.board.port.port import Launch as BoardLaunch
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound, QuotaExceeded
+from eddy.core.units import format_bytes
 from eddy.gpu.launches.executor import Fault
 from eddy.gpu.launches.launch import describe
 from eddy.gpu.launches.packed_arguments import Extent
@@ -219,7 +220,7 @@ class Layouts:
             raise NotFound(f"the session has no buffer {argument.buffer}", field=f"arguments[{place}]")
         offset, size = self._buffers[argument.buffer]
         if argument.offset >= size:
-            message = f"buffer {argument.buffer} has {size} bytes; its argument begins at {argument.offset}"
+            message = f"buffer {argument.buffer} has {format_bytes(size)}; its argument begins at {argument.offset}"
             raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"0..{size - 1}")
         return Extent(argument, size - argument.offset, "", at=offset + argument.offset)
 
@@ -310,7 +311,7 @@ class SessionLaunch:
             raise NotFound("there is no cluster any more that the program was built for", field="program")
         most = max(len(traits.image) for traits in program.traits.values())
         if most > CODE_BYTES:
-            message = f"the program has {most} bytes; one of a session has {CODE_BYTES} at most"
+            message = f"the program has {format_bytes(most)}; one of a session has {CODE_BYTES} at most"
             raise QuotaExceeded(message, limit=CODE_BYTES, asked=most)
         self._layout(next(iter(self.variants)))  # what does not fit is refused before a core is asked for
 

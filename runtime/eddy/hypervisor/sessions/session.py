@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
+from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
 from eddy.hypervisor.jobs.work import JobMemory
 from eddy.hypervisor.sessions.commands import (
@@ -169,7 +170,9 @@ class Session:
             message = f"{waiting} commands would wait; {MOST_WAITING} may: wait for some to end."
             raise QuotaExceeded(message, limit=MOST_WAITING, asked=waiting)
         if brought > MOST_BROUGHT_BYTES:
-            message = f"{brought} bytes would wait to be written; {MOST_BROUGHT_BYTES} may: wait for writes to end."
+            message = (
+                f"{format_bytes(brought)} would wait to be written; {MOST_BROUGHT_BYTES} may: wait for writes to end."
+            )
             raise QuotaExceeded(message, limit=MOST_BROUGHT_BYTES, asked=brought)
         self._taken += len(new)
 

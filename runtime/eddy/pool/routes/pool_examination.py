@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eddy.core.units import format_size
 from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON
 
 FULL, MANY = 0.9, 0.8
@@ -100,12 +101,12 @@ def _streams(seen: ObservedPool) -> Iterator[PoolFinding]:
             found = f"{name}: {', '.join(stream.behind)} lag or do not answer"
             yield PoolFinding("streams", False, found, "see that these servers run and reach the others")
         if stream.most_bytes and stream.kept_bytes > FULL * stream.most_bytes:
-            found = f"{name} keeps {stream.kept_bytes / 1e6:.0f} MB of {stream.most_bytes / 1e6:.0f}"
+            found = f"{name} keeps {format_size(stream.kept_bytes)} of {format_size(stream.most_bytes)}"
             advice = "remove outputs and blobs, or start heads with --retention-age-s; `--store-bytes` gives more room"
             yield PoolFinding("streams", False, found, advice)
     total = sum(stream.kept_bytes for stream in seen.streams.values())
     if not missing:
-        yield PoolFinding("streams", True, f"all {len(seen.streams)} are there, with {total / 1e6:.1f} MB")
+        yield PoolFinding("streams", True, f"all {len(seen.streams)} are there, with {format_size(total)}")
 
 
 def _consumers(seen: ObservedPool) -> Iterator[PoolFinding]:

@@ -21,7 +21,7 @@ WRONG = {
         (replace(WELL, streams={**STREAMS, WORK: replace(STREAMS[WORK], behind=("two",))}), "two lag", "reach"),
         (
             replace(WELL, streams={**STREAMS, STORE: ExaminedStream(9_500_000, 10_000_000)}),
-            "keeps 10 MB",
+            "keeps 9.06 MiB of 9.54 MiB",
             "--retention",
         ),
     ],
