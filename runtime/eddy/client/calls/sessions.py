@@ -357,14 +357,8 @@ class Session:
     ) -> SessionEvent:
         """Fill a buffer with a pattern of at most 128 bytes, of which the size is a multiple."""
         size = buffer.size_bytes - offset if size_bytes is None else size_bytes
-        head = {
-            "do": "fill",
-            "buffer": buffer.id,
-            "offset": offset,
-            "bytes": size,
-            "pattern": to_base64(bytes(pattern)),
-        }
-        return self._command(head, b"", after)
+        head = {"do": "fill", "buffer": buffer.id, "offset": offset, "bytes": size}
+        return self._command({**head, "pattern": to_base64(bytes(pattern))}, b"", after)
 
     def launch(
         self,
