@@ -12,7 +12,7 @@ import numpy as np
 from eddy.gpu.programs.ndrange import Local
 
 
-def travelling_argument(value: object) -> dict[str, Any]:
+def sent_argument(value: object) -> dict[str, Any]:
     """An argument of a launch that is no buffer."""
     if value is None:
         return {"null": True}
@@ -31,7 +31,7 @@ def travelling_argument(value: object) -> dict[str, Any]:
     return {"value": _number(value)}
 
 
-def travelling_sizes(value: int | Sequence[int] | None) -> list[int] | None:
+def sent_sizes(value: int | Sequence[int] | None) -> list[int] | None:
     """Sizes of an ND-range, by dimension; None for none."""
     if value is None:
         return None

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from eddy.client import answers
-from eddy.client.calls.session_arguments import to_base64, travelling_argument, travelling_sizes
+from eddy.client.calls.session_arguments import sent_argument, sent_sizes, to_base64
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.sessions import CommandState
@@ -42,7 +42,7 @@ __all__ = ["BufferView", "Local", "Session", "SessionBuffer", "SessionEvent", "S
 AT_ONCE, AT_ONCE_BYTES = 256, 8 << 20
 """Commands of one request, and bytes that writes among them bring, about."""
 SOON = 64
-"""Commands that gather before they are sent by themselves."""
+"""Commands that gather before they are sent."""
 PIECE_BYTES = 4 << 20
 """Bytes of one command; what is more is written and read in pieces."""
 MOST_OPEN, MOST_OPEN_BYTES = 2048, 64 << 20
@@ -357,14 +357,8 @@ class Session:
     ) -> SessionEvent:
         """Fill a buffer with a pattern of at most 128 bytes, of which the size is a multiple."""
         size = buffer.size_bytes - offset if size_bytes is None else size_bytes
-        head = {
-            "do": "fill",
-            "buffer": buffer.id,
-            "offset": offset,
-            "bytes": size,
-            "pattern": to_base64(bytes(pattern)),
-        }
-        return self._command(head, b"", after)
+        head = {"do": "fill", "buffer": buffer.id, "offset": offset, "bytes": size}
+        return self._command({**head, "pattern": to_base64(bytes(pattern))}, b"", after)
 
     def launch(
         self,
@@ -391,10 +385,10 @@ class Session:
                 "do": "launch",
                 "program": kernel.program.id,
                 "kernel": kernel.name,
-                "global": travelling_sizes(global_size),
+                "global": sent_sizes(global_size),
             },
-            **{"local": travelling_sizes(local_size), "offset": travelling_sizes(global_offset)},
-            "arguments": [_buffer(value) or travelling_argument(value) for value in arguments],
+            **{"local": sent_sizes(local_size), "offset": sent_sizes(global_offset)},
+            "arguments": [_buffer(value) or sent_argument(value) for value in arguments],
         }
         return self._command(head, b"", after)
 
