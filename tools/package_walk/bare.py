@@ -42,8 +42,7 @@ def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> str:
 
 
 def _call(folder: Path, command: str) -> str:
-    kept = [f"{name}={value}" for name, value in {"HOME": "/root", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}.items()]
-    kept.append(f"PIP_CERT=/{CERTIFICATES}")
+    kept = ["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"PIP_CERT=/{CERTIFICATES}"]
     return run(["env", "-i", *kept, "chroot", folder, "sh", "-c", f"cd /root && {command}"])
 
 
