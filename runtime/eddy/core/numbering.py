@@ -91,15 +91,15 @@ class RenewedNumbering(Numbering):
 
     def __init__(self, before: Numbering, key: bytes, digits: int, first: int) -> None:
         super().__init__(key, digits, first)
-        self._before, self._first = before, first
+        later_id, later_count = self.public_id, self.resolve_id
 
-    def _public_id(self, count: int) -> int:
-        return super()._public_id(count) if count >= self._first else self._before.public_id(count)
+        def resolve_id(number: int) -> int:
+            # A later count's number is taken for one of these with a probability of `first` in all numbers there are.
+            count = before.resolve_id(number)
+            return count if count < first else later_count(number)
 
-    def _resolve_id(self, number: int) -> int:
-        # A number of a later count is taken for one of these with a probability of `first` in all numbers there are.
-        count = self._before.resolve_id(number)
-        return count if count < self._first else super()._resolve_id(number)
+        self.public_id = lambda count: later_id(count) if count >= first else before.public_id(count)
+        self.resolve_id = resolve_id
 
 
 def format_ids(numbers: Sequence[int], most: int = 3) -> str:

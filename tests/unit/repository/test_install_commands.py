@@ -48,7 +48,7 @@ def _files() -> list[Path]:
 
 def _wrong(words: str) -> str:
     """What is wrong with what follows `pip install`; empty for nothing."""
-    left = re.sub(r"#.*|[;,:.] .*|\).*|[\"'] in .*", "", words).replace("'", " ").replace('"', " ").split()
+    left = re.sub(r"#.*|[;,:.] .*| && .*|\).*|[\"'] in .*", "", words).replace("'", " ").replace('"', " ").split()
     targets = []
     while left:
         word = left.pop(0)

@@ -18,6 +18,8 @@ OLD = {
     "eddy.policy.dispatch.view": "eddy.policy.dispatch.views.view",
     "eddy.studies.judge.sequences": "eddy_studies.judge.sequences",
     "eddy_sim.bench": "eddy_sim.design.bench",
+    "eddy.api.sessions": "eddy.api.access.sessions",
+    "eddy.hypervisor.commands": "eddy.hypervisor.engine.commands",
 }
 
 

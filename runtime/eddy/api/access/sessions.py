@@ -51,7 +51,7 @@ class Session:
         return hmac.compare_digest(self.csrf_token.encode(), token.encode())
 
 
-class SessionKeeper(Protocol):
+class LogInWriter(Protocol):
     """Keeps sessions over restarts; see `eddy.store.tables.logins.LoginTable`."""
 
     def all(self) -> tuple[LoginRow, ...]:
@@ -69,7 +69,7 @@ class Sessions:
         keeper: Keeps them over restarts; None keeps them in memory alone.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, keeper: SessionKeeper | None = None) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, keeper: LogInWriter | None = None) -> None:
         self._clock, self._keeper = clock, keeper
         self._open: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
