@@ -32,6 +32,7 @@ from eddy.board.selftest.board_test_past import (
 from eddy.board.selftest.board_test_steps import StepOutcome, StepReport, load, load_failure
 from eddy.board.selftest.known_answers import KnownAnswer, find_mismatch, known_answers
 from eddy.core.slots import Image
+from eddy.core.units import format_bytes
 from eddy_sim.boards import faults
 from eddy_sim.boards.board import SimBoard
 from eddy_sim.design import bitfile, bitstreams
@@ -221,7 +222,7 @@ def test_known_answers_are_those_of_the_rtl(harness: Harness) -> None:
     assert isinstance(first, KnownAnswer)
     name, data = next(iter(first.outputs.items()))
     other = dataclasses.replace(first, outputs={name: data[:-1] + bytes([data[-1] ^ 1])})
-    assert find_mismatch(harness.board, image.slot, other) == f"1 of {len(data)} bytes of {name} are wrong"
+    assert find_mismatch(harness.board, image.slot, other) == f"1 of {format_bytes(len(data))} of {name} are wrong"
     assert harness.board.state().buffers == ()
 
 

@@ -142,7 +142,7 @@ def find_mismatch(board: BoardPort, slot: int, trial: KnownAnswer | KnownKernel)
         for buffer, offset, data, name in wanted:
             found = np.frombuffer(board.read(buffer, offset, len(data)), np.uint8)
             if differ := int((found != np.frombuffer(data, np.uint8)).sum()):
-                return f"{format_bytes(differ)} of {format_bytes(len(data))} of {name} are wrong"
+                return f"{differ:,} of {format_bytes(len(data))} of {name} are wrong"
         return ""
 
 
