@@ -44,9 +44,9 @@ async def test_a_job_that_waits_says_why_and_what_would_help(server: Any) -> Non
     assert [each["what"] for each in found["would_help"]] == ["alone", "slot"]
     assert found["estimate"]["position"] == 2
     assert found["words"] == [
-        "It has lived 2.5 s: 2.5 s waiting for a slot.",
+        "It has lived 2.50 s: 2.50 s waiting for a slot.",
         "All 3 slots are taken.",
-        "With no other job it would end 3 s sooner.",
+        "With no other job it would end 3.00 s sooner.",
     ]
 
 

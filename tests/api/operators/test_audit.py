@@ -43,6 +43,8 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
         ("PUT", "/v1/admin/slots/0", {"drained": False}, "undrain-slot"),
         ("PUT", "/v1/admin/policy", {"policy": "nimblock"}, "set-policy"),
         ("POST", "/v1/apps", package, "add-app"),
+        ("POST", "/v1/admin/maintenance", {"title": "fans", "begins_unix_s": 4e9, "lasts_s": 60}, "plan-maintenance"),
+        ("DELETE", "/v1/admin/maintenance/{made}", None, "cancel-maintenance"),
         ("POST", "/v1/admin/purge", {"older_than_s": 60}, "purge-jobs"),
         ("DELETE", "/v1/admin/tenants/eve", None, "remove-tenant"),
     ]
@@ -50,8 +52,8 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
         for method, path, body, action in changes:
             answer = await client.request(method, path.format(made="".join(made)), json=body)
             assert answer.status_code < 300, answer.text
-            if action == "make-key":
-                made.append(answer.json()["id"])
+            if action in ("make-key", "plan-maintenance"):
+                made[:] = [answer.json()["id"]]
         entries = (await client.get("/v1/admin/audit")).json()["entries"]
         assert [entry["action"] for entry in entries] == [action for *_, action in changes]
         (own,) = [key.id for key in server.store.keys.all("operator")]
@@ -63,12 +65,15 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
         assert (await client.get("/v1/admin/audit?last=9999")).json()["entries"] == entries
     # Whoever adds a route that changes something notes it, or says here why not.
     routes = {(method.upper(), path) for path, ways in server.app.openapi()["paths"].items() for method in ways}
-    known = {(method, path.replace("{made}", "{key}").replace("eve", "{tenant}")) for method, path, *_ in changes}
+    known = {
+        (method, path.replace("keys/{made}", "keys/{key}").replace("eve", "{tenant}")) for method, path, *_ in changes
+    }
+    known = {(method, path.replace("{made}", "{window}")) for method, path in known}
     known = {(method, path.replace("/slots/0", "/slots/{slot}")) for method, path in known}
     known |= {("PUT", "/v1/admin/price")}  # tested with a market
     operators = {(m, p) for m, p in routes if m != "GET" and p.startswith(("/v1/admin", "/v1/keys", "/v1/apps"))}
     assert operators == known
-    assert look(server) == AuditVerdict(10, f"10:{entries[-1]['chain']}", ())
+    assert look(server) == AuditVerdict(12, f"12:{entries[-1]['chain']}", ())
 
 
 @pytest.mark.anyio

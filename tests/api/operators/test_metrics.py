@@ -33,7 +33,7 @@ LABELS = {
     "kind",
     "way",
 }
-OWN = "of one tenant, or of who looks; /metrics has sums alone"
+OWN = "of one tenant, of who looks, or a name; /metrics has sums alone"
 FIGURES: dict[str, str] = {
     "now_s": "eddy_board_seconds",
     "ready": "eddy_up",
@@ -48,6 +48,7 @@ FIGURES: dict[str, str] = {
     "tenants": "eddy_tenants_with_jobs",
     "damaged": "eddy_damaged_records",
     "sessions": "eddy_sessions eddy_session_buffer_bytes eddy_session_launches_total eddy_session_bytes_total",
+    "board": OWN,
     "viewer": OWN,
     "operator": OWN,
     "epoch": "eddy_market_epoch",

@@ -12,7 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
+from eddy.core.frames import pack_frame
 from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.sessions import SessionRecord
 from eddy.store import Store
 from eddy.store.tables.notices import Notice, new_delivery
 
@@ -32,6 +34,7 @@ OWN = {
     "log_in": "opens a session with a key",
     "log_out": "ends the session it is asked in",
     "fetch_sign_on_key": "is good for whoever has code and verifier",
+    "start_session": "opens one of one's own",
     "subscribe": "makes a subscription of one's own",
 }
 """These name nothing that could be somebody else's."""
@@ -61,10 +64,11 @@ async def things(server: Any) -> Things:
     told = server.store.notices.add(Subscription("n1", "ada", "https://hooks.example.org", (NoticeKind.TEST,)))
     server.store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
     (message,) = server.store.notices.deliveries("n1", 1)
-    hers |= {"subscription": "n1", "delivery": message.id, "window": "w1"}
+    session = server.store.sessions.add(lambda name: SessionRecord(0, name, "ada"))
+    hers |= {"subscription": "n1", "delivery": message.id, "window": "w1", "session": session.id}
     hers |= {"sha256": BLOB, "upload": UPLOAD, "key": key.json()["id"], "tenant": "ada"}
     nobodys = {"job": str(NO_NUMBER), "held": str(NO_NUMBER), "array": str(NO_NUMBER)}
-    nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0"}
+    nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0", "session": "s0"}
     return Things(hers, {**nobodys, "sha256": NO_BLOB, "upload": NO_BLOB, "key": "k0", "tenant": "eve"})
 
 
@@ -105,6 +109,8 @@ def wanted(name: str, path: str, thing: dict[str, str]) -> list[dict[str, Any]]:
         "change_tenant": [{"json": {"weight": 2}}],
         "purge_jobs": [{"json": {"older_than_s": 0, "tenant": thing["tenant"]}}],
         "drain_slot": [{"json": {"drained": True}}],
+        "build_program": [{"json": {"source": "kernel void f(void) {}"}}],
+        "send_commands": [{"content": pack_frame({})}],
         "plan_maintenance": [{"json": {"title": "x", "begins_unix_s": 1e10, "lasts_s": 1}}],
         "set_policy": [{"json": {"policy": "fcfs"}}],
         "set_price_policy": [{"json": {"policy": "market"}}],

@@ -133,6 +133,7 @@ def test_submissions_have_the_fields_of_the_page(server: Any) -> None:
 
 
 HANDLES = {"job": "jobs are the objects the server shows", "array": "so are arrays"}
+HANDLES |= dict.fromkeys(("open_session", "session"), "a session sends its commands from a thread of its own")
 """What the client for threads alone has, and why."""
 
 

@@ -151,8 +151,11 @@ async def test_a_body_that_does_not_say_it_is_json(server: Any, kind: str | None
 
 async def test_bodies_that_are_not_json_objects(server: Any) -> None:
     paths = server.app.openapi()["paths"]
-    posts = [path for path, by in sorted(paths.items()) if "requestBody" in by.get("post", {})]
-    assert len(posts) == 10
+    bodies = {
+        path: by["post"]["requestBody"] for path, by in sorted(paths.items()) if "requestBody" in by.get("post", {})
+    }
+    posts = [path for path, body in bodies.items() if "application/json" in body["content"]]
+    assert len(posts) >= 10
     async with server.client("operator") as client:
         for path in posts:
             for content in (b"{", b"\xff\xfe", b'{"a": 1,}', b"{'a': 1}"):

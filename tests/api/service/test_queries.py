@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.anyio
+OTHERS = {"/v1/session/sign-on/callback"}
+"""Addresses that providers send browsers to, with whatever parameters they have."""
 
 
 async def test_a_parameter_that_nobody_knows_submits_nothing(server: Any) -> None:
@@ -24,6 +26,8 @@ async def test_every_route_refuses_what_it_does_not_know(server: Any) -> None:
     async with server.client("operator") as client:
         paths = (await client.get("/openapi.json")).json()["paths"]
         for path, methods in paths.items():
+            if path in OTHERS:
+                continue
             concrete = path.replace("{sha256}", "0" * 64)
             for name in ("job", "array", "slot", "seq", "key", "hold"):
                 concrete = concrete.replace(f"{{{name}}}", "1")

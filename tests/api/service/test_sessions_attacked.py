@@ -12,6 +12,7 @@ import pytest
 from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
+from eddy.core.sessions import SessionRecord
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store.db.rows import Commit
 
@@ -152,6 +153,7 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
         "slot": "0",
         "tenant": "operator",
         "subscription": told.id,
+        "session": server.store.sessions.add(lambda name: SessionRecord(0, name, "ada")).id,
         "code": "not-found",
     }
     asked = 0

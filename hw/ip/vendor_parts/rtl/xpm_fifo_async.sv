@@ -69,6 +69,7 @@ module xpm_fifo_async #(
   // `seen` words can be read: they were written a cycle ago or more.
   count_t write_q, read_q, seen_q, held, readable;
   logic busy_q, put, get;
+  logic overflow_q, underflow_q, wr_ack_q;
 
   assign held = write_q - read_q;
   assign readable = seen_q - read_q;
@@ -84,14 +85,17 @@ module xpm_fifo_async #(
   assign rd_data_count = RD_DATA_COUNT_WIDTH'(readable);
   assign wr_rst_busy = busy_q;
   assign rd_rst_busy = busy_q;
+  assign overflow = overflow_q;
+  assign underflow = underflow_q;
+  assign wr_ack = wr_ack_q;
   assign sbiterr = 1'b0;
   assign dbiterr = 1'b0;
 
   always_ff @(posedge wr_clk) begin
     busy_q <= rst;
-    overflow <= wr_en && full && !rst;
-    underflow <= rd_en && empty && !rst;
-    wr_ack <= put;
+    overflow_q <= wr_en && full && !rst;
+    underflow_q <= rd_en && empty && !rst;
+    wr_ack_q <= put;
     if (rst) begin
       write_q <= '0;
       read_q <= '0;

@@ -80,7 +80,7 @@ class ProgramSubmission(Request):
         description="Build options as `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.",
     )
 
-    def request(self) -> KernelRequest:
+    def kernel_request(self) -> KernelRequest:
         """As the compiler takes it."""
         defines, includes = self.defines, self.includes
         return KernelRequest(self.source, "", (1,), (), defines=defines, includes=includes, options=self.options)

@@ -100,7 +100,7 @@ async def build_program(session: SessionId, body: ProgramSubmission, context: Ct
     """Compile a source once; launches of the session name it. The same source again answers the same program."""
     context.require_running()
     found = context.hypervisor.sessions.get(session, tenant.id)
-    return program_answer(await context.hypervisor.sessions.build(found, body.request()))
+    return program_answer(await context.hypervisor.sessions.build(found, body.kernel_request()))
 
 
 @router.post(
