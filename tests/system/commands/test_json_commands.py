@@ -63,6 +63,19 @@ key add -> key={id}
 key list
 key rotate {key} -> key={id}
 key revoke {key}
+notify add https://example.org/hook -> subscription={id}
+notify list
+notify test {subscription} -> message={id}
+notify log {subscription}
+notify redeliver {subscription} {message}
+notify remove {subscription}
+maintenance plan fans --from 2100-01-01T00:00Z --for 1h -> window={id}
+maintenance list
+maintenance cancel {window}
+sessions
+sessions show none refused
+sessions close none refused
+opencl env
 audit
 login --name here
 context
@@ -86,6 +99,8 @@ demo --profile nothing refused
 module new twice --root {here}/module
 module fuse nothing --name other --root {here}/module refused
 module check nothing refused
+module tree {here}/tree
+module import {here}/nothing refused
 reproduce makespan --out {here}/r --figure nothing refused
 serve --board model --profile tiny --port 0 --data {here}/served stops
 boardd --board rtl --profile nothing --socket {here}/s refused
@@ -100,6 +115,10 @@ pool revoke b9 --data {here}/nats
 pool serve --pool {here}/nats/head.json --port 0 --data {here}/nats stops
 pool status
 pool boards
+pool doctor
+pool label b1 hall=2
+pool backup {here}/pool-backup --data {here}/nowhere refused
+pool restore {here}/nothing --data {here}/restored refused
 pool drain b1
 pool undrain b1
 pool forget b1 refused

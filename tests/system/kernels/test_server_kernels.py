@@ -275,7 +275,7 @@ def test_the_command_says_what_is_wrong(server: Server, keys: dict[str, str], tm
     assert "kernel.cl:1:36: error" in failed.stderr
     for arguments, hint in (
         (("-g", "4y4", "-k", "step"), "one to three whole numbers"),
-        (("-g", 4), "Say which kernel with --name: the file defines step, wild, spin, crooked"),
+        (("-g", 4), "The file has 4 kernels, step, wild, spin, crooked: say which with --name"),
         (("-g", 4, "-k", "step", "-a", "none.npy"), "--arg 0"),
         (("-g", 4, "-k", "step", "-a", "zeros:q9:4"), "--arg 0"),
     ):

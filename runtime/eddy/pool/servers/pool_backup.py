@@ -195,6 +195,8 @@ def unpack(file: Path, folder: Path) -> PoolBackupNote:
 def _unpacked(file: Path, folder: Path) -> PoolBackupNote:
     sums: dict[str, str] = {}
     raw: dict[str, Any] | None = None
+    if not file.is_file():
+        raise InvalidRequest(f"There is no backup {file}.", field="file", asked=str(file))
     try:
         with tarfile.open(file, mode="r:") as tar:
             for entry in tar:
