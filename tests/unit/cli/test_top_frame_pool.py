@@ -37,7 +37,7 @@ def test_a_board_says_where_it_stands() -> None:
     boards = [board("a", link_bps=93e6, jobs=[4, 7]), board("b", drained=True), board("c", present=False, drained=True)]
     lines = frame(FrameData("http://one:8100", overview(boards)))
     a, b, c = (next(line for line in lines if line.text.startswith(f"{name} ")) for name in "abc")
-    assert a.text.split() == ["a", "model", "kv260", "there", "2", "2", "93", "Mb/s", "-"]
+    assert a.text.split() == ["a", "model", "kv260", "there", "2", "2", "93", "Mbit/s", "-"]
     assert (a.style, b.style, c.style) == ("plain", "bad", "bad")
     assert "drained" in b.text
     assert "away" in c.text
