@@ -28,6 +28,7 @@ from fastapi.routing import APIRoute
 SLOTS = "slots are a board's own; `GET /v1/pool` and `/v1/overview` tell of boards"
 POLICIES = "what a board dispatches and prices by is set there; `eddy pool serve --policy` places"
 BLOBS = "blobs of a pool come in one request"
+SIGN_ON = "a pool's tenants log in with keys"
 SESSIONS = "memory that stays is a board's own; a pool places jobs"
 NOTICES = "boards send notices of their jobs; a pool's are followed by its event streams"
 MAINTENANCE = "boards keep their windows; `eddy pool drain BOARD --because WHY` keeps jobs of the pool from one"
@@ -57,6 +58,10 @@ ABSENT: Mapping[str, str] = {
     "DELETE /v1/sessions/{}": SESSIONS,
     "POST /v1/sessions/{}/commands": SESSIONS,
     "POST /v1/sessions/{}/programs": SESSIONS,
+    "GET /v1/session/sign-on": SIGN_ON,
+    "GET /v1/session/sign-on/callback": SIGN_ON,
+    "GET /v1/session/sign-on/offer": SIGN_ON,
+    "POST /v1/session/sign-on/key": SIGN_ON,
     "GET /v1/subscriptions": NOTICES,
     "POST /v1/subscriptions": NOTICES,
     "GET /v1/subscriptions/{}": NOTICES,
