@@ -173,7 +173,7 @@ class ScriptedHypervisor(Hypervisor):
         self.gate.set()
 
     @property
-    def given_slots(self) -> frozenset[int]:
+    def usable_slots(self) -> frozenset[int]:
         return frozenset(status.slot for status in self.statuses)
 
     @property

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs_site import generated
 from docs_site.scripts import put_scripts
-from docs_site.staging import FOLDERS, Staging, page_title
+from docs_site.staging import FOLDERS, StagedPages, page_title
 
 ROOT = Path(__file__).resolve().parents[2]
 MUST_BE_FOUND = {"drain": "how-to/operate", "F": "reference/glossary", "lease": "explanations/pool"}
@@ -97,7 +97,7 @@ def main() -> int:
     parser.add_argument("--version", default=distribution.version(), help="folder of this one")
     told = parser.parse_args()
     work, out = ROOT / "build" / "site", told.out.resolve() / told.version
-    staging = Staging(ROOT, work / "pages")
+    staging = StagedPages(ROOT, work / "pages")
     staging.run()
     (work / "pages" / "README.md").rename(work / "pages" / "index.md")
     generated.write_pages(work / "pages")

@@ -32,7 +32,7 @@ BOOSTED = {"reference/glossary.md": 3, "explanations/parallel-fraction.md": 8, "
 """Pages that search lists before others with the same word."""
 
 
-class Staging:
+class StagedPages:
     """A folder of pages, made of a source tree.
 
     Args:

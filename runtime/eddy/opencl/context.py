@@ -30,11 +30,11 @@ class StartedCommand:
 
     id: int
     events: Sequence[CommandEvent]
-    landing: Sequence[Landing] = ()
+    landing: Sequence[ReadTarget] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class ReadTarget:
     """Where what one event reads goes.
 
     Attributes:
@@ -114,11 +114,11 @@ class HostContext:
         first, end = pieces[0][0], pieces[-1][0] + pieces[-1][2]
         if end - first > SPARSE * region.bytes:
             landings = [
-                Landing(self.session.read(buffer, come, size, after), [(0, go, size)]) for come, go, size in pieces
+                ReadTarget(self.session.read(buffer, come, size, after), [(0, go, size)]) for come, go, size in pieces
             ]
         else:
             event = self.session.read(buffer, first, end - first, after)
-            landings = [Landing(event, [(come - first, go, size) for come, go, size in pieces])]
+            landings = [ReadTarget(event, [(come - first, go, size) for come, go, size in pieces])]
         return StartedCommand(id, [landing.event for landing in landings], landings)
 
     def copy(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:

@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from docs_site import generated  # noqa: E402
-from docs_site.staging import FOLDERS, LINK, TOP, Staging  # noqa: E402
+from docs_site.staging import FOLDERS, LINK, TOP, StagedPages  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "pages"
-    Staging(ROOT, folder).run()
+    StagedPages(ROOT, folder).run()
     return folder
 
 
@@ -61,7 +61,7 @@ def test_every_link_leads_to_a_page_or_picture(pages: Path) -> None:
     ],
 )
 def test_links_as_they_lead_on_the_site(tmp_path: Path, page: str, text: str, becomes: str) -> None:
-    assert Staging(ROOT, tmp_path).rewrite(text, ROOT / page) == becomes
+    assert StagedPages(ROOT, tmp_path).rewrite(text, ROOT / page) == becomes
 
 
 def test_the_page_of_commands_has_each_with_its_options() -> None:

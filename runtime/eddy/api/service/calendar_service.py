@@ -57,7 +57,7 @@ class CalendarService:
         context = self._context
         if not context.ready or context.hypervisor.unreachable_reason:
             return
-        windows, now_s, given = context.store.maintenance.all(), self._wall_s(), context.hypervisor.given_slots
+        windows, now_s, given = context.store.maintenance.all(), self._wall_s(), context.hypervisor.usable_slots
         drained = {each.slot: each.drained for each in context.hypervisor.slots() if each.slot in given}
         for slot, because in drain_changes(windows, drained, now_s).items():
             await anyio.to_thread.run_sync(self._note, slot, because)

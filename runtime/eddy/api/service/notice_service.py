@@ -100,7 +100,7 @@ class NoticeService:
         if not self._context.ready or hypervisor.unreachable_reason:
             return
         drained = {status.slot: status.drained for status in hypervisor.slots() if status.drained}
-        told = self._context.store.notices.told_slots()
+        told = self._context.store.notices.notified_slots()
         if drained == told:
             return
         notices = []
@@ -113,7 +113,7 @@ class NoticeService:
 
     def _collect_windows(self, now_s: float) -> None:
         maintenance = self._context.store.maintenance
-        told = maintenance.told()
+        told = maintenance.notified()
         notices, stages = [], dict[str, str]()
         for window in maintenance.all():
             stage = window.stage(now_s)

@@ -290,7 +290,7 @@ class Hypervisor:
         return add_drain_reasons(statuses, self._engine.intake.drained)
 
     @property
-    def given_slots(self) -> frozenset[int]:
+    def usable_slots(self) -> frozenset[int]:
         """Slots that jobs are given; once it is ready."""
         return frozenset(self._engine.slots)
 

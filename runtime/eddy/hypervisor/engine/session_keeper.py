@@ -245,7 +245,7 @@ class SessionKeeper:
         for session in self.sessions:
             if session.streams and session.is_at_rest:
                 session.streams = False
-                quiet = m.Streaming(session_job(session.record.number), on=False)
+                quiet = m.LaunchStreamReport(session_job(session.record.number), on=False)
                 self._inbox.append(partial(_say, quiet))
             rests = session.is_at_rest and now_s - session.asked_s > session.record.options.idle_timeout_s
             if session.state is not SessionState.CLOSING and (
@@ -297,7 +297,7 @@ class SessionKeeper:
         for entry, launch in session.advance(now_s):
             if not session.streams:
                 session.streams = True
-                inputs.append(m.Streaming(session_job(session.record.number), on=True))
+                inputs.append(m.LaunchStreamReport(session_job(session.record.number), on=True))
             number = launch_job(session.record.number, entry.command.number)
             self._work[number] = launch
             inputs.append(m.Arrive(launch_spec(session.record, number, launch, now_s)))

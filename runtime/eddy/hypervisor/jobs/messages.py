@@ -126,7 +126,7 @@ class SliceEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Streaming:
+class LaunchStreamReport:
     """A session has launches one after the other, or none any more: between two of them its tenant still has work."""
 
     job: int
@@ -222,7 +222,7 @@ Input = (
     | Overdue
     | Switch
     | SwitchPrice
-    | Streaming
+    | LaunchStreamReport
     | Wake
 )
 

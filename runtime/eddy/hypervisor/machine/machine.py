@@ -46,6 +46,7 @@ from eddy.hypervisor.jobs.messages import (
     JobSpec,
     LaunchItem,
     LaunchSlice,
+    LaunchStreamReport,
     Load,
     LoadFailed,
     NoMemory,
@@ -56,7 +57,6 @@ from eddy.hypervisor.jobs.messages import (
     SliceEnded,
     StepResult,
     StopItem,
-    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
@@ -106,7 +106,7 @@ class InputHandler:
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,
-            Streaming: requests.set_streaming,
+            LaunchStreamReport: requests.set_streaming,
             Resume: self._resume,
             Wake: self._wake,
         }
@@ -258,7 +258,7 @@ def _concerns_policies(message: Input) -> bool:
     because of slices and what sessions launch, which get cores."""
     if isinstance(message, Arrive):
         return message.job.kept
-    return not isinstance(message, (Collected, SliceEnded, Streaming))
+    return not isinstance(message, (Collected, SliceEnded, LaunchStreamReport))
 
 
 _ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)

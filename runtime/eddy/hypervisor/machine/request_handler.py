@@ -15,9 +15,9 @@ from eddy.hypervisor.jobs.messages import (
     Drain,
     Free,
     JobFault,
+    LaunchStreamReport,
     NoMemory,
     Overdue,
-    Streaming,
     Switch,
     SwitchPrice,
     Undrain,
@@ -106,7 +106,7 @@ class RequestHandler:
         job.failed_item = message.item
         self.state.end(job, message.ends, self.state.now_s, message.cause, message.detail)
 
-    def set_streaming(self, message: Streaming) -> None:
+    def set_streaming(self, message: LaunchStreamReport) -> None:
         """A session's launches follow one another, or do not any more."""
         job = self.state.jobs.get(message.job)
         if job is not None and message.on:

@@ -38,7 +38,7 @@ class Maintenance:
             sorted((each for each, _ in self._windows.values()), key=lambda each: (each.begins_unix_s, each.id))
         )
 
-    def told(self) -> Mapping[str, str]:
+    def notified(self) -> Mapping[str, str]:
         """By window: the stage that notices were made of last; "" for none."""
         return {name: told for name, (_, told) in self._windows.items()}
 

@@ -193,7 +193,7 @@ class Notices:
         rows = self._db.fresh_rows("SELECT value FROM meta WHERE key = ?", CURSOR)
         return int(rows[0]["value"]) if rows and str(rows[0]["value"]).isdigit() else 0
 
-    def told_slots(self) -> dict[int, str]:
+    def notified_slots(self) -> dict[int, str]:
         """Why each slot was drained when that was told last."""
         rows = self._db.fresh_rows("SELECT value FROM meta WHERE key = ?", SLOTS)
         try:
