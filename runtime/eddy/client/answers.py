@@ -781,6 +781,25 @@ class LeaseCalendar(TypedDict):
     """By their beginning."""
 
 
+class LeaseGlance(TypedDict):
+    """A lease that has not ended."""
+
+    lease: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    state: LeaseState
+    """Where it is in its life."""
+    slots: list[int]
+    """What it holds."""
+    module: str
+    """What its slots hold; empty for nothing."""
+    ends_unix_s: float | None
+    """When it ends by itself; null before it began."""
+    idle_s: float
+    """Wall seconds since its holder was last heard of."""
+
+
 LeaseKind = Literal["slot", "board"]
 """What is held."""
 
@@ -992,6 +1011,8 @@ class Overview(_Overview, total=False):
     """What the board is called; empty of a pool."""
     sessions: list[SessionGlance]
     """Sessions that are open, oldest first; at most 40."""
+    leases: list[LeaseGlance]
+    """Leases that have not ended, oldest first; at most 40."""
     damaged: dict[str, int]
     """For the operator: damaged records that were met since the start, by kind, where there are any."""
 

@@ -320,8 +320,9 @@ class LeaseKeeper:
         except BoardUnreachable:
             raise
         except EddyError as error:
-            live.lost(slot, error.message)
-            return
+            if self._board.state().slots[slot].item != launch.item:  # else it was opened before a restart
+                live.lost(slot, error.message)
+                return
         live.held.add(slot)
         live.said.pop(slot, None)
 
@@ -426,8 +427,11 @@ class LeaseKeeper:
             live.wanted = {slot: machine.slots[slot].module for slot in live.loading}
             live.used = {slot for slot in record.slots if slot in machine.state.pools[Pool.PIPELINE].slots}
             for slot in record.slots if record.state is LeaseState.ACTIVE and live.memory else ():
-                if state.slots[slot].phase is SlotPhase.IDLE and machine.slots[slot].module:
+                phase, module = state.slots[slot].phase, record.options.module
+                if phase is SlotPhase.IDLE and machine.slots[slot].module:
                     self._hold(live, slot)  # it was loaded for the holder, and not opened any more
+                elif phase is SlotPhase.EMPTY and module and slot not in live.loading:
+                    live.wanted[slot] = module  # its load was not begun, or was lost
             self._wake(live)
         self._due = True
         return work
