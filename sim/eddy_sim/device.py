@@ -44,7 +44,6 @@ from eddy_sim.boards.faults import LoadFault
 from eddy_sim.boards.interrupts import InterruptLine
 from eddy_sim.boards.loader import EngineImages, LoadRefused
 from eddy_sim.design.addressmap import PL_BASE, PL_BYTES
-from eddy_sim.leased.device import LEASE, LeasedDevice
 from eddy_sim.processor import standalone
 from eddy_sim.processor.buffers import PageAllocator, SimMemory
 from eddy_sim.processor.clocks import ProcessorClocks
@@ -55,6 +54,8 @@ from eddy_sim.processor.tables import OverlayTables
 __all__ = ["LoadRefused", "SimClock", "SimDevice"]
 
 DEFAULT_PROFILE = "kv260"
+LEASE = "EDDY_LEASE"
+"""Names a lease, where a script drives a slot of a server."""
 TURN_CYCLES = 10_000
 """Shell cycles that pass in one turn of a loop in which an interrupt is awaited."""
 _CHUNK_S = 1e-3
@@ -358,7 +359,12 @@ _RAW_IRQ = 121
 def active_device() -> Device:
     """What PYNQ drives in this process: a slot that is leased, where the environment names one (`eddy lease env`); else
     the simulated board."""
-    return LeasedDevice() if os.environ.get(LEASE) else SimDevice()
+    if not os.environ.get(LEASE):
+        return SimDevice()
+    # Imported here: a server's simulated board has nothing of a client.
+    from eddy_sim.leased.device import LeasedDevice
+
+    return LeasedDevice()
 
 
 def _announce() -> None:
