@@ -44,7 +44,7 @@ SHOWN_S = 7 * 86400.0
 TOKEN = "Eddy-Lease-Token"
 """Header in which what drives a lease has its token."""
 BYTES = "application/octet-stream"
-router = APIRouter(prefix="/v1/leases", tags=["leases"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["leases"], route_class=JsonRoute)
 LeaseId = Annotated[str, Path(max_length=64, description="The lease's name, as `POST /v1/leases` answers it.")]
 _Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
 _Open = Annotated[bool, Query(description="Only those that have not ended.")]
@@ -58,7 +58,7 @@ _BODY = {"required": True, "content": {BYTES: {"schema": {"type": "string", "for
 
 
 @router.post(
-    "",
+    "/leases",
     status_code=201,
     operation_id="ask_for_lease",
     response_model=Lease,
@@ -76,7 +76,7 @@ async def open_lease(body: LeaseSubmission, context: Ctx, tenant: Caller) -> Lea
     return _shown(context, record, tenant)
 
 
-@router.get("", operation_id="list_leases", response_model=LeaseList, summary="List leases")
+@router.get("/leases", operation_id="list_leases", response_model=LeaseList, summary="List leases")
 async def list_leases(context: Ctx, viewer: Caller, tenant: _Whose = "", open: _Open = False) -> LeaseList:
     """Yours, those that ended lately among them; all there are, for the operator."""
     whose = (tenant or None) if viewer.admin else viewer.id
@@ -86,7 +86,9 @@ async def list_leases(context: Ctx, viewer: Caller, tenant: _Whose = "", open: _
     return LeaseList(leases=[lease_answer(each, viewer, limit_s, _token(context, each.record.id)) for each in kept])
 
 
-@router.get("/calendar", operation_id="lease_calendar", response_model=LeaseCalendar, summary="When slots are held")
+@router.get(
+    "/lease-calendar", operation_id="lease_calendar", response_model=LeaseCalendar, summary="When slots are held"
+)
 async def show_calendar(context: Ctx, viewer: Caller) -> LeaseCalendar:
     """Leases and maintenance windows, to come, now, and of the last seven days; of others, only the times."""
     now_s = time.time()
@@ -101,7 +103,7 @@ async def show_calendar(context: Ctx, viewer: Caller) -> LeaseCalendar:
 
 
 @router.get(
-    "/{lease}",
+    "/leases/{lease}",
     operation_id="describe_lease",
     response_model=Lease,
     summary="Show a lease",
@@ -116,7 +118,7 @@ async def show_lease(lease: LeaseId, context: Ctx, viewer: Caller, wait_s: _Wait
 
 
 @router.post(
-    "/{lease}/extend",
+    "/leases/{lease}/extend",
     operation_id="extend_lease",
     response_model=Lease,
     summary="Extend a lease",
@@ -131,7 +133,7 @@ async def extend_lease(lease: LeaseId, body: LeaseExtension, context: Ctx, viewe
 
 
 @router.delete(
-    "/{lease}",
+    "/leases/{lease}",
     operation_id="release_lease",
     response_model=Lease,
     summary="Release a lease",
@@ -153,7 +155,7 @@ async def release_lease(lease: LeaseId, context: Ctx, viewer: Caller) -> Lease:
 
 
 @router.post(
-    "/{lease}/module",
+    "/leases/{lease}/module",
     operation_id="load_leased_slot",
     response_model=Lease,
     summary="Load a slot of a lease",
@@ -168,7 +170,7 @@ async def load_module(lease: LeaseId, body: ModuleLoad, context: Ctx, tenant: Ca
 
 
 @router.post(
-    "/{lease}/registers",
+    "/leases/{lease}/registers",
     operation_id="access_leased_registers",
     response_model=RegisterValues,
     summary="Read and write registers of a lease's slot",
@@ -184,7 +186,7 @@ async def access_registers(
 
 
 @router.post(
-    "/{lease}/interrupt",
+    "/leases/{lease}/interrupt",
     operation_id="await_leased_interrupt",
     response_model=InterruptAnswer,
     summary="Wait for an interrupt of a lease's slot",
@@ -200,14 +202,14 @@ async def await_interrupt(
 
 
 @router.get(
-    "/{lease}/memory",
+    "/leases/{lease}/memory",
     operation_id="read_leased_memory",
     summary="Read a lease's memory",
     response_class=Response,
     responses={200: {"description": "The bytes.", "content": {BYTES: {}}}, **refusals(403, 404, 409)},
 )
 async def read_memory(
-    lease: LeaseId, context: Ctx, tenant: Caller, offset: _Offset, bytes: _Size, token: _Token = ""
+    lease: LeaseId, context: Ctx, tenant: Caller, offset: _Offset = 0, bytes: _Size = 4096, token: _Token = ""
 ) -> Response:
     """Bytes as modules left them."""
     _driven(context, lease, tenant, token)
@@ -216,7 +218,7 @@ async def read_memory(
 
 
 @router.put(
-    "/{lease}/memory",
+    "/leases/{lease}/memory",
     status_code=204,
     operation_id="write_leased_memory",
     summary="Write a lease's memory",
@@ -224,7 +226,7 @@ async def read_memory(
     openapi_extra={"requestBody": _BODY},
 )
 async def write_memory(
-    lease: LeaseId, request: Request, context: Ctx, tenant: Caller, offset: _Offset, token: _Token = ""
+    lease: LeaseId, request: Request, context: Ctx, tenant: Caller, offset: _Offset = 0, token: _Token = ""
 ) -> Response:
     """Bytes that modules find from then on."""
     _driven(context, lease, tenant, token)

@@ -64,7 +64,7 @@ class LeaseCalls(Caller):
     @call
     def lease_calendar(self) -> Operation[answers.LeaseCalendar]:
         """When slots are held, and asked for; of others, the times alone."""
-        return self.transport.read_answer(answers.LeaseCalendar, "GET", "/v1/leases/calendar")
+        return self.transport.read_answer(answers.LeaseCalendar, "GET", "/v1/lease-calendar")
 
     @call
     def extend_lease(self, name: str, more_s: float) -> Operation[answers.Lease]:

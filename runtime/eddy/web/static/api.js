@@ -59,7 +59,7 @@ export const job = (id) => call("GET", `/v1/jobs/${id}`);
 export const explain = (id) => call("GET", `/v1/jobs/${id}/explain`);
 export const quota = () => call("GET", "/v1/quota");
 export const leases = () => call("GET", "/v1/leases");
-export const leaseCalendar = () => call("GET", "/v1/leases/calendar");
+export const leaseCalendar = () => call("GET", "/v1/lease-calendar");
 export const askForLease = (body) => call("POST", "/v1/leases", body);
 export const extendLease = (name, more_s) => call("POST", `/v1/leases/${encodeURIComponent(name)}/extend`, { more_s });
 export const releaseLease = (name) => call("DELETE", `/v1/leases/${encodeURIComponent(name)}`);
