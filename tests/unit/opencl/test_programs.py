@@ -77,6 +77,31 @@ def test_headers_come_from_the_hosts_disk(host: Host, context: Handle, queue: Ha
     host.release(Program=program)
 
 
+def test_headers_are_kept_with_what_they_were_compiled_into(
+    host: Host, context: Handle, queue: Handle, tmp_path: Path
+) -> None:
+    header = tmp_path / "n.h"
+    header.write_text("#define N 9\n")
+    program = host.source(context, f'#include "n.h"\n{ADD}')
+    host.call("clCompileProgram", program, 0, None, f"-I{tmp_path}".encode(), 0, None, None, None, None)
+    header.unlink()
+    linked = host.make("clLinkProgram", context, 0, None, b"", 1, handles(program), None, None)
+    assert run(host, context, queue, linked, "add") == 14
+    again = from_binary(host, context, binary(host, linked))
+    host.call("clBuildProgram", again, 0, None, b"", None, None)
+    assert run(host, context, queue, again, "add") == 14
+    host.release(Program=[program, linked, again])
+
+
+def test_extensions_are_macros(host: Host, context: Handle, queue: Handle) -> None:
+    told = host.ask("clGetDeviceInfo", host.device, number("CL_DEVICE_EXTENSIONS"), form=bytes).decode().rstrip("\0")
+    checks = "".join(f"#if {name} != 1\n#error {name}\n#endif\n" for name in told.split())
+    source = f"{checks}kernel void k(global int *x) {{ x[0] = sizeof(double2) + sizeof(1.0f); }}"
+    program = host.program(context, source)
+    assert run(host, context, queue, program, "k") == 20
+    host.release(Program=program)
+
+
 def test_compile_and_link(host: Host, context: Handle, queue: Handle) -> None:
     header = host.source(context, "int twice(int x);\n#define N 3\n")
     main = host.source(context, '#include "api.h"\nkernel void k(global int *x) { x[0] = twice(x[0]) + N + A; }')

@@ -51,7 +51,9 @@ _DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
 """What clang and lld say as they end by a signal because they were refused memory."""
-_NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|unknown type name 'double\d+'")
+_NEEDS_DOUBLE = re.compile(
+    r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|(?:unknown type name|undeclared identifier) 'double\d+'"
+)
 """How a source is refused that uses `double`, which only then is put before it."""
 _ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
 """Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""

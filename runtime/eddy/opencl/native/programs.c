@@ -186,6 +186,11 @@ static cl_int compile(const char *function, cl_program program, enum mode mode, 
     put(&program->log, log, size);
     if (!code && !read_kernels(program, &reader))
         code = refuse(function, CL_OUT_OF_HOST_MEMORY, "the helper's list of kernels cannot be read");
+    const uint8_t *units = code ? NULL : get_text(&reader, &size);
+    if (units && size) { // with the headers of the host's disk, which may be gone when it is linked
+        clear(&program->units);
+        put(&program->units, units, size);
+    }
     program->status = code ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
     program->type = code ? CL_PROGRAM_BINARY_TYPE_NONE : type;
     clear(&body);
