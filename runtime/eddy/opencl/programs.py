@@ -11,7 +11,7 @@ from typing import Any
 
 from eddy.core.errors import CompilationFailed, EddyError, InvalidRequest
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.opencl.host_headers import with_headers
+from eddy.opencl.host_headers import relative, with_headers
 from eddy.opencl.kernels import describe_kernels
 from eddy.opencl.session_port import Session
 from eddy.opencl.standard import number
@@ -75,6 +75,7 @@ def build_program(
         )
     try:
         unit = join_units(units)
+        unit = replace(unit, source=relative(unit.source))
         given_options, headers = with_headers(unit.source, unit.options, unit.headers)
     except DifferentHeaders as error:
         return Built(number("CL_BUILD_PROGRAM_FAILURE"), str(error), str(error))

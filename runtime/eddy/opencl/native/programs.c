@@ -403,7 +403,8 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program
     LOCKED;
     NEED(program, PROGRAM, CL_INVALID_PROGRAM);
     NEED(device, DEVICE, CL_INVALID_DEVICE);
-    cl_program_binary_type type = program->status == CL_BUILD_SUCCESS ? program->type : CL_PROGRAM_BINARY_TYPE_NONE;
+    bool known = program->status == CL_BUILD_SUCCESS || (program->from_binary && program->status == CL_BUILD_NONE);
+    cl_program_binary_type type = known ? program->type : CL_PROGRAM_BINARY_TYPE_NONE;
     switch (name) {
     case CL_PROGRAM_BUILD_STATUS:
         return answer(__func__, &program->status, sizeof program->status, room, value, size_ret);
