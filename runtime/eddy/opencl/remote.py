@@ -189,7 +189,7 @@ def _events(after: Sequence[RemoteEvent]) -> list[client_sessions.SessionEvent]:
 def _value(given: object) -> object:
     """An argument as the client's sessions take it."""
     if isinstance(given, ImageView):
-        return client_sessions.ImageView(given.buffer, given.shape, given.order, given.kind, given.offset)
+        return client_sessions.BufferImage(given.buffer, given.shape, given.order, given.kind, given.offset)
     if isinstance(given, BufferPart):
         return client_sessions.BufferView(given.buffer, given.offset)
     return client_sessions.Local(given.bytes) if isinstance(given, LocalBytes) else given

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
-from eddy.client.calls.sessions import ImageView, Local, Session, SessionFailed
+from eddy.client.calls.sessions import BufferImage, Local, Session, SessionFailed
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import kernel_board
@@ -249,19 +249,19 @@ def test_buffers_are_images(session: Session) -> None:
     source, target = session.buffer(64 + texels.nbytes), session.buffer(48)
     session.write(source, texels, offset=64)
     kernel = session.program(IMAGES).kernel("mix_texels")
-    out = ImageView(target, shape, "rgba", "unorm_int8")
-    session.launch(kernel, (4, 3), (ImageView(source, shape, offset=64), linear_clamped, out))
+    out = BufferImage(target, shape, "rgba", "unorm_int8")
+    session.launch(kernel, (4, 3), (BufferImage(source, shape, offset=64), linear_clamped, out))
     beyond = np.concatenate([texels[:, 1:], np.zeros((3, 1, 4), "f4")], axis=1)
     expected = (texels + beyond) / 2 + np.array([0, 0, 0, 0.5], "f4")
     found = np.frombuffer(session.read(target).result(), "u1").reshape(shape)
     assert np.abs(found - expected.clip(0, 1) * 255).max() <= 1
-    session.launch(kernel, (4, 3), (ImageView(source, shape), linear_clamped, out)).wait()
+    session.launch(kernel, (4, 3), (BufferImage(source, shape), linear_clamped, out)).wait()
     for bad, words in (
         (source, "image of 2 dimensions"),
-        (ImageView(source, (4, 4)), "image of 2 dimensions"),
-        (ImageView(source, (5, 4, 4), offset=64), "texels take 320 bytes"),
-        (ImageView(source, shape, "rgb"), "an order of"),
-        (ImageView(source, (0, 4, 4)), "whole numbers"),
+        (BufferImage(source, (4, 4)), "image of 2 dimensions"),
+        (BufferImage(source, (5, 4, 4), offset=64), "texels take 320 bytes"),
+        (BufferImage(source, shape, "rgb"), "an order of"),
+        (BufferImage(source, (0, 4, 4)), "whole numbers"),
     ):
         with pytest.raises(SessionFailed, match=words):
             session.launch(kernel, (4, 3), (bad, linear_clamped, out)).wait()

@@ -6,26 +6,31 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from eddy.gpu.programs.ndrange import Local
 
-if TYPE_CHECKING:
-    from eddy.client.calls.sessions import SessionBuffer
+
+class NamedBuffer(Protocol):
+    """A buffer of a session."""
+
+    @property
+    def id(self) -> int:
+        """Its name there."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferView:
     """A buffer from an offset on, as a kernel's argument."""
 
-    buffer: SessionBuffer
+    buffer: NamedBuffer
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class ImageView:
+class BufferImage:
     """A buffer's texels as an image, as a kernel's argument.
 
     Attributes:
@@ -36,7 +41,7 @@ class ImageView:
         offset: Bytes of the buffer before them.
     """
 
-    buffer: SessionBuffer
+    buffer: NamedBuffer
     shape: tuple[int, ...]
     order: str = "rgba"
     kind: str = "float"
@@ -47,7 +52,7 @@ def sent_argument(value: object) -> dict[str, Any]:
     """An argument of a launch."""
     if isinstance(value, BufferView):
         return {"buffer": value.buffer.id, "offset": value.offset}
-    if isinstance(value, ImageView):
+    if isinstance(value, BufferImage):
         texels = {"shape": list(value.shape), "image": [value.order, value.kind]}
         return {"buffer": value.buffer.id, "offset": value.offset, **texels}
     if value is None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from eddy.client import answers
-from eddy.client.calls.session_arguments import BufferView, ImageView, sent_argument, sent_sizes, to_base64
+from eddy.client.calls.session_arguments import BufferImage, BufferView, sent_argument, sent_sizes, to_base64
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.sessions import CommandState
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from eddy.client.transport.session import Session as ClientOfSession
 
 __all__ = [
+    "BufferImage",
     "BufferView",
-    "ImageView",
     "Local",
     "Session",
     "SessionBuffer",
@@ -375,8 +375,8 @@ class Session:
         Args:
             kernel: Of a program of this session.
             global_size: Work-items by dimension.
-            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `ImageView` for images, `Local`
-                for `__local` ones, numbers, sequences for vectors, or the bytes of a value.
+            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `BufferImage` for images,
+                `Local` for `__local` ones, numbers, sequences for vectors, or the bytes of a value.
             local_size: Work-group size; None for what suits the cluster.
             global_offset: What `get_global_id` counts from.
             after: What must have succeeded first.
