@@ -40,6 +40,7 @@ from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, s
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
 from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, thread_item_id
+from eddy.gpu.work_items.local_placement import share_locals
 
 _log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 8 << 20
@@ -229,7 +230,7 @@ class Compiler:
 
     def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
         """The assembly of a module."""
-        module, end = thread_item_id(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
+        module, end = share_locals(thread_item_id(ir)).encode(), ("-x", "ir", "-S", "-o", "-", "-")
         try:
             return self._step((*code, "-w", *end), module, said).decode()
         except CompilationFailed as error:
