@@ -101,7 +101,7 @@ def test_headers_are_kept_with_what_they_were_compiled_into(
 def test_extensions_are_macros(host: Host, context: Handle, queue: Handle) -> None:
     told = host.ask("clGetDeviceInfo", host.device, number("CL_DEVICE_EXTENSIONS"), form=bytes).decode().rstrip("\0")
     checks = "".join(f"#if {name} != 1\n#error {name}\n#endif\n" for name in told.split())
-    source = f"{checks}kernel void k(global int *x) {{ x[0] = sizeof(double2) + sizeof(1.0f); }}"
+    source = f"{checks}kernel void k(global int *x) {{ x[0] = sizeof(double2) + DBL_RADIX + FLT_RADIX; }}"
     program = host.program(context, source)
     assert run(host, context, queue, program, "k") == 20
     host.release(Program=program)
