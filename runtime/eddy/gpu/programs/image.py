@@ -67,7 +67,7 @@ class Texels:
         return KINDS[self.kind][1]
 
     @property
-    def bytes(self) -> int:
+    def size_bytes(self) -> int:
         """Of all texels."""
         return math.prod(self.shape) * int(self.element[1])
 
