@@ -55,10 +55,12 @@ module kernel_axil #(
 
   /// Pulse: a start is on its way to the kernel, and has not reached it.
   output logic start_o,
-  /// Pulses that set a bit of the status each, and how often.
+  /// Pulses that set a bit of the status each.
   input  logic read_error_i,
   input  logic write_error_i,
-  input  logic refused_i
+  input  logic refused_i,
+  /// Pulses that set bits 23 to 3.
+  input  logic [20:0] trouble_i
 );
 
   typedef logic [NumBundles-1:0] bundles_t;
@@ -157,11 +159,11 @@ module kernel_axil #(
   end
 
   // The status: what memory's errors and refused bursts leave until the next start.
-  logic [2:0] status_q;
+  logic [23:0] status_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_o) status_q <= '0;
-    else status_q <= status_q | {refused_i, write_error_i, read_error_i};
+    else status_q <= status_q | {trouble_i, refused_i, write_error_i, read_error_i};
   end
 
   // Reads.
@@ -184,7 +186,7 @@ module kernel_axil #(
       identity_regs_pkg::MagicOffset[15:0] + 16'd4: own = {16'(identity_regs_pkg::KindHls), RegMap};
       identity_regs_pkg::MagicOffset[15:0] + 16'd8: own = BuildHash[31:0];
       identity_regs_pkg::MagicOffset[15:0] + 16'd12: own = BuildHash[63:32];
-      StatusAddr: own = {29'd0, status_q};
+      StatusAddr: own = {8'd0, status_q};
       default: ;
     endcase
     answer = '0;
