@@ -176,7 +176,8 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
     if kind is RegisterKind.POINTER:
         align = fields.choice(raw.get("align", WORD_BYTES), f"{field}.align", ALIGNMENTS)
         access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
-    return ArgumentRegister(name, offset, width, kind, access, align)
+    causes = tuple(str(cause) for cause in raw.get("causes", ())) if kind is RegisterKind.STATUS else ()
+    return ArgumentRegister(name, offset, width, kind, access, align, causes)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:

@@ -55,7 +55,7 @@ module kernel_pack #(
   typedef logic [Units-1:0][8*Unit-1:0] held_t;
 
   // A beat, as it came, with what its TKEEP says.
-  logic beat_q, last_q, full_q, gaps_q, beat_go, end_go;
+  logic open_q, beat_q, last_q, full_q, gaps_q, beat_go, end_go;
   logic [8*Bytes-1:0] data_q;
   amount_t amount_q, amount;
   logic [Bytes:0] above;
@@ -85,7 +85,7 @@ module kernel_pack #(
   end
 
   // What of it is kept: as much as there is room for, where it may be one.
-  logic open_q, by_length_q, fits, bad, ends;
+  logic by_length_q, fits, bad, ends;
   logic [31:0] room_q, moved_q;
   amount_t kept;
   fill_t fill_q, rest_fill, kept_units;
@@ -150,7 +150,7 @@ module kernel_pack #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       NeverOverfull_A :
-      assert (fill_q <= fill_t'(Units))
+      assert (32'(fill_q) <= Units)
       else $error("kernel_pack: more units than there is room for");
       PartsEndRuns_A :
       assert (!beat_go || kept == '0 || kept == amount_t'(Bytes) || end_go || room_q == 32'(kept))

@@ -105,17 +105,18 @@ module kernel_stream_in
 
   // In the cycle after its start, the reader still shows the end of the run before.
   assign busy_o = started_q || unpacking || !idle;
-  assign error_o = rsp_i.r_valid && rready && rsp_i.r.resp[1];
+  assign error_o = rsp_i.r_valid && rsp_i.r.resp[1];
 
   always_comb begin
     req_o = '0;
     req_o.ar = '{addr: araddr, len: arlen, size: 3'd3, burst: BurstIncr, cache: 4'b0011, default: '0};
     req_o.ar_valid = arvalid;
-    req_o.r_ready = rready;
+    // The reader has room for what it asked for; in the first cycle out of reset, when it takes nothing, it has asked nothing.
+    req_o.r_ready = 1'b1;
     req_o.b_ready = 1'b1;
   end
 
   logic unused;
-  assign unused = ^{addr_i[2:0], failed, rsp_i.aw_ready, rsp_i.w_ready, rsp_i.b, rsp_i.b_valid, rsp_i.r.id, rsp_i.r.last};
+  assign unused = ^{addr_i[2:0], failed, rready, rsp_i.aw_ready, rsp_i.w_ready, rsp_i.b, rsp_i.b_valid, rsp_i.r.id, rsp_i.r.last};
 
 endmodule

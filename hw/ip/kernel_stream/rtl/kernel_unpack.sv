@@ -116,7 +116,7 @@ module kernel_unpack #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       NeverOverfull_A :
-      assert (fill_q <= fill_t'(Units))
+      assert (32'(fill_q) <= Units)
       else $error("kernel_unpack: more units than there is room for");
     end
   end
