@@ -10,6 +10,7 @@ pytestmark = pytest.mark.formal
 
 FILES = ROOT / "hw" / "ip" / "kernel_stream" / "kernel_stream.f"
 INWARD = Proof("kernel_unpack_proof", FILES, depth=2)
+OUTWARD = Proof("kernel_stream_out_proof", FILES, depth=2)
 INWARD_MISTAKES = [
     Mutation("an offer goes", "kernel_unpack.sv", "if (!valid_q || tready_i) valid_q <= send;", "valid_q <= send;"),
     Mutation("a part too early", "kernel_unpack.sv", "(last && 32'(fill_q)", "(32'(fill_q) + 1"),
@@ -24,3 +25,20 @@ def test_what_goes_to_a_kernel_is_what_memory_holds() -> None:
 @pytest.mark.parametrize("mistake", INWARD_MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_toward_the_kernel_is_found(mistake: Mutation) -> None:
     assert INWARD.refute(mistake)
+
+
+OUTWARD_MISTAKES = [
+    Mutation("a byte beyond", "kernel_pack.sv", "fits ? amount_q : amount_t'(room_q)", "amount_q"),
+    Mutation("a burst too far", "kernel_stream_out.sv", "fill_q < fill_t'(reach) ? 5'(fill_q) : reach", "reach"),
+    Mutation("a word twice", "kernel_pack.sv", "rest = held_q >> 64;", "rest = held_q;"),
+    Mutation("all bytes of the last word", "kernel_pack.sv", "strb_o = ~(8'hFF << moved_q[2:0]);", "strb_o = 8'h01;"),
+]
+
+
+def test_what_a_kernel_sends_lies_in_its_buffer_alone() -> None:
+    OUTWARD.prove()
+
+
+@pytest.mark.parametrize("mistake", OUTWARD_MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_from_the_kernel_is_found(mistake: Mutation) -> None:
+    assert OUTWARD.refute(mistake)

@@ -16,7 +16,7 @@ from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports
 from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe, preliminary_texts
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
-from eddy_sim.importing.streams import find_stream_run, is_sideband, name_streams, stream_refusals
+from eddy_sim.importing.streams import KernelStream, find_stream_run, name_streams, sideband_notes, stream_refusals
 from eddy_sim.importing.trial import CYCLES, KernelTrial, find_pointers, find_run
 from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
@@ -88,7 +88,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
     arguments = _arguments(placed, bundles, read_types(sources.about))
     if run:
-        arguments = (*(_stream_argument(*each) for stream in run.streams for each in stream.registers()), *arguments)
+        arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
     notes = _unread(sources, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run)
@@ -106,8 +106,11 @@ def _planned(
     return plan_run(ports, bundles, streams, choices.start, choices.done, choices.stall_cycles, choices.ties or {})
 
 
-def _stream_argument(name: str, offset: int, width: int, output: bool) -> KernelArgument:
-    return KernelArgument(name, offset, width, output, pointer=width > 32)
+def _stream_arguments(stream: KernelStream) -> Iterator[KernelArgument]:
+    for name, offset, width, output in stream.registers():
+        pointer = name == stream.name
+        kind = f"ap_uint<{8 * stream.beat_bytes}>" if pointer else "uint32_t"
+        yield KernelArgument(name, offset, width, output, None if output else pointer, kind)
 
 
 def _headers(sources: KernelSources) -> list[Path]:
@@ -240,12 +243,7 @@ def _unread(sources: KernelSources, ports: KernelPorts, run: RunControl | None) 
     notes = [
         f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken
     ]
-    notes += [
-        f"{port.name} is tied to zero: nothing in memory says what it is"
-        for stream in ports.streams
-        for port in stream.ports.values()
-        if is_sideband(ports.streams, port.name) and port.name not in ties
-    ]
+    notes += sideband_notes(ports.streams, ties)
     if len(ports.clocks) > 1:
         notes.append(f"{', '.join(port.name for port in ports.clocks)} are all the slot's clock")
     if sources.vhdl:

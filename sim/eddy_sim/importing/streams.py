@@ -227,6 +227,11 @@ def stream_connections(stream: KernelStream, ties: Mapping[str, str]) -> Iterato
             yield port.name, "" if port.output else "'0"
 
 
-def is_sideband(streams: Sequence[StreamInterface], name: str) -> bool:
-    """Whether a port says something of beats that no memory holds: TID, TDEST, TUSER to the kernel."""
-    return any(signal in _SIDEBANDS and port.name == name and not port.output for each in streams for signal, port in each.ports.items())
+def sideband_notes(streams: Sequence[StreamInterface], ties: Mapping[str, str]) -> Iterator[str]:
+    """What is lost, or not given, of what streams say beside their bytes."""
+    for stream in streams:
+        found = [port.name for signal, port in stream.ports.items() if signal in _SIDEBANDS and port.name not in ties]
+        if found and stream.manager:
+            yield f"{', '.join(found)}: not kept, memory holds the bytes alone"
+        elif found:
+            yield f"{', '.join(found)}: zero; --tie says another value"

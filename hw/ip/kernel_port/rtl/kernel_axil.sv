@@ -3,7 +3,8 @@
 /// beside them: the identity block at 0xF000, and a status at `StatusAddr`, which a start clears.
 ///
 /// Every other address reads zero and ignores writes; every access is answered OKAY, whatever the kernel answers. Bundles see
-/// offsets within their part, of whole words. One write and one read at a time. Every output toward the slot is a flop.
+/// offsets within their part, of whole words. AP_CTRL's auto_restart (bit 7) is always written as zero. One write and one read at
+/// a time. Every output toward the slot is a flop.
 module kernel_axil #(
   /// Register bundles. Bundle 0 is the one that holds AP_CTRL, at the beginning of the window.
   parameter int unsigned NumBundles = 1,
@@ -133,6 +134,8 @@ module kernel_axil #(
             aw_left_q <= write_to;
             w_left_q <= write_to;
             bundle_awaddr_o <= offset(waddr_q, write_to);
+            // No auto_restart: runs begin with a start each, and their ends are told.
+            if (waddr_q[15:2] == '0) bundle_wdata_o[7] <= 1'b0;
           end
         end
         WrPass: begin
