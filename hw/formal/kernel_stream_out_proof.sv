@@ -94,11 +94,13 @@ module kernel_stream_out_proof
   // Where things are: bytes held of no word yet, beats announced and not sent, bursts of which data is left.
   count_t held, whole_words, owed, at;
   logic [7:0] index;
-  logic [3:0] lengths, under_way;
+  logic [3:0] lengths;
+  logic [5:0] under_way, queued;
   logic [AddrWidth-1:0] reach, page;
   logic above, full_up;
   always_comb begin
     full_up = dut.u_pack.full_up;
+    queued = dut.u_words.write_q - dut.u_words.read_q;
     held = 32'(dut.u_pack.fill_q) * 32'(Unit);
     whole_words = (moved + 32'd7) >> 3;
     lengths = 4'(dut.u_lengths.write_q - dut.u_lengths.read_q);
@@ -106,7 +108,7 @@ module kernel_stream_out_proof
     for (int unsigned i = 0; i < 8; i++) begin
       if (4'(i) < lengths) owed = owed + 32'(dut.u_lengths.mem_q[3'(32'(dut.u_lengths.read_q) + i)]) + 32'd1;
     end
-    under_way = lengths + 4'(dut.aw_valid_q) + 4'(dut.beats_q != '0 || (dut.w_valid_q && dut.w_q.last));
+    under_way = 6'(lengths) + 6'(dut.aw_valid_q) + 6'(dut.beats_q != '0 || (dut.w_valid_q && dut.w_q.last));
     reach = req.aw.addr + ((AddrWidth'(req.aw.len) + AddrWidth'(1)) << 3);
     page = reach - AddrWidth'(1);
     index = 8'(number_q - (packed_q << 3));
@@ -138,11 +140,11 @@ module kernel_stream_out_proof
         HeldInPlace_A : assert (8'(dut.u_pack.held_q >> (8 * 32'(index))) == seen_q);
       end
       // Of words: packed, announced, sent, in this order.
-      QueueIsBetween_A : assert (7'(dut.u_words.write_q - dut.u_words.read_q) == 7'(packed_q - sent_q)
+      QueueIsBetween_A : assert (queued == 6'(packed_q - sent_q)
           && packed_q - sent_q <= Depth && sent_q <= packed_q);
       FillIsBetween_A : assert (32'(dut.fill_q) == packed_q - announced_q && announced_q <= packed_q);
       OwedIsBetween_A : assert (owed == announced_q - sent_q && sent_q <= announced_q);
-      OpenIsCounted_A : assert (dut.open_q == under_way + whole_q && dut.open_q <= 4'd8 && lengths <= 4'd8 && whole_q <= 4'd8);
+      OpenIsCounted_A : assert (6'(dut.open_q) == under_way + 6'(whole_q) && dut.open_q <= 4'd8 && lengths <= 4'd8 && whole_q <= 4'd8);
       if (sent_q <= at && at < packed_q && number_q < moved) begin
         InTheQueue_A : assert (dut.u_words.mem_q[slot_q[4:0]] == {strb_q, word_q}
             && 6'(slot_q - dut.u_words.read_q) == 6'(at - sent_q));

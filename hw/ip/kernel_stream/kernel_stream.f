@@ -10,5 +10,6 @@ rtl/kernel_pack.sv
 rtl/kernel_stream_in.sv
 rtl/kernel_stream_out.sv
 rtl/kernel_poke.sv
+rtl/kernel_scalars.sv
 rtl/kernel_run.sv
 rtl/kernel_run.svh

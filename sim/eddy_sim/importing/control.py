@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from eddy.core.errors import InvalidRequest
 
+from eddy_sim.importing.design import TopPort
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import KernelStream
@@ -21,7 +23,9 @@ STALL_CYCLES = 65_536
 """Cycles without a move after which a run counts as stuck."""
 BUNDLES_FROM = 0x400
 """Where the kernel's own registers begin in the window, behind those of the run and of 16 streams."""
-_WORDS = {"start": ("pulse", "level"), "done": ("low", "clear")}
+SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 64
+"""Where the words lie that inputs without an interface are given, and how many there can be."""
+_WORDS = {"start": ("pulse", "level", "hold"), "done": ("low", "clear")}
 _REGISTER = re.compile(r"(?P<offset>0x[0-9a-fA-F]+|\d+)(?::(?P<bits>\d+))?(?P<out>:out)?")
 _FORM = "PORT, OFFSET.BIT or REGISTER.BIT, and "
 
@@ -35,7 +39,7 @@ class ControlBit:
         bundle: Prefix of the register's interface.
         offset: Of the register.
         bit: Its number.
-        word: How it is meant: of a start `pulse` or `level`, of done `low` or `clear`; "" where nothing is said.
+        word: How it is meant: of a start `pulse`, `level` or `hold`, of done `low` or `clear`; "" where nothing is said.
     """
 
     port: str = ""
@@ -62,6 +66,7 @@ class RunControl:
         reset_at_start: Whether each run begins with a reset.
         stall_cycles: Cycles without a move after which a run counts as stuck.
         ties: What inputs are tied to, by port.
+        scalars: Inputs without an interface, which are given what stands in registers.
     """
 
     streams: tuple[KernelStream, ...]
@@ -73,6 +78,29 @@ class RunControl:
     reset_at_start: bool = True
     stall_cycles: int = STALL_CYCLES
     ties: Mapping[str, str] | None = None
+    scalars: tuple[TopPort, ...] = ()
+
+    @property
+    def first_bundle(self) -> int:
+        """Number of the kernel's own first register bundle: behind the run's, and that of the scalars."""
+        return 1 + bool(self.scalars)
+
+    @property
+    def scalar_words(self) -> int:
+        """Words of all scalars."""
+        return sum(-(-port.width // 32) for port in self.scalars)
+
+    def scalar_registers(self) -> Iterator[tuple[str, int, int]]:
+        """The scalars' arguments: name, offset, bits."""
+        offset = SCALARS_FROM
+        for port in self.scalars:
+            yield port.name, offset, port.width
+            offset += 4 * -(-port.width // 32)
+
+    @property
+    def says_done(self) -> bool:
+        """Whether the kernel says when it is done."""
+        return self.done is not None
 
     @property
     def pokes(self) -> bool:
@@ -82,7 +110,7 @@ class RunControl:
     @property
     def kind(self) -> str:
         """In a word."""
-        return "none" if self.start is None else "ports" if self.start.port else "registers"
+        return "none" if self.done is None else "ports" if self.done.port else "registers"
 
     @property
     def taken(self) -> set[str]:
@@ -132,22 +160,32 @@ def plan_run(
     Raises:
         InvalidRequest: `start` or `done` is malformed, or names what there is not, or one comes without the other.
     """
-    common = {"stall_cycles": stall_cycles, "ties": dict(ties)}
-    if bool(start) != bool(done):
+    common: dict[str, Any] = {"stall_cycles": stall_cycles, "ties": dict(ties)}
+    held = start.endswith(":hold")
+    if bool(start) != bool(done) and not held:
         raise InvalidRequest("--start and --done go together", field="start" if done else "done")
     if start:
-        first, last = _bit(start, "start", ports, bundles), _bit(done, "done", ports, bundles)
-        if bool(first.port) != bool(last.port):
+        first = _bit(start, "start", ports, bundles)
+        if held and (done or not first.port or not streams):
+            raise InvalidRequest(
+                f"--start {start}: what is held is a port of a kernel whose streams say the end, without --done",
+                field="start",
+            )
+        last = _bit(done, "done", ports, bundles) if done else None
+        if last and bool(first.port) != bool(last.port):
             raise InvalidRequest("--start and --done are both ports, or both bits of registers", field="done")
-        return RunControl(streams, first, last, reset_at_start=not bundles, **common)
+        planned = RunControl(streams, first, last, reset_at_start=not bundles, **common)
+        goes_on = "ap_continue" if "ap_continue" in ports.block else ""
+        return _with_scalars(replace(planned, goes_on=goes_on), ports)
     own = next(((prefix, bundle) for prefix, bundle in bundles.items() if bundle.start), None)
     if own:
         prefix, bundle = own
         bits = ControlBit(bundle=prefix, bit=0), ControlBit(bundle=prefix, bit=1)
-        return RunControl(streams, *bits, chain=bundle.chain, reset_at_start=False, **common)
+        planned = RunControl(streams, *bits, chain=bundle.chain, reset_at_start=False, **common)
+        return _with_scalars(planned, ports)
     if "ap_start" in ports.block:
         ready, goes_on = ("ap_ready" in ports.block, "ap_continue" in ports.block)
-        return RunControl(
+        planned = RunControl(
             streams,
             ControlBit("ap_start"),
             ControlBit("ap_done"),
@@ -156,14 +194,23 @@ def plan_run(
             reset_at_start=not bundles,
             **common,
         )
-    return RunControl(streams, reset_at_start=not bundles, **common)
+        return _with_scalars(planned, ports)
+    return _with_scalars(RunControl(streams, reset_at_start=not bundles, **common), ports)
+
+
+def _with_scalars(run: RunControl, ports: KernelPorts) -> RunControl:
+    """With the inputs that nothing explains, nobody ties and nothing else takes."""
+    left = (port for port in ports.inputs if port.name not in {*(run.ties or {}), *run.taken})
+    return replace(run, scalars=tuple(left))
 
 
 def _bit(text: str, field: str, ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> ControlBit:
     what, _, word = text.partition(":")
     names = _WORDS[field]
     if word and word not in names:
-        raise InvalidRequest(f"--{field} takes {_FORM}:{' or :'.join(names)} behind it", field=field, allowed=list(names))
+        raise InvalidRequest(
+            f"--{field} takes {_FORM}:{' or :'.join(names)} behind it", field=field, allowed=list(names)
+        )
     register, dot, bit = what.rpartition(".")
     if not dot:
         return ControlBit(_port(what, field, ports), word=word)
@@ -184,12 +231,16 @@ def _bit(text: str, field: str, ports: KernelPorts, bundles: Mapping[str, Regist
 def _port(name: str, field: str, ports: KernelPorts) -> str:
     others = [*ports.block.values(), *((ports.interrupt,) if ports.interrupt else ())]
     found = [
-        port for port in (*ports.inputs, *ports.outputs, *others) if port.width == 1 and port.output == (field == "done")
+        port
+        for port in (*ports.inputs, *ports.outputs, *others)
+        if port.width == 1 and port.output == (field == "done")
     ]
     if name not in [port.name for port in found]:
         allowed = sorted(port.name for port in found)
         way = "output" if field == "done" else "input"
-        raise InvalidRequest(f"--{field} {name}: the kernel has no {way} of one bit with that name", field=field, allowed=allowed)
+        raise InvalidRequest(
+            f"--{field} {name}: the kernel has no {way} of one bit with that name", field=field, allowed=allowed
+        )
     return name
 
 
@@ -225,7 +276,7 @@ def run_parameters(run: RunControl) -> Iterator[str]:
     yield f"  localparam int unsigned NumStreams = {len(run.streams)}, StallCycles = {run.stall_cycles};"
     yield f"  localparam logic [{count - 1}:0] ToKernel = {count}'b{inward};"
     yield (
-        f"  localparam bit SaysDone = 1'b{int(run.start is not None)}, SaysReady = 1'b{int(bool(run.ready))},"
+        f"  localparam bit SaysDone = 1'b{int(run.says_done)}, SaysReady = 1'b{int(bool(run.ready))},"
         f" ResetAtStart = 1'b{int(run.reset_at_start)};"
     )
     yield "  logic [20:0] trouble;"
@@ -242,17 +293,21 @@ def run_lines(run: RunControl, memories: int, bundles: Sequence[str]) -> Iterato
     quiet = [f"port_quiet[{number}]" for number in range(memories)]
     if not run.streams:
         yield "  assign {stream_moved, stream_busy, stream_overlong, stream_ragged, stream_moves} = '0;"
+    if run.scalars:
+        yield from _scalars(run)
     if run.pokes:
         yield from _poke(run, bundles)
         quiet.append("poke_quiet")
-    others = [number for number, prefix in enumerate(bundles, 1) if not run.pokes or prefix != _poked(run)]
+    others = [
+        number for number, prefix in enumerate(bundles, run.first_bundle) if not run.pokes or prefix != _poked(run)
+    ]
     quiet += [f"!(bundle_awvalid[{n}] || bundle_wvalid[{n}] || bundle_arvalid[{n}])" for n in others]
     quiet += [f"!(bundle_bready[{n}] || bundle_rready[{n}])" for n in others]
     yield f"  assign kernel_quiet = {' && '.join(quiet) or chr(49) + chr(39) + 'b1'};"
-    if run.start is None:
+    if run.done is None:
         yield "  assign {kernel_done, kernel_ready} = '0;"
-    elif run.start.port:
-        low = "!" if run.done and run.done.word == "low" else ""
+    elif run.done.port:
+        low = "!" if run.done.word == "low" else ""
         yield "  logic said_done, said_ready;"
         yield f"  assign kernel_done = {low}said_done;"
         yield f"  assign kernel_ready = {'said_ready' if run.ready else chr(39) + '0'};"
@@ -278,7 +333,7 @@ POKED = {
 
 
 def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
-    start, done, n = run.start, run.done, bundles.index(_poked(run)) + 1
+    start, done, n = run.start, run.done, bundles.index(_poked(run)) + run.first_bundle
     assert start
     assert done
     clear = done.word == "clear"
@@ -302,17 +357,37 @@ def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
     yield f"    .rdata_i(bundle_rdata[{n}]),"
     names = [name for name in POKED if name not in ("awready", "wready", "bvalid", "arready", "rvalid")]
     yield "    " + " ".join(f".{name}_o({POKED[name]})," for name in names)
-    yield "    " + ", ".join(f".{name}_i({POKED[name]})" for name in ("awready", "wready", "bvalid", "arready", "rvalid"))
+    yield "    " + ", ".join(
+        f".{name}_i({POKED[name]})" for name in ("awready", "wready", "bvalid", "arready", "rvalid")
+    )
     yield "  );"
     yield "  assign kernel_ready = 1'b0;"
 
 
+def _scalars(run: RunControl) -> Iterator[str]:
+    words = run.scalar_words
+    yield f"  logic [{32 * words - 1}:0] scalars;"
+    yield f"  kernel_scalars #(.Words({words})) u_scalars ("
+    yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
+    yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]), .wready_o(bundle_wready[1]),"
+    yield "    .bvalid_o(bundle_bvalid[1]), .bready_i(bundle_bready[1]), .araddr_i(bundle_araddr),"
+    yield "    .arvalid_i(bundle_arvalid[1]), .arready_o(bundle_arready[1]), .rdata_o(bundle_rdata[1]),"
+    yield "    .rvalid_o(bundle_rvalid[1]), .rready_i(bundle_rready[1]), .values_o(scalars)"
+    yield "  );"
+
+
 def run_connections(run: RunControl) -> Iterator[tuple[str, str]]:
     """Ports of the kernel that start it and say its end."""
-    if run.start and run.start.port and run.done:
-        yield run.start.port, "streams_start" if run.start.word == "pulse" else "kernel_start"
-        yield run.done.port, "said_done"
+    if run.start and run.start.port:
+        nets = {"pulse": "streams_start", "hold": "1'b1"}
+        yield run.start.port, nets.get(run.start.word, "kernel_start")
+        if run.done:
+            yield run.done.port, "said_done"
         if run.ready:
             yield run.ready, "said_ready"
         if run.goes_on:
             yield run.goes_on, "1'b1"
+    word = 0
+    for port in run.scalars:
+        yield port.name, f"{port.width}'(scalars >> {32 * word})"
+        word += -(-port.width // 32)

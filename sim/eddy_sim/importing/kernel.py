@@ -10,7 +10,15 @@ from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
 
-from eddy_sim.importing.control import BUNDLES_FROM, STALL_CYCLES, RunControl, needs_run, plan_run, with_registers
+from eddy_sim.importing.control import (
+    BUNDLES_FROM,
+    MOST_SCALAR_WORDS,
+    STALL_CYCLES,
+    RunControl,
+    needs_run,
+    plan_run,
+    with_registers,
+)
 from eddy_sim.importing.design import KernelDesign, read_design
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports
 from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe, preliminary_texts
@@ -88,6 +96,8 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
     arguments = _arguments(placed, bundles, read_types(sources.about))
     if run:
+        scalars = (KernelArgument(*each, output=False) for each in run.scalar_registers())
+        arguments = (*scalars, *arguments)
         arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
     notes = _unread(sources, ports, run)
@@ -95,9 +105,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     return _tried(kernel, choices, progress)
 
 
-def _planned(
-    ports: KernelPorts, bundles: Mapping[str, RegisterBundle], choices: KernelChoices
-) -> RunControl | None:
+def _planned(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], choices: KernelChoices) -> RunControl | None:
     """How it is run, where that is not by its own AP_CTRL and interrupt."""
     if not needs_run(ports, bundles, choices.start or choices.done):
         return None
@@ -147,13 +155,15 @@ def _with_models(
 def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: RunControl | None) -> list[str]:
     """Why a kernel cannot run in a slot, each with a way out."""
     found = list(stream_refusals(ports.streams))
-    ties, taken = (run.ties or {}, run.taken) if run else ({}, set())
     if not ports.clocks:
         found.append("no input is a clock by its name (ap_clk, aclk, clk); rename it")
     for port in ports.inputs:
-        if port.name not in ties and port.name not in taken:
-            why = f"nothing tells what the input {port.name} ({port.width} bits) is"
-            found.append(f"{why}; make it an s_axilite argument" + (f", or say --tie {port.name}=VALUE" if run else ""))
+        if not run:
+            found.append(
+                f"nothing tells what the input {port.name} ({port.width} bits) is; make it an s_axilite argument"
+            )
+    if run and run.scalar_words > MOST_SCALAR_WORDS:
+        found.append(f"its inputs without an interface have more than {32 * MOST_SCALAR_WORDS} bits; --tie some")
     found += _register_refusals(ports, bundles, run)
     results = any(each.output for bundle in bundles.values() for each in bundle.registers)
     if not ports.memories and not results and not any(stream.manager for stream in ports.streams):
@@ -240,10 +250,12 @@ def _arguments(
 def _unread(sources: KernelSources, ports: KernelPorts, run: RunControl | None) -> list[str]:
     """What is there of a kernel and is not used."""
     taken, ties = (run.taken, run.ties or {}) if run else (set(), {})
-    notes = [
-        f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken
-    ]
+    notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken]
     notes += sideband_notes(ports.streams, ties)
+    notes += [
+        f"input {port.name} is an argument: it is given what stands in a register"
+        for port in (run.scalars if run else ())
+    ]
     if len(ports.clocks) > 1:
         notes.append(f"{', '.join(port.name for port in ports.clocks)} are all the slot's clock")
     if sources.vhdl:

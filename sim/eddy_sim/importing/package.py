@@ -277,9 +277,7 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         f"{block}/{name}.f": "\n".join(lines) + "\n",
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
-        f"{block}/rtl/{name}_slot.sv": slot_top(
-            name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run
-        ),
+        f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run),
     }
 
 

@@ -76,7 +76,9 @@ class KernelStream:
             yield self.length_name, self.offset + kernel_stream.MOVED.offset, 32, True
 
 
-def name_streams(found: Sequence[StreamInterface], ends: Mapping[str, str], taken: set[str]) -> tuple[KernelStream, ...]:
+def name_streams(
+    found: Sequence[StreamInterface], ends: Mapping[str, str], taken: set[str]
+) -> tuple[KernelStream, ...]:
     """Streams, those to the kernel first, by the names that their ports begin with.
 
     Args:
@@ -160,7 +162,9 @@ def causes(status: int, streams: Sequence[KernelStream] = ()) -> Iterator[str]:
     about = [each.name for each in streams if status >> kernel_run.STATUS_STREAMS.low + each.number & 1]
     for field in kernel_run.STATUS.fields:
         if field is not kernel_run.STATUS_STREAMS and status >> field.low & 1:
-            yield field.name + (f" ({', '.join(about)})" if about and field.low >= kernel_run.STATUS_OVERLONG.low else "")
+            yield field.name + (
+                f" ({', '.join(about)})" if about and field.low >= kernel_run.STATUS_OVERLONG.low else ""
+            )
 
 
 def cause_names(streams: Sequence[KernelStream]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from eddy_sim.importing.control import POKED, RunControl, run_connections, run_lines, run_parameters
+from eddy_sim.importing.control import POKED, SCALARS_FROM, RunControl, run_connections, run_lines, run_parameters
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.streams import FIRST, STRIDE, stream_connections, stream_lines
 
@@ -95,7 +95,8 @@ def _declared(ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunContr
     places = [(each.base, each.bytes) for each in bundles]
     streams = len(run.streams) if run else 0
     if run:
-        places.insert(0, (0, FIRST + STRIDE * streams))
+        own = [(0, FIRST + STRIDE * streams)]
+        places = [*own, *([(SCALARS_FROM, 4 * run.scalar_words)] if run.scalars else []), *places]
     yield f"  localparam int unsigned NumBundles = {len(places)}, NumPorts = {max(len(ports.memories) + streams, 1)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(base for base, _ in places)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(size for _, size in places)};"
@@ -120,7 +121,7 @@ def _connections(
     yield from taken.items()
     for number, memory in enumerate(ports.memories):
         yield from _to_memory(number, memory)
-    for number, bundle in enumerate(bundles, 1 if run else 0):
+    for number, bundle in enumerate(bundles, run.first_bundle if run else 0):
         poked = run is not None and run.pokes and run.start is not None and run.start.bundle == bundle.interface.prefix
         yield from _to_bundle(number, bundle.interface, poked)
     for stream in run.streams if run else ():

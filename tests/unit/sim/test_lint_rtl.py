@@ -28,7 +28,12 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}),
     "kernel_stream_in": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
     "kernel_stream_out": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
-    "kernel_run": ({}, {"NumStreams": 3, "SaysDone": 1, "SaysReady": 1}, {"NumStreams": 0, "SaysDone": 1, "ResetAtStart": 0}),
+    "kernel_run": (
+        {},
+        {"NumStreams": 3, "SaysDone": 1, "SaysReady": 1},
+        {"NumStreams": 0, "SaysDone": 1, "ResetAtStart": 0},
+    ),
+    "kernel_scalars": ({}, {"Words": 5}),
     "kernel_poke": ({}, {"Release": 1, "Acknowledge": 1, "DoneLow": 1}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }

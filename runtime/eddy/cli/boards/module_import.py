@@ -53,7 +53,9 @@ def import_module(
     ] = None,
     ties: Annotated[
         Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
-        typer.Option("--tie", help="PORT=VALUE: an input's value; first: one in a stream's first beat. May be repeated."),
+        typer.Option(
+            "--tie", help="PORT=VALUE: an input's value; first: one in a stream's first beat. May be repeated."
+        ),
     ] = None,
     stall_cycles: Annotated[
         int, typer.Option(help="Cycles without a move after which a run counts as stuck.", min=256, max=1 << 24)
