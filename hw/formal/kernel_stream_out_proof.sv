@@ -1,8 +1,9 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Whatever a kernel sends, and wherever a run is stopped: what is kept of it lies in memory once, each byte in its place; nothing
-/// is written outside the buffer; bursts are such that no shell refuses them, and all their data is here before they are asked.
+/// Whatever a kernel sends, and wherever a run is stopped: each word that was packed goes to memory once, in its place; nothing
+/// outside the buffer is asked for; bursts are such that no shell refuses them, and all their data is here before they are asked.
 ///
-/// Byte `number_i` of those that are kept is watched, whichever it is, and memory answers only bursts whose data it has.
+/// Word `number_i` is watched, whichever it is, and memory answers only bursts whose data it has. What the words hold:
+/// `kernel_pack_proof`.
 module kernel_stream_out_proof
   import eddy_pkg::*;
 #(
@@ -45,7 +46,6 @@ module kernel_stream_out_proof
   logic [AddrWidth-1:0] base_q = '0;
   count_t room_q = '0, packed_q = '0, announced_q = '0, sent_q = '0, number_q = '0;
   logic [3:0] whole_q = '0;
-  logic [7:0] seen_q = '0;
   logic [5:0] slot_q = '0;
   logic [63:0] word_q = '0;
   logic [7:0] strb_q = '0;
@@ -76,7 +76,7 @@ module kernel_stream_out_proof
       end else begin
         if (dut.push) begin
           packed_q <= packed_q + 32'd1;
-          if (packed_q == 32'(number_q[31:3])) begin
+          if (packed_q == number_q) begin
             slot_q <= dut.u_words.write_q;
             word_q <= dut.word;
             strb_q <= dut.strb;
@@ -84,22 +84,19 @@ module kernel_stream_out_proof
         end
         if (dut.issue) announced_q <= announced_q + 32'(dut.burst);
         if (dut.send) sent_q <= sent_q + 32'd1;
-        if (dut.u_pack.beat_go && moved <= number_q && number_q < moved + 32'(dut.u_pack.kept)) begin
-          seen_q <= 8'(dut.u_pack.data_q >> (8 * 8'(number_q - moved)));
-        end
       end
     end
   end
 
   // Where things are: bytes held of no word yet, beats announced and not sent, bursts of which data is left.
-  count_t held, whole_words, owed, at;
-  logic [7:0] index;
+  count_t held, whole_words, owed;
   logic [3:0] lengths;
-  logic [5:0] under_way, queued;
+  logic [5:0] under_way, queued, behind;
   logic [AddrWidth-1:0] reach, page;
-  logic above, full_up;
+  logic full_up;
   always_comb begin
     full_up = dut.u_pack.full_up;
+    behind = slot_q - dut.u_words.read_q;
     queued = dut.u_words.write_q - dut.u_words.read_q;
     held = 32'(dut.u_pack.fill_q) * 32'(Unit);
     whole_words = (moved + 32'd7) >> 3;
@@ -111,12 +108,6 @@ module kernel_stream_out_proof
     under_way = 6'(lengths) + 6'(dut.aw_valid_q) + 6'(dut.beats_q != '0 || (dut.w_valid_q && dut.w_q.last));
     reach = req.aw.addr + ((AddrWidth'(req.aw.len) + AddrWidth'(1)) << 3);
     page = reach - AddrWidth'(1);
-    index = 8'(number_q - (packed_q << 3));
-    at = 32'(number_q[31:3]);
-    above = 1'b0;
-    for (int unsigned i = 0; i < dut.u_pack.Units; i++) begin
-      if (i >= 32'(dut.u_pack.fill_q) && dut.u_pack.held_q[i] != '0) above = 1'b1;
-    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -133,28 +124,19 @@ module kernel_stream_out_proof
       WholeUnits_A : assert (full_up || moved % 32'(Unit) == '0);
       NoRestIsLost_A : assert (full_up || (packed_q << 3) + held == moved);
       UnitsFit_A : assert (32'(dut.u_pack.fill_q) <= dut.u_pack.Units);
-      if (!full_up) NothingAbove_A : assert (!above);
       AmountIsOfABeat_A : assert (!dut.u_pack.beat_q || (32'(dut.u_pack.amount_q) <= Bytes
           && (dut.u_pack.full_q == (32'(dut.u_pack.amount_q) == Bytes))));
-      if (packed_q << 3 <= number_q && number_q < moved) begin
-        HeldInPlace_A : assert (8'(dut.u_pack.held_q >> (8 * 32'(index))) == seen_q);
-      end
       // Of words: packed, announced, sent, in this order.
       QueueIsBetween_A : assert (queued == 6'(packed_q - sent_q)
           && packed_q - sent_q <= Depth && sent_q <= packed_q);
       FillIsBetween_A : assert (32'(dut.fill_q) == packed_q - announced_q && announced_q <= packed_q);
       OwedIsBetween_A : assert (owed == announced_q - sent_q && sent_q <= announced_q);
       OpenIsCounted_A : assert (6'(dut.open_q) == under_way + 6'(whole_q) && dut.open_q <= 4'd8 && lengths <= 4'd8 && whole_q <= 4'd8);
-      if (sent_q <= at && at < packed_q && number_q < moved) begin
-        InTheQueue_A : assert (dut.u_words.mem_q[slot_q[4:0]] == {strb_q, word_q}
-            && 6'(slot_q - dut.u_words.read_q) == 6'(at - sent_q));
+      if (sent_q <= number_q && number_q < packed_q) begin
+        InTheQueue_A : assert (dut.u_words.mem_q[slot_q[4:0]] == {strb_q, word_q} && behind == 6'(number_q - sent_q));
       end
-      if (at < packed_q && number_q < moved) begin
-        WatchedWord_A : assert (8'(word_q >> {number_q[2:0], 3'd0}) == seen_q && strb_q[number_q[2:0]]);
-      end
-      // Of the word that goes: the watched one is it, byte for byte, and where it was announced.
       if (req.w_valid) begin
-        if (sent_q == at + 32'd1 && number_q < moved) InItsPlace_A : assert (req.w.data == word_q && req.w.strb == strb_q);
+        if (sent_q == number_q + 32'd1) InItsPlace_A : assert (req.w.data == word_q && req.w.strb == strb_q);
         SomeWord_A : assert (sent_q != '0);
         LastEndsTheBurst_A : assert (req.w.last == (dut.beats_q == '0));
       end

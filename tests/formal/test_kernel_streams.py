@@ -10,6 +10,7 @@ pytestmark = pytest.mark.formal
 
 FILES = ROOT / "hw" / "ip" / "kernel_stream" / "kernel_stream.f"
 INWARD = Proof("kernel_unpack_proof", FILES, depth=2)
+PACKED = Proof("kernel_pack_proof", FILES, depth=2)
 OUTWARD = Proof("kernel_stream_out_proof", FILES, depth=2)
 INWARD_MISTAKES = [
     Mutation("an offer goes", "kernel_unpack.sv", "if (!valid_q || tready_i) valid_q <= send;", "valid_q <= send;"),
@@ -27,18 +28,37 @@ def test_a_mistake_toward_the_kernel_is_found(mistake: Mutation) -> None:
     assert INWARD.refute(mistake)
 
 
-OUTWARD_MISTAKES = [
+PACKED_MISTAKES = [
     Mutation("a byte beyond", "kernel_pack.sv", "fits ? amount_q : amount_t'(room_q)", "amount_q"),
-    Mutation("a burst too far", "kernel_stream_out.sv", "fill_q < fill_t'(reach) ? 5'(fill_q) : reach", "reach"),
     Mutation("a word twice", "kernel_pack.sv", "rest = held_q >> 64;", "rest = held_q;"),
-    Mutation("all bytes of the last word", "kernel_pack.sv", "strb_o = ~(8'hFF << moved_q[2:0]);", "strb_o = 8'h01;"),
+    Mutation("a strobe beyond", "kernel_pack.sv", "strb_o = ~(8'hFF << moved_q[2:0]);", "strb_o = '1;"),
+]
+OUTWARD_MISTAKES = [
+    Mutation(
+        "a burst too far", "kernel_stream_out.sv", "{at_q, 3'd0}, len: 8'(burst) - 8'd1", "{at_q, 3'd0}, len: 8'(burst)"
+    ),
+    Mutation(
+        "a word left out",
+        "kernel_stream_out.sv",
+        "open_q != 4'(MaxOpen) && (fill_q",
+        "open_q != 4'(MaxOpen) && (5'd1 + fill_q",
+    ),
 ]
 
 
-def test_what_a_kernel_sends_lies_in_its_buffer_alone() -> None:
+def test_what_a_kernel_sends_is_what_words_hold() -> None:
+    PACKED.prove()
+
+
+@pytest.mark.parametrize("mistake", PACKED_MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_in_words_is_found(mistake: Mutation) -> None:
+    assert PACKED.refute(mistake)
+
+
+def test_words_lie_in_the_buffer_alone() -> None:
     OUTWARD.prove()
 
 
 @pytest.mark.parametrize("mistake", OUTWARD_MISTAKES, ids=lambda mistake: mistake.name)
-def test_a_mistake_from_the_kernel_is_found(mistake: Mutation) -> None:
+def test_a_mistake_in_bursts_is_found(mistake: Mutation) -> None:
     assert OUTWARD.refute(mistake)

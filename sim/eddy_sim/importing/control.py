@@ -1,8 +1,8 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """How a kernel is started and says that it is done, where it is not by AP_CTRL and an interrupt of its own.
 
-The shell's library then has the AP_CTRL that a slot sees (`kernel_run`), and starts the kernel: by ports, by a bit in one of
-its registers (`kernel_poke`), or not at all, where it runs whenever it is out of reset (`ap_ctrl_none`).
+The shell's library then has the AP_CTRL that a slot sees (`kernel_run`), and starts the kernel: by ports, by a bit in
+one of its registers (`kernel_poke`), or not at all, where it runs whenever it is out of reset (`ap_ctrl_none`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from eddy.core.errors import InvalidRequest
 
@@ -19,6 +18,8 @@ from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import KernelStream
 
+RUN_CYCLES = 4_000_000
+"""How long a trial may take that is known to be stuck where nothing moves."""
 STALL_CYCLES = 65_536
 """Cycles without a move after which a run counts as stuck."""
 BUNDLES_FROM = 0x400
@@ -39,7 +40,7 @@ class ControlBit:
         bundle: Prefix of the register's interface.
         offset: Of the register.
         bit: Its number.
-        word: How it is meant: of a start `pulse`, `level` or `hold`, of done `low` or `clear`; "" where nothing is said.
+        word: How it is meant: of a start `pulse`, `level` or `hold`, of done `low` or `clear`; or "".
     """
 
     port: str = ""
@@ -132,7 +133,7 @@ class RunControl:
                     "buffer": each.name,
                     "to_kernel": not each.outward,
                     "beat_bytes": each.beat_bytes,
-                    **({"ends": each.ends} if each.outward else {}),
+                    **({"ends": each.ends} if each.outward else {"packet_beats": each.packet_beats}),
                 }
                 for each in self.streams
             ],
@@ -146,62 +147,72 @@ def needs_run(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], start: 
     return bool(ports.streams) or bool(start) or by_ports or (len(starts) == 1 and ports.interrupt is None)
 
 
+@dataclass(frozen=True)
+class RunChoices:
+    """What somebody says of a run.
+
+    Attributes:
+        start: What starts it; "" for what there is.
+        done: What says that it is done; "" likewise.
+        stall_cycles: Cycles without a move after which a run counts as stuck.
+        ties: What inputs are tied to, by port.
+    """
+
+    start: str
+    done: str
+    stall_cycles: int
+    ties: Mapping[str, str]
+
+
 def plan_run(
     ports: KernelPorts,
     bundles: Mapping[str, RegisterBundle],
     streams: tuple[KernelStream, ...],
-    start: str,
-    done: str,
-    stall_cycles: int,
-    ties: Mapping[str, str],
+    said: RunChoices,
 ) -> RunControl:
-    """How a kernel is run: as `start` and `done` say, else by its AP_CTRL, else by `ap_start`; else it just runs.
+    """How a kernel is run: as somebody says, else by its AP_CTRL, else by `ap_start`; else it just runs.
 
     Raises:
-        InvalidRequest: `start` or `done` is malformed, or names what there is not, or one comes without the other.
+        InvalidRequest: What is said is malformed, or names what there is not, or start comes without done.
     """
-    common: dict[str, Any] = {"stall_cycles": stall_cycles, "ties": dict(ties)}
-    held = start.endswith(":hold")
-    if bool(start) != bool(done) and not held:
-        raise InvalidRequest("--start and --done go together", field="start" if done else "done")
-    if start:
-        first = _bit(start, "start", ports, bundles)
-        if held and (done or not first.port or not streams):
-            raise InvalidRequest(
-                f"--start {start}: what is held is a port of a kernel whose streams say the end, without --done",
-                field="start",
-            )
-        last = _bit(done, "done", ports, bundles) if done else None
-        if last and bool(first.port) != bool(last.port):
-            raise InvalidRequest("--start and --done are both ports, or both bits of registers", field="done")
-        planned = RunControl(streams, first, last, reset_at_start=not bundles, **common)
-        goes_on = "ap_continue" if "ap_continue" in ports.block else ""
-        return _with_scalars(replace(planned, goes_on=goes_on), ports)
+    reset = not bundles
     own = next(((prefix, bundle) for prefix, bundle in bundles.items() if bundle.start), None)
-    if own:
+    if said.start or said.done:
+        first, last = _said_bits(ports, bundles, bool(streams), said)
+        planned = RunControl(streams, first, last, goes_on=_if_there("ap_continue", ports), reset_at_start=reset)
+    elif own:
         prefix, bundle = own
         bits = ControlBit(bundle=prefix, bit=0), ControlBit(bundle=prefix, bit=1)
-        planned = RunControl(streams, *bits, chain=bundle.chain, reset_at_start=False, **common)
-        return _with_scalars(planned, ports)
-    if "ap_start" in ports.block:
-        ready, goes_on = ("ap_ready" in ports.block, "ap_continue" in ports.block)
-        planned = RunControl(
-            streams,
-            ControlBit("ap_start"),
-            ControlBit("ap_done"),
-            "ap_ready" if ready else "",
-            "ap_continue" if goes_on else "",
-            reset_at_start=not bundles,
-            **common,
-        )
-        return _with_scalars(planned, ports)
-    return _with_scalars(RunControl(streams, reset_at_start=not bundles, **common), ports)
+        planned = RunControl(streams, *bits, chain=bundle.chain, reset_at_start=False)
+    elif "ap_start" in ports.block:
+        others = _if_there("ap_ready", ports), _if_there("ap_continue", ports)
+        planned = RunControl(streams, ControlBit("ap_start"), ControlBit("ap_done"), *others, reset_at_start=reset)
+    else:
+        planned = RunControl(streams, reset_at_start=reset)
+    planned = replace(planned, stall_cycles=said.stall_cycles, ties=dict(said.ties))
+    left = (port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
+    return replace(planned, scalars=tuple(left))
 
 
-def _with_scalars(run: RunControl, ports: KernelPorts) -> RunControl:
-    """With the inputs that nothing explains, nobody ties and nothing else takes."""
-    left = (port for port in ports.inputs if port.name not in {*(run.ties or {}), *run.taken})
-    return replace(run, scalars=tuple(left))
+def _if_there(name: str, ports: KernelPorts) -> str:
+    return name if name in ports.block else ""
+
+
+def _said_bits(
+    ports: KernelPorts, bundles: Mapping[str, RegisterBundle], streams: bool, said: RunChoices
+) -> tuple[ControlBit, ControlBit | None]:
+    """What starts a kernel and says its end, as somebody says it."""
+    held = said.start.endswith(":hold")
+    if not said.start or (not said.done and not held):
+        raise InvalidRequest("--start and --done go together", field="start" if said.done else "done")
+    first = _bit(said.start, "start", ports, bundles)
+    if held and (said.done or not first.port or not streams):
+        why = "what is held is a port of a kernel whose streams say the end, without --done"
+        raise InvalidRequest(f"--start {said.start}: {why}", field="start")
+    last = None if held else _bit(said.done, "done", ports, bundles)
+    if last and bool(first.port) != bool(last.port):
+        raise InvalidRequest("--start and --done are both ports, or both bits of registers", field="done")
+    return first, last
 
 
 def _bit(text: str, field: str, ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> ControlBit:
@@ -247,7 +258,7 @@ def _port(name: str, field: str, ports: KernelPorts) -> str:
 def with_registers(
     bundles: Mapping[str, RegisterBundle], controls: Sequence[AxiInterface], said: Mapping[str, str]
 ) -> dict[str, RegisterBundle]:
-    """Bundles with the registers that somebody says, as `OFFSET`, `OFFSET:BITS`, either with `:out` behind; in the first bundle.
+    """Bundles with the registers that somebody says of the first: `OFFSET`, `OFFSET:BITS`, either with `:out` behind.
 
     Raises:
         InvalidRequest: One is malformed, or the kernel has no bundle.
@@ -330,6 +341,8 @@ POKED = {
     "rvalid": "poke_rvalid", "rready": "poke_rready",
 }  # fmt: skip
 """Nets of the bundle behind `kernel_poke`."""
+_FROM_SLOT = ("awvalid", "wvalid", "bready", "arvalid", "rready")
+"""Handshakes of a bundle that the slot's side drives."""
 
 
 def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
@@ -344,22 +357,23 @@ def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
     yield "  logic poke_awvalid, poke_awready, poke_wvalid, poke_wready, poke_bvalid, poke_bready, poke_quiet;"
     yield "  logic poke_arvalid, poke_arready, poke_rvalid, poke_rready;"
     yield "  kernel_poke #("
-    yield f"    .StartAddr(16'h{start.offset:04X}), .StartValue(32'h{1 << start.bit:08X}), .DoneAddr(16'h{done.offset:04X}),"
-    yield f"    .DoneMask(32'h{1 << done.bit:08X}), .DoneLow(1'b{int(done.word == 'low')}),"
-    yield f"    .Release(1'b{int(start.word == 'level')}), .Acknowledge(1'b{ack[0]}), .AcknowledgeAddr(16'h{ack[1]:04X}),"
-    yield f"    .AcknowledgeValue(32'h{ack[2]:08X})"
+    yield f"    .StartAddr(16'h{start.offset:04X}), .StartValue(32'h{1 << start.bit:08X}),"
+    yield f"    .DoneAddr(16'h{done.offset:04X}), .DoneMask(32'h{1 << done.bit:08X}),"
+    yield f"    .DoneLow(1'b{int(done.word == 'low')}), .Release(1'b{int(start.word == 'level')}),"
+    yield f"    .Acknowledge(1'b{ack[0]}), .AcknowledgeAddr(16'h{ack[1]:04X}), .AcknowledgeValue(32'h{ack[2]:08X})"
     yield "  ) u_poke ("
-    yield "    .clk_i, .rst_ni, .go_i(streams_start), .stop_i(streams_stop), .done_o(kernel_done), .quiet_o(poke_quiet),"
-    yield f"    .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[{n}]), .awready_o(bundle_awready[{n}]), .wdata_i(bundle_wdata),"
-    yield f"    .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[{n}]), .wready_o(bundle_wready[{n}]), .bvalid_o(bundle_bvalid[{n}]),"
-    yield f"    .bready_i(bundle_bready[{n}]), .araddr_i(bundle_araddr), .arvalid_i(bundle_arvalid[{n}]),"
-    yield f"    .arready_o(bundle_arready[{n}]), .rvalid_o(bundle_rvalid[{n}]), .rready_i(bundle_rready[{n}]),"
-    yield f"    .rdata_i(bundle_rdata[{n}]),"
-    names = [name for name in POKED if name not in ("awready", "wready", "bvalid", "arready", "rvalid")]
-    yield "    " + " ".join(f".{name}_o({POKED[name]})," for name in names)
-    yield "    " + ", ".join(
-        f".{name}_i({POKED[name]})" for name in ("awready", "wready", "bvalid", "arready", "rvalid")
-    )
+    yield "    .clk_i, .rst_ni, .go_i(streams_start), .stop_i(streams_stop), .done_o(kernel_done),"
+    yield f"    .quiet_o(poke_quiet), .rdata_i(bundle_rdata[{n}]),"
+    for name in ("awaddr", "wdata", "wstrb", "araddr"):
+        yield f"    .{name}_i(bundle_{name}), .{name}_o({POKED[name]}),"
+    handshakes = [name for name in POKED if name.endswith(("valid", "ready"))]
+    for name in handshakes:
+        inward, outward = (name in _FROM_SLOT), (name not in _FROM_SLOT)
+        mark = "," if name != handshakes[-1] else ""
+        yield (
+            f"    .{name}_{'i' if inward else 'o'}(bundle_{name}[{n}]),"
+            f" .{name}_{'i' if outward else 'o'}({POKED[name]}){mark}"
+        )
     yield "  );"
     yield "  assign kernel_ready = 1'b0;"
 
@@ -369,10 +383,10 @@ def _scalars(run: RunControl) -> Iterator[str]:
     yield f"  logic [{32 * words - 1}:0] scalars;"
     yield f"  kernel_scalars #(.Words({words})) u_scalars ("
     yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
-    yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]), .wready_o(bundle_wready[1]),"
-    yield "    .bvalid_o(bundle_bvalid[1]), .bready_i(bundle_bready[1]), .araddr_i(bundle_araddr),"
-    yield "    .arvalid_i(bundle_arvalid[1]), .arready_o(bundle_arready[1]), .rdata_o(bundle_rdata[1]),"
-    yield "    .rvalid_o(bundle_rvalid[1]), .rready_i(bundle_rready[1]), .values_o(scalars)"
+    yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]),"
+    yield "    .wready_o(bundle_wready[1]), .bvalid_o(bundle_bvalid[1]), .bready_i(bundle_bready[1]),"
+    yield "    .araddr_i(bundle_araddr), .arvalid_i(bundle_arvalid[1]), .arready_o(bundle_arready[1]),"
+    yield "    .rdata_o(bundle_rdata[1]), .rvalid_o(bundle_rvalid[1]), .rready_i(bundle_rready[1]), .values_o(scalars)"
     yield "  );"
 
 

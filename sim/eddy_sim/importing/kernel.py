@@ -13,7 +13,9 @@ from eddy.core.errors import InvalidRequest
 from eddy_sim.importing.control import (
     BUNDLES_FROM,
     MOST_SCALAR_WORDS,
+    RUN_CYCLES,
     STALL_CYCLES,
+    RunChoices,
     RunControl,
     needs_run,
     plan_run,
@@ -48,6 +50,7 @@ class KernelChoices:
         start: What starts it, where it is not by AP_CTRL or `ap_start`: `PORT`, `OFFSET.BIT`, `REGISTER.BIT`.
         done: What says that it is done, likewise.
         ends: What ends a stream from it: `tlast` or `length`.
+        packets: Of a stream to it, bytes after which TLAST comes each time.
         ties: What inputs are tied to.
         registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
         stall_cycles: Cycles without a move after which a run counts as stuck.
@@ -60,6 +63,7 @@ class KernelChoices:
     start: str = ""
     done: str = ""
     ends: Mapping[str, str] | None = None
+    packets: Mapping[str, int] | None = None
     ties: Mapping[str, str] | None = None
     registers: Mapping[str, str] | None = None
     stall_cycles: int = STALL_CYCLES
@@ -110,8 +114,9 @@ def _planned(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], choices:
     if not needs_run(ports, bundles, choices.start or choices.done):
         return None
     taken = {each.name for bundle in bundles.values() for each in bundle.registers}
-    streams = name_streams(ports.streams, choices.ends or {}, taken)
-    return plan_run(ports, bundles, streams, choices.start, choices.done, choices.stall_cycles, choices.ties or {})
+    streams = name_streams(ports.streams, choices.ends or {}, choices.packets or {}, taken)
+    said = RunChoices(choices.start, choices.done, choices.stall_cycles, choices.ties or {})
+    return plan_run(ports, bundles, streams, said)
 
 
 def _stream_arguments(stream: KernelStream) -> Iterator[KernelArgument]:
@@ -278,7 +283,7 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content if isinstance(content, bytes) else content.encode())
         progress("building its model")
-        cycles = CYCLES + (kernel.run.stall_cycles if kernel.run else 0)
+        cycles = RUN_CYCLES if kernel.run else CYCLES
         trial = KernelTrial(Path(folder) / "bitstreams" / kernel.name / "manifest.yaml", progress, cycles)
         progress("trying it: which arguments are addresses, what it does there, how long it takes")
         known = [each.name for each in inputs if each.pointer]

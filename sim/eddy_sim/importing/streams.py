@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""AXI4-Stream ports of a kernel: what each is given or leaves in a run, and the blocks of `hw/ip/kernel_stream` around it."""
+"""AXI4-Stream ports of a kernel: what each is given or leaves in a run, and the blocks that stand around it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_BEAT_BYTES = 64
 TRIAL_BEATS, TRIAL_BYTES = 256, 4096
 """How much a stream to the kernel is given in the trial: so many beats, or so many bytes where that is less."""
 ROOM_BYTES = 1 << 16
-"""Room of a stream from the kernel in the trial."""
+"""Room of a stream from the kernel in the trial, at least; four times what is sent to it where that is more."""
 UNENDED = 1 << kernel_run.STATUS_UNENDED.low
 ENDS = ("tlast", "length")
 """What ends a stream from a kernel."""
@@ -36,12 +36,14 @@ class KernelStream:
         interface: Its ports.
         number: Of its registers.
         ends: Of one from the kernel, what ends it: `tlast` or `length`.
+        packet_beats: Of one to the kernel, after how many beats TLAST comes each time; 0 for at the end alone.
     """
 
     name: str
     interface: StreamInterface
     number: int
     ends: str = "tlast"
+    packet_beats: int = 0
 
     @property
     def outward(self) -> bool:
@@ -77,17 +79,18 @@ class KernelStream:
 
 
 def name_streams(
-    found: Sequence[StreamInterface], ends: Mapping[str, str], taken: set[str]
+    found: Sequence[StreamInterface], ends: Mapping[str, str], packets: Mapping[str, int], taken: set[str]
 ) -> tuple[KernelStream, ...]:
     """Streams, those to the kernel first, by the names that their ports begin with.
 
     Args:
         found: Their ports.
         ends: What ends a stream, by its name, where somebody says.
+        packets: Bytes after which TLAST comes each time, likewise.
         taken: Names of other arguments.
 
     Raises:
-        InvalidRequest: `ends` names none, or says what there is not.
+        InvalidRequest: One of these names none, or says what there is not.
     """
     streams: list[KernelStream] = []
     for number, each in enumerate(sorted(found, key=lambda stream: stream.manager)):
@@ -105,7 +108,20 @@ def name_streams(
         if end not in ENDS or (end == "tlast" and "tlast" not in known[name].interface.ports):
             allowed = list(ENDS) if "tlast" in known[name].interface.ports else ["length"]
             raise InvalidRequest(f"{name} cannot end by {end}", field="ends", allowed=allowed)
-    return tuple(streams)
+    _check_packets(streams, packets)
+    return tuple(
+        dataclasses.replace(each, packet_beats=packets.get(each.name, 0) // each.beat_bytes) for each in streams
+    )
+
+
+def _check_packets(streams: Sequence[KernelStream], packets: Mapping[str, int]) -> None:
+    inward = {stream.name: stream for stream in streams if not stream.outward}
+    for name, size in packets.items():
+        if name not in inward:
+            raise InvalidRequest(f"no stream {name} goes to the kernel", field="packet", allowed=sorted(inward))
+        if size < 1 or size % inward[name].beat_bytes:
+            allowed = f"multiples of {inward[name].beat_bytes}"
+            raise InvalidRequest(f"a packet of {name} cannot have {size} bytes", field="packet", allowed=allowed)
 
 
 def stream_refusals(found: Sequence[StreamInterface]) -> Iterator[str]:
@@ -132,6 +148,9 @@ def find_stream_run(
         InvalidRequest: There is none; says what did not come to an end.
     """
     values = {**_first_values(streams), **given}
+    sent = sum(values[each.bytes_name] for each in streams if not each.outward)
+    room = {each.bytes_name: max(ROOM_BYTES, 4 * sent) for each in streams if each.outward}
+    values = {**values, **room, **given}
     run = find_run(trial, pointers, values)
     short = [each for each in streams if each.outward and each.ends == "length" and each.bytes_name not in given]
     if short and run.status & UNENDED and all(run.results[each.length_name] for each in short):
@@ -141,8 +160,8 @@ def find_stream_run(
         said = "; ".join(causes(run.status, streams))
         came = ", ".join(f"{each.name} {run.results[each.length_name]}" for each in streams if each.outward)
         raise InvalidRequest(
-            f"its trial does not end well: {said}. Bytes that came: {came or 'none'}. Say how much it takes and sends, as"
-            " --set NAME_bytes=N, what ends a stream, as --ends NAME=tlast|length, or that it takes longer, as"
+            f"its trial does not end well: {said}. Bytes that came: {came or 'none'}. Say how much it takes and sends,"
+            " as --set NAME_bytes=N, what ends a stream, as --ends NAME=tlast|length, or that it takes longer, as"
             " --stall-cycles N",
             field="set",
         )
@@ -150,10 +169,10 @@ def find_stream_run(
 
 
 def _first_values(streams: Sequence[KernelStream]) -> dict[str, int]:
-    values = {}
+    values: dict[str, int] = {}
     for each in streams:
         beats = max(min(TRIAL_BEATS, TRIAL_BYTES // each.beat_bytes), 1)
-        values[each.bytes_name] = ROOM_BYTES if each.outward else beats * each.beat_bytes
+        values[each.bytes_name] = 0 if each.outward else beats * each.beat_bytes
     return values
 
 
@@ -184,7 +203,8 @@ def stream_lines(stream: KernelStream, port: int) -> Iterator[str]:
     yield f"  logic [{8 * size - 1}:0] {s}_tdata;"
     yield f"  logic [{size - 1}:0] {s}_tkeep;"
     yield f"  logic {s}_tlast, {s}_tvalid, {s}_tready" + ("" if stream.outward else f", {s}_first") + ";"
-    yield f"  {block} #(.Bytes({size})) u_{s} ("
+    packets = f", .PacketBeats({stream.packet_beats})" if stream.packet_beats else ""
+    yield f"  {block} #(.Bytes({size}){packets}) u_{s} ("
     yield f"    .clk_i, .rst_ni, .start_i(streams_start), .stop_i(streams_stop), .addr_i(stream_addr[{i}]),"
     yield f"    .bytes_i(stream_bytes[{i}]), .busy_o(stream_busy[{i}]), .moved_o(stream_moved[{i}]),"
     yield f"    .req_o(port_req[{port}]), .rsp_i(port_rsp[{port}]),"

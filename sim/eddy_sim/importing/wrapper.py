@@ -114,7 +114,7 @@ def _connections(
     ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunControl | None
 ) -> Iterator[tuple[str, str]]:
     """The kernel's ports, and what each is connected to."""
-    taken = {port: net for port, net in run_connections(run)} if run else {}
+    taken = dict(run_connections(run)) if run else {}
     for port, net in _common(ports, run):
         if port not in taken:
             yield port, net

@@ -1,8 +1,8 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Streams of a kernel and memory: every byte once, in order, none outside its buffer, whatever either side does.
 
-What a run must leave follows from AXI4-Stream's own words (ARM IHI 0051: bytes that TKEEP marks, lowest first, packets up
-to TLAST) and from the buffer's bounds; it is worked out here byte by byte, without a look at words. Toward memory, the
+What a run must leave follows from AXI4-Stream's own words (ARM IHI 0051: bytes that TKEEP marks, lowest first, packets
+up to TLAST) and from the buffer's bounds; it is worked out here byte by byte, not in words. Toward memory, the
 slot contract's own checker watches; toward the kernel, a checker of TVALID's rules.
 """
 
@@ -253,7 +253,7 @@ async def every_byte_comes_once_and_in_order(dut: Any) -> None:
 
 @cocotb.test()
 async def what_a_kernel_sends_amiss_stays_within_its_buffer(dut: Any) -> None:
-    """Packets that are too long, beats with gaps, parts of beats in the middle, beats without a byte; at random, too."""
+    """Packets that are too long, beats with gaps, parts of beats in the middle, beats without a byte, and at random."""
     bench = Bench(dut, 2)
     await bench.start()
     width = bench.widths[1]

@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the bench of `hw/ip/kernel_stream`'s streams: beats narrower and wider than a word, and uneven ones."""
+"""Builds and runs the bench of `hw/ip/kernel_stream`'s streams: beats narrower and wider than a word, uneven ones."""
 
 from pathlib import Path
 

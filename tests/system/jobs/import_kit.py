@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What tests of imported kernels share: an import by its command, and an engine on a simulated board that runs its jobs."""
+"""What tests of imported kernels share: an import by its command, and an engine on a simulated board for its jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.generic]
 
 
 def import_into(root: Path, name: str, arguments: Sequence[str]) -> str:
-    """Import a kernel into a tree, without the check, whose record is written all the same; answers what was printed."""
+    """Import a kernel into a tree, with the record of a check that is left out; answers what was printed."""
     done = CliRunner().invoke(app, ["module", "import", *arguments, "--no-check", "--root", str(root)])
     assert done.exit_code == 0, done.output
     manifest = root / "bitstreams" / name / "manifest.yaml"

@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Kernels with streams, and with a control of their own, become applications by one command; tenants' jobs are right."""
+"""Kernels with streams become applications by one command, and tenants' jobs are right."""
 
 from __future__ import annotations
 

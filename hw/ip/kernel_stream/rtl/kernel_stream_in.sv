@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Memory to a kernel's AXI4-Stream port: in a run, `bytes_i` bytes from `addr_i` on become one packet.
+/// Memory to a kernel's AXI4-Stream port: in a run, `bytes_i` bytes from `addr_i` on become one packet, or packets of so many beats.
 ///
 /// Memory is read in bursts of at most 16 words within 4 KiB, each only when there is room for it (`hls_reader`), so that no
 /// kernel holds memory up. Whole words are read; the bytes beyond the last one are not looked at. A read that fails is told, and
@@ -8,7 +8,9 @@ module kernel_stream_in
   import eddy_pkg::*;
 #(
   /// Bytes of a beat, 1 to 64.
-  parameter int unsigned Bytes = 8
+  parameter int unsigned Bytes = 8,
+  /// TLAST with each so many beats, besides the last of the run; 0 for with that alone.
+  parameter int unsigned PacketBeats = 0
 ) (
   input  logic clk_i,
   /// Synchronous reset, active low.
@@ -69,7 +71,8 @@ module kernel_stream_in
   );
 
   kernel_unpack #(
-    .Bytes(Bytes)
+    .Bytes(Bytes),
+    .PacketBeats(PacketBeats)
   ) u_unpack (
     .clk_i,
     .rst_ni,

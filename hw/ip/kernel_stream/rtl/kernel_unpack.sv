@@ -1,11 +1,13 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Words of 64 bits into the beats of an AXI4-Stream of 1 to 64 bytes, the lowest byte first.
 ///
-/// A run has `bytes_i` bytes. All beats are full but the last, which TKEEP says and TLAST marks; what it has beyond is zero.
+/// A run has `bytes_i` bytes. All beats are full but the last, which TKEEP says and TLAST marks (`PacketBeats`: others, too); what it has beyond is zero.
 /// A run without bytes has no beat. TVALID stays until TREADY, unless `stop_i` ends the run. A beat a cycle, or a word.
 module kernel_unpack #(
   /// Bytes of a beat, 1 to 64.
-  parameter int unsigned Bytes = 8
+  parameter int unsigned Bytes = 8,
+  /// TLAST with each so many beats, besides the last of the run; 0 for with that alone.
+  parameter int unsigned PacketBeats = 0
 ) (
   input  logic clk_i,
   /// Synchronous reset, active low.
@@ -51,7 +53,7 @@ module kernel_unpack #(
   held_t held_q, rest;
   fill_t fill_q, rest_fill;
   logic [31:0] left_q;
-  logic valid_q, first_q, send, last, enough, take;
+  logic valid_q, first_q, send, last, enough, take, packet_ends;
   logic [Bytes-1:0] keep;
 
   assign last = left_q <= 32'(Bytes);
@@ -107,9 +109,22 @@ module kernel_unpack #(
     if (send) begin
       for (int unsigned i = 0; i < Bytes; i++) tdata_o[8*i+:8] <= keep[i] ? held_q[i/Unit][8*(i%Unit)+:8] : '0;
       tkeep_o <= keep;
-      tlast_o <= last;
+      tlast_o <= last || packet_ends;
       first_o <= first_q;
     end
+  end
+
+  // Beats of the packet under way that were made.
+  if (PacketBeats > 1) begin : gen_packets
+    localparam int unsigned CountWidth = $clog2(PacketBeats);
+    logic [CountWidth-1:0] count_q;
+    assign packet_ends = count_q == CountWidth'(PacketBeats - 1);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || start_i) count_q <= '0;
+      else if (send) count_q <= packet_ends ? '0 : count_q + CountWidth'(1);
+    end
+  end else begin : gen_packet
+    assign packet_ends = PacketBeats == 1;
   end
 
 `ifndef SYNTHESIS

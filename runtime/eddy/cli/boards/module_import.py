@@ -51,6 +51,10 @@ def import_module(
         Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
         typer.Option("--ends", help="STREAM=tlast or =length: what ends a stream from it. May be repeated."),
     ] = None,
+    packets: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option("--packet", help="STREAM=BYTES: TLAST after each so many bytes, for lines. May be repeated."),
+    ] = None,
     ties: Annotated[
         Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
         typer.Option(
@@ -72,8 +76,9 @@ def import_module(
             **{"name": name, "top": top, "start": start, "done": done, "stall_cycles": stall_cycles},
             **{"types": _pairs(types, "type"), "registers": _pairs(registers, "register")},
             **{"ends": _pairs(ends, "ends"), "ties": _pairs(ties, "tie")},
+            **{"values": _numbers(values, "set"), "packets": _numbers(packets, "packet")},
         }
-        kernel = _import(source, _pairs(values, "set"), said, as_json)
+        kernel = _import(source, said, as_json)
         check_name(kernel.name, tree)
         files = write_new(folder, _texts(kernel, folder), kernel.name)
         findings, took_s = (
@@ -99,7 +104,14 @@ def _pairs(given: list[str] | None, field: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _import(source: Path, values: dict[str, str], said: dict[str, Any], quiet: bool) -> ImportedKernel:
+def _numbers(given: list[str] | None, field: str) -> dict[str, int]:
+    try:
+        return {key: int(value, 0) for key, value in _pairs(given, field).items()}
+    except ValueError as error:
+        raise InvalidRequest(f"--{field} takes whole numbers: {error}", field=field, allowed="NAME=INTEGER") from error
+
+
+def _import(source: Path, said: dict[str, Any], quiet: bool) -> ImportedKernel:
     """Read and try the kernel; the readers come with an extra, so their absence is said and is no traceback."""
     try:
         from eddy_sim.importing.kernel import KernelChoices, import_kernel
@@ -107,16 +119,12 @@ def _import(source: Path, values: dict[str, str], said: dict[str, Any], quiet: b
         raise InvalidRequest(
             f"importing a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
         ) from error
-    try:
-        numbers = {key: int(value, 0) for key, value in values.items()}
-    except ValueError as error:
-        raise InvalidRequest(f"--set takes whole numbers: {error}", field="set", allowed="NAME=INTEGER") from error
 
     def progress(what: str) -> None:
         if not quiet:
             typer.echo(f"eddy: {what}", err=True)
 
-    return import_kernel(source, KernelChoices(values=numbers, **said), progress)
+    return import_kernel(source, KernelChoices(**said), progress)
 
 
 def _texts(kernel: ImportedKernel, folder: Path) -> dict[str, str | bytes]:
