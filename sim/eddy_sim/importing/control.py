@@ -189,9 +189,27 @@ def plan_run(
         planned = RunControl(streams, ControlBit("ap_start"), ControlBit("ap_done"), *others, reset_at_start=reset)
     else:
         planned = RunControl(streams, reset_at_start=reset)
+    _check_ties(ports, said.ties)
     planned = replace(planned, stall_cycles=said.stall_cycles, ties=dict(said.ties))
     left = (port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
     return replace(planned, scalars=tuple(left))
+
+
+def _check_ties(ports: KernelPorts, ties: Mapping[str, str]) -> None:
+    """See that what is tied is there, and to what it can be."""
+    words: dict[str, tuple[str, ...]] = {port.name: () for port in ports.inputs}
+    for stream in ports.streams:
+        for signal, port in stream.ports.items():
+            if signal == "tkeep" and stream.manager:
+                words[port.name] = ("all",)
+            elif not stream.manager and signal in ("tuser", "tid", "tdest"):
+                words[port.name] = ("first",)
+    for name, value in ties.items():
+        if name not in words:
+            raise InvalidRequest(f"--tie {name}: there is no such port to tie", field="tie", allowed=sorted(words))
+        if value not in words[name] and (words[name] == ("all",) or not re.fullmatch(r"0x[0-9a-fA-F]+|\d+", value)):
+            allowed = "all" if words[name] == ("all",) else "a number" + "".join(f", or {word}" for word in words[name])
+            raise InvalidRequest(f"--tie {name}={value}: it is tied to {allowed}", field="tie", allowed=allowed)
 
 
 def _if_there(name: str, ports: KernelPorts) -> str:

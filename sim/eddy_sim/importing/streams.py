@@ -156,6 +156,14 @@ def find_stream_run(
     if short and run.status & UNENDED and all(run.results[each.length_name] for each in short):
         scalars = {name: value for name, value in run.values.items() if name not in pointers}
         run = find_run(trial, pointers, {**scalars, **{e.bytes_name: run.results[e.length_name] for e in short}})
+    empty = [each for each in streams if each.outward and not run.results[each.length_name]]
+    if empty and not run.status and "tkeep" in empty[0].interface.ports:
+        keep = empty[0].interface.ports["tkeep"].name
+        raise InvalidRequest(
+            f"{empty[0].name} sends a packet without a byte. If the kernel leaves its TKEEP zero, say --tie {keep}=all, and"
+            " every byte of every beat counts",
+            field="tie",
+        )
     if run.status >> kernel_run.STATUS_OVERLONG.low:
         said = "; ".join(causes(run.status, streams))
         came = ", ".join(f"{each.name} {run.results[each.length_name]}" for each in streams if each.outward)
@@ -195,8 +203,14 @@ def cause_names(streams: Sequence[KernelStream]) -> list[str]:
 # The top --------------------------------------------------------------------------------------------------------------
 
 
-def stream_lines(stream: KernelStream, port: int) -> Iterator[str]:
-    """The block between a stream and memory, on this port of the slot's, and the nets between it and the kernel."""
+def stream_lines(stream: KernelStream, port: int, ties: Mapping[str, str]) -> Iterator[str]:
+    """The block between a stream and memory, on this port of the slot's, and the nets between it and the kernel.
+
+    Args:
+        stream: The stream.
+        port: Of the slot's.
+        ties: What ports are tied to; of a stream from the kernel, TKEEP, which then counts every byte.
+    """
     s, i, size = f"s{stream.number}", stream.number, stream.beat_bytes
     block = "kernel_stream_out" if stream.outward else "kernel_stream_in"
     yield f"  // {stream.interface.prefix}: beats of {size} bytes {'from' if stream.outward else 'to'} the kernel."
@@ -222,7 +236,8 @@ def stream_lines(stream: KernelStream, port: int) -> Iterator[str]:
     yield f"  assign stream_moves[{i}] = {s}_tvalid && {s}_tready;"
     if stream.outward:
         for signal, value in (("tkeep", "'1"), ("tlast", "1'b0")):
-            if signal not in stream.interface.ports:
+            own = stream.interface.ports.get(signal)
+            if own is None or own.name in ties:
                 yield f"  assign {s}_{signal} = {value};"
         width = stream.interface.ports["tdata"].width
         if width != 8 * size:
@@ -238,7 +253,9 @@ def stream_connections(stream: KernelStream, ties: Mapping[str, str]) -> Iterato
     """Ports of the kernel and what each is connected to."""
     s = f"s{stream.number}"
     for signal, port in stream.interface.ports.items():
-        if port.name in ties and not port.output:
+        if port.name in ties and port.output:
+            yield port.name, ""
+        elif port.name in ties:
             value = ties[port.name]
             yield port.name, f"{port.width}'({s}_first)" if value == "first" else f"{port.width}'d{int(value, 0)}"
         elif signal in ("tvalid", "tready", "tlast", "tkeep"):

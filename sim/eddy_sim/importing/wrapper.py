@@ -81,7 +81,7 @@ def slot_top(
     if not ports.memories and not streams:
         lines += _no_memory()
     for number, stream in enumerate(streams, len(ports.memories)):
-        lines += stream_lines(stream, number)
+        lines += stream_lines(stream, number, run.ties or {} if run else {})
     if run:
         lines += run_lines(run, len(ports.memories), [each.interface.prefix for each in bundles])
     connections = _connections(ports, bundles, run)
