@@ -7,7 +7,7 @@
 module kernel_stream_out_proof
   import eddy_pkg::*;
 #(
-  parameter int unsigned Bytes = 3
+  parameter int unsigned Bytes = 8
 ) (
   input logic                 clk_i,
   input logic                 rst_ni,
@@ -56,7 +56,8 @@ module kernel_stream_out_proof
   always_comb begin
     AnswersAreOwed_M : assume (!rsp_i.b_valid || whole_q != '0);
     RunsAreApart_M : assume (!start_i || (!busy && !stop_i));
-    RunsAreShort_M : assume (!bytes_i[31] && !number_i[31]);
+    // Of sizes, 64 KiB stand for all: what counts bytes and words is as wide as they are.
+    RunsAreShort_M : assume (bytes_i[31:16] == '0 && number_i[31:16] == '0);
     // A buffer does not go around the end of the address space.
     NotAtTheEnd_M : assume (!(&addr_i[AddrWidth-1:32]));
   end
@@ -88,10 +89,9 @@ module kernel_stream_out_proof
     end
   end
 
-  // Where things are: bytes held of no word yet, beats announced and not sent, bursts of which data is left.
-  count_t held, whole_words, owed;
-  logic [3:0] lengths;
-  logic [5:0] under_way, queued, behind;
+  // Where things are: bytes held of no word yet, words announced and not sent, bursts of which words are left.
+  count_t held, whole_words, owed, first, unsent;
+  logic [5:0] queued, behind;
   logic [AddrWidth-1:0] reach, page;
   logic full_up;
   always_comb begin
@@ -100,19 +100,17 @@ module kernel_stream_out_proof
     queued = dut.u_words.write_q - dut.u_words.read_q;
     held = 32'(dut.u_pack.fill_q) * 32'(Unit);
     whole_words = (moved + 32'd7) >> 3;
-    lengths = 4'(dut.u_lengths.write_q - dut.u_lengths.read_q);
-    owed = 32'(dut.beats_q) + (dut.aw_valid_q ? 32'(dut.aw_q.len) + 32'd1 : 32'd0);
-    for (int unsigned i = 0; i < 8; i++) begin
-      if (4'(i) < lengths) owed = owed + 32'(dut.u_lengths.mem_q[3'(32'(dut.u_lengths.read_q) + i)]) + 32'd1;
-    end
-    under_way = 6'(lengths) + 6'(dut.aw_valid_q) + 6'(dut.beats_q != '0 || (dut.w_valid_q && dut.w_q.last));
+    owed = 32'(dut.granted_q) + (dut.aw_valid_q ? 32'(dut.aw_q.len) + 32'd1 : 32'd0);
+    // Of 16 aligned words, one burst has all that are of the run.
+    first = 32'(base_q[6:3]);
+    unsent = announced_q == sent_q ? '0 : ((first + announced_q - 32'd1) >> 4) - ((first + sent_q) >> 4) + 32'd1;
     reach = req.aw.addr + ((AddrWidth'(req.aw.len) + AddrWidth'(1)) << 3);
     page = reach - AddrWidth'(1);
   end
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && started_q && !run_q) begin
-      NothingBeforeRuns_A : assert (!req.aw_valid && !req.w_valid && !tready && !busy && owed == '0 && lengths == '0);
+      NothingBeforeRuns_A : assert (!req.aw_valid && !req.w_valid && !tready && !busy && owed == '0);
       AtRest_A : assert (dut.u_pack.fill_q == '0 && dut.fill_q == '0 && dut.u_words.write_q == dut.u_words.read_q
           && whole_q == '0 && dut.open_q == '0 && !dut.u_pack.open_q);
     end
@@ -131,14 +129,17 @@ module kernel_stream_out_proof
           && packed_q - sent_q <= Depth && sent_q <= packed_q);
       FillIsBetween_A : assert (32'(dut.fill_q) == packed_q - announced_q && announced_q <= packed_q);
       OwedIsBetween_A : assert (owed == announced_q - sent_q && sent_q <= announced_q);
-      OpenIsCounted_A : assert (6'(dut.open_q) == under_way + 6'(whole_q) && dut.open_q <= 4'd8 && lengths <= 4'd8 && whole_q <= 4'd8);
+      OpenIsCounted_A : assert (32'(dut.open_q) == unsent + 32'(req.w_valid && req.w.last) + 32'(whole_q) && dut.open_q <= 4'd8);
+      PlaceIsSent_A : assert (dut.place_q == 4'(first + sent_q));
+      PartIsLast_A : assert (announced_q == '0 || 4'(first + announced_q) == '0
+          || (dut.packed_all && announced_q == packed_q));
       if (sent_q <= number_q && number_q < packed_q) begin
         InTheQueue_A : assert (dut.u_words.mem_q[slot_q[4:0]] == {strb_q, word_q} && behind == 6'(number_q - sent_q));
       end
       if (req.w_valid) begin
         if (sent_q == number_q + 32'd1) InItsPlace_A : assert (req.w.data == word_q && req.w.strb == strb_q);
         SomeWord_A : assert (sent_q != '0);
-        LastEndsTheBurst_A : assert (req.w.last == (dut.beats_q == '0));
+        LastEndsTheBurst_A : assert (req.w.last == (4'(first + sent_q) == '0 || (dut.packed_all && sent_q == packed_q)));
       end
       // Of bursts: within the buffer, and one after the other from its beginning.
       AtFollows_A : assert ({dut.at_q, 3'd0} == base_q + (AddrWidth'(announced_q) << 3));
@@ -149,7 +150,7 @@ module kernel_stream_out_proof
         BurstInPage_A : assert (page[AddrWidth-1:12] == req.aw.addr[AddrWidth-1:12]);
         BurstInSixteen_A : assert (page[AddrWidth-1:7] == req.aw.addr[AddrWidth-1:7]);
       end
-      BaseIsWhole_A : assert (base_q[2:0] == '0 && !(&base_q[AddrWidth-1:32]) && !room_q[31] && !number_q[31]);
+      BaseIsWhole_A : assert (base_q[2:0] == '0 && !(&base_q[AddrWidth-1:32]) && room_q[31:16] == '0 && number_q[31:16] == '0);
       // The run's end: everything kept is in memory, as far as memory answered.
       if (!busy) AllIsSent_A : assert (sent_q == whole_words && !req.w_valid && !req.aw_valid);
     end

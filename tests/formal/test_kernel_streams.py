@@ -38,7 +38,7 @@ OUTWARD_MISTAKES = [
         "a burst too far", "kernel_stream_out.sv", "{at_q, 3'd0}, len: 8'(burst) - 8'd1", "{at_q, 3'd0}, len: 8'(burst)"
     ),
     Mutation(
-        "a word left out",
+        "a burst cut short",
         "kernel_stream_out.sv",
         "open_q != 4'(MaxOpen) && (fill_q",
         "open_q != 4'(MaxOpen) && (5'd1 + fill_q",

@@ -160,8 +160,8 @@ def find_stream_run(
     if empty and not run.status and "tkeep" in empty[0].interface.ports:
         keep = empty[0].interface.ports["tkeep"].name
         raise InvalidRequest(
-            f"{empty[0].name} sends a packet without a byte. If the kernel leaves its TKEEP zero, say --tie {keep}=all, and"
-            " every byte of every beat counts",
+            f"{empty[0].name} sends a packet without a byte. If the kernel leaves its TKEEP zero, say --tie {keep}=all,"
+            " and every byte of every beat counts",
             field="tie",
         )
     if run.status >> kernel_run.STATUS_OVERLONG.low:

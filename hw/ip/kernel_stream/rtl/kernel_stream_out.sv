@@ -119,28 +119,17 @@ module kernel_stream_out
     end
   end
 
-  // Data follows the addresses that were taken.
-  logic queue_ready, queue_valid, queue_pop, words_valid, free, send, w_valid_q;
-  logic [3:0] queue_len;
-  logic [4:0] beats_q, beats;
+  // Data follows the addresses that were taken: `granted` words may go. A burst ends where 16 words are aligned, or with the
+  // run, for none is cut short elsewhere.
+  localparam int unsigned GrantedWidth = $clog2(16 * MaxOpen + 1);
+  typedef logic [GrantedWidth-1:0] granted_t;
+
+  granted_t granted_q;
+  logic words_valid, send, last, w_valid_q;
+  logic [3:0] place_q;
   logic [63:0] data;
   logic [7:0] data_strb;
   w_t w_q;
-
-  hls_fifo #(
-    .Width(4),
-    .Depth(MaxOpen)
-  ) u_lengths (
-    .clk_i,
-    .rst_ni,
-    .clear_i(1'b0),
-    .push_valid_i(aw_valid_q && rsp_i.aw_ready),
-    .push_ready_o(queue_ready),
-    .push_data_i(aw_q.len[3:0]),
-    .pop_valid_o(queue_valid),
-    .pop_ready_i(queue_pop),
-    .pop_data_o(queue_len)
-  );
 
   hls_fifo #(
     .Width(72),
@@ -157,25 +146,26 @@ module kernel_stream_out
     .pop_data_o({data_strb, data})
   );
 
-  assign free = !w_valid_q || rsp_i.w_ready;
-  assign beats = beats_q != '0 ? beats_q : queue_valid ? 5'(queue_len) + 5'd1 : 5'd0;
-  assign send = free && beats != '0;
-  assign queue_pop = send && beats_q == '0;
+  assign send = (!w_valid_q || rsp_i.w_ready) && granted_q != '0;
+  assign last = place_q == 4'd15 || (packed_all && fill_q == '0 && !aw_valid_q && granted_q == granted_t'(1));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      beats_q <= '0;
+      granted_q <= '0;
+      place_q <= '0;
       w_valid_q <= 1'b0;
-    end else if (send) begin
-      beats_q <= beats - 5'd1;
-      w_valid_q <= 1'b1;
-    end else if (rsp_i.w_ready) begin
-      w_valid_q <= 1'b0;
+    end else begin
+      granted_q <= granted_q + (aw_valid_q && rsp_i.aw_ready ? granted_t'(aw_q.len[3:0]) + granted_t'(1) : '0)
+          - granted_t'(send);
+      if (start_i) place_q <= addr_i[6:3];
+      else if (send) place_q <= place_q + 4'd1;
+      if (send) w_valid_q <= 1'b1;
+      else if (rsp_i.w_ready) w_valid_q <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (send) w_q <= '{data: data, strb: data_strb, last: beats == 5'd1};
+    if (send) w_q <= '{data: data, strb: data_strb, last: last};
   end
 
   assign busy_o = !packed_all || fill_q != '0 || open_q != '0;
@@ -192,7 +182,7 @@ module kernel_stream_out
   end
 
   logic unused;
-  assign unused = ^{addr_i[2:0], open, queue_ready, words_valid, rsp_i.b.id, rsp_i.ar_ready, rsp_i.r, rsp_i.r_valid};
+  assign unused = ^{addr_i[2:0], open, words_valid, rsp_i.b.id, rsp_i.ar_ready, rsp_i.r, rsp_i.r_valid};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
@@ -200,9 +190,6 @@ module kernel_stream_out
       DataIsThere_A :
       assert (!send || words_valid)
       else $error("kernel_stream_out: a burst was announced without its words");
-      LengthsFit_A :
-      assert (!(aw_valid_q && rsp_i.aw_ready) || queue_ready)
-      else $error("kernel_stream_out: more bursts than their lengths have room for");
       StartsAtRest_A :
       assert (!start_i || !busy_o)
       else $error("kernel_stream_out: a run begins before the last one has ended");
