@@ -192,8 +192,6 @@ def _with_room(argument: KernelArgument, streams: Sequence[KernelStream], run: T
     """A stream's buffer at the size of what it is given, or of what it may leave, which is then fixed."""
     for stream in streams:
         size = run.values[stream.bytes_name]
-        if stream.outward and stream.ends == "tlast":
-            size = min(size, -(-run.results[stream.length_name] // stream.beat_bytes) * stream.beat_bytes)
         if argument.name == stream.bytes_name:
             return replace(argument, value=size, fixed=stream.outward)
         if argument.name == stream.name:

@@ -142,7 +142,7 @@ def stream_refusals(found: Sequence[StreamInterface]) -> Iterator[str]:
 def find_stream_run(
     trial: KernelTrial, pointers: Sequence[str], streams: Sequence[KernelStream], given: Mapping[str, int]
 ) -> TrialRun:
-    """A run that comes to its end with all of its streams; those that end by their length get the length that came.
+    """A run that comes to its end with all of its streams; rooms and lengths that nobody gave are those that came.
 
     Raises:
         InvalidRequest: There is none; says what did not come to an end.
@@ -173,7 +173,12 @@ def find_stream_run(
             " --stall-cycles N",
             field="set",
         )
-    return run
+    sizes = {
+        each.bytes_name: -(-run.results[each.length_name] // each.beat_bytes) * each.beat_bytes
+        for each in streams
+        if each.outward and each.bytes_name not in given
+    }
+    return dataclasses.replace(run, values={**run.values, **sizes})
 
 
 def _first_values(streams: Sequence[KernelStream]) -> dict[str, int]:
