@@ -58,7 +58,7 @@ module kernel_run #(
   input  logic kernel_done_i,
   /// No access of the kernel, or to it, is under way.
   input  logic kernel_quiet_i,
-  /// Something moved in this cycle.
+  /// Something moved in this cycle, or waits for memory.
   input  logic moves_i,
 
   /// Pulses that set bits 23 to 3 of the status.

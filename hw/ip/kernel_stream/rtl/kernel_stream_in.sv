@@ -3,7 +3,7 @@
 ///
 /// Memory is read in bursts of at most 16 words within 4 KiB, each only when there is room for it (`hls_reader`), so that no
 /// kernel holds memory up. Whole words are read; the bytes beyond the last one are not looked at. A read that fails is told, and
-/// its beats go all the same. `stop_i` ends the run: what is owed by memory is thrown away.
+/// its beats go all the same. `stop_i` ends the run: the rest is read and thrown away, a word a cycle.
 module kernel_stream_in
   import eddy_pkg::*;
 #(
