@@ -183,8 +183,9 @@ def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.rtl
 def test_a_bit_that_is_set_before_the_end_fails_the_check(tmp_path: Path) -> None:
-    """Bit 0 says that it is busy."""
-    kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.0"))  # type: ignore[arg-type]
+    """Bit 0 says that it is busy, here for 4,000 cycles."""
+    said = {**GCD, "values": {"a": 4000, "b": 1}}
+    kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**said, done="0x4.0"))  # type: ignore[arg-type]
     findings = {finding.check: finding for finding in check_module(written(kernel, tmp_path))}
     assert "results change after ap_done" in findings["control"].reason
 
