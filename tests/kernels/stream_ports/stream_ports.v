@@ -1,11 +1,12 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-// Takes 64 words of 32 bits and sends their running sums, started and ended by ports (ap_ctrl_chain). In the shape of Vitis
+// Takes 64 words of 32 bits and sends their running sums, each with the upper bits of `bias` added; started and ended by ports (ap_ctrl_chain). In the shape of Vitis
 // HLS output without an s_axilite interface: a start is held until ap_ready, done until ap_continue.
 `timescale 1 ns / 1 ps
 module stream_ports (
         ap_clk, ap_rst, ap_start, ap_done, ap_continue, ap_idle, ap_ready,
         in_r_TDATA, in_r_TVALID, in_r_TREADY,
-        out_r_TDATA, out_r_TVALID, out_r_TREADY
+        out_r_TDATA, out_r_TVALID, out_r_TREADY,
+        bias
 );
 
 input   ap_clk;
@@ -21,6 +22,7 @@ output  in_r_TREADY;
 output  [31:0] out_r_TDATA;
 output  out_r_TVALID;
 input   out_r_TREADY;
+input   [39:0] bias;
 
 parameter ap_ST_idle = 2'd0, ap_ST_take = 2'd1, ap_ST_send = 2'd2, ap_ST_done = 2'd3;
 
@@ -53,7 +55,7 @@ assign ap_done = ap_CS_fsm == ap_ST_done;
 assign ap_ready = ap_CS_fsm == ap_ST_done;
 assign ap_idle = ap_CS_fsm == ap_ST_idle && !ap_start;
 assign in_r_TREADY = ap_CS_fsm == ap_ST_take;
-assign out_r_TDATA = sum;
+assign out_r_TDATA = sum + bias[39:8];
 assign out_r_TVALID = ap_CS_fsm == ap_ST_send;
 
 endmodule

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from eddy.core.errors import InvalidRequest
+from eddy.packages.manifests import load_module_manifest
 from eddy_sim.importing.control import RunChoices, RunControl, needs_run, plan_run, with_registers
 from eddy_sim.importing.design import TopPort
 from eddy_sim.importing.interfaces import KernelPorts, group_ports
@@ -14,6 +15,9 @@ from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.package import ImportedKernel, package_texts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import cause_names, causes, name_streams
+from eddy_sim.modcheck import work
+from eddy_sim.modcheck.model import Model, ModuleInstance, build_checked
+from eddy_sim.modcheck.port import Memory, Port
 from eddy_sim.modcheck.runner import check_module
 from eddy_sim.tools.products import ROOT
 
@@ -191,9 +195,22 @@ def test_a_bit_that_is_set_before_the_end_fails_the_check(tmp_path: Path) -> Non
 
 
 @pytest.mark.rtl
-def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds() -> None:
+def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Path) -> None:
+    """What stands in registers for an input without an interface, of 40 bits, reaches it."""
     kernel = import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 256}, stall_cycles=500))
     given = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
-    assert given == {"in": 256, "in_bytes": 256, "out": 256, "out_bytes": 256, "out_length": 0}
+    assert given == {"in": 256, "in_bytes": 256, "out": 256, "out_bytes": 256, "out_length": 0, "bias": 16}
+    path = written(kernel, tmp_path)
+    manifest = load_module_manifest(path)
+    port = Port(ModuleInstance(Model(build_checked(path)[0])))
+    for bias in (0x12_3456_7800, 0x100):
+        memory = Memory(3)
+        memory.load(0x1000, b"".join(value.to_bytes(4, "little") for value in range(1, 65)))
+        port.reset(8, memory)
+        sizes = {"in_bytes": 256, "out_bytes": 256}
+        assert work.run(port, manifest, {"in": 0x1000, "out": 0x2000, "bias": bias, **sizes}, 5000)
+        sums = [(n * (n + 1) // 2 + (bias >> 8)) & 0xFFFF_FFFF for n in range(1, 65)]
+        got = [memory.word(0x2000 + 4 * n) >> 32 * (n % 2) & 0xFFFF_FFFF for n in range(64)]
+        assert got == sums
     with pytest.raises(InvalidRequest, match=r"untaken \(in\)"):
         import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 512}, stall_cycles=500))
