@@ -1,6 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-// Takes 64 words of 32 bits and sends their running sums, each with the upper bits of `bias` added; started and ended by ports (ap_ctrl_chain). In the shape of Vitis
-// HLS output without an s_axilite interface: a start is held until ap_ready, done until ap_continue.
+// Takes 64 words of 32 bits and sends their running sums, each with the upper bits of `bias` added; started and ended by ports
+// (ap_ctrl_chain). In the shape of Vitis HLS output without an s_axilite interface: a start is held until ap_ready, done until
+// ap_continue.
 `timescale 1 ns / 1 ps
 module stream_ports (
         ap_clk, ap_rst, ap_start, ap_done, ap_continue, ap_idle, ap_ready,

@@ -1,5 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Memory to a kernel's AXI4-Stream port: in a run, `bytes_i` bytes from `addr_i` on become one packet, or packets of so many beats.
+/// Memory to a kernel's AXI4-Stream port: in a run, `bytes_i` bytes from `addr_i` on become one packet, or packets of so many
+/// beats.
 ///
 /// Memory is read in bursts of at most 16 words within 4 KiB, each only when there is room for it (`hls_reader`), so that no
 /// kernel holds memory up. Whole words are read; the bytes beyond the last one are not looked at. A read that fails is told, and

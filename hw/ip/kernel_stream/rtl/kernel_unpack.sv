@@ -1,7 +1,8 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Words of 64 bits into the beats of an AXI4-Stream of 1 to 64 bytes, the lowest byte first.
 ///
-/// A run has `bytes_i` bytes. All beats are full but the last, which TKEEP says and TLAST marks (`PacketBeats`: others, too); what it has beyond is zero.
+/// A run has `bytes_i` bytes. All beats are full but the last, which TKEEP says and TLAST marks (`PacketBeats`: others, too);
+/// what it has beyond is zero.
 /// A run without bytes has no beat. TVALID stays until TREADY, unless `stop_i` ends the run. A beat a cycle, or a word.
 module kernel_unpack #(
   /// Bytes of a beat, 1 to 64.
