@@ -26,7 +26,7 @@ settings.load_profile("suite")
 
 
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
-"""Every command of every group is made anew for each call of `CliRunner`: a tenth of a second."""
+"""`CliRunner` makes every command of every group again for each call: a tenth of a second."""
 
 
 @functools.cache
