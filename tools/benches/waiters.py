@@ -134,8 +134,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def bench(options: argparse.Namespace) -> dict[str, Any]:
     """Both servers, one after the other."""
-    found, more = {}, ("--max-connections-per-client", str(max(512, 8 * options.waiters)))
-    more += ("--max-connections", str(max(512, 8 * options.waiters)))
+    most, found = str(max(512, 8 * options.waiters)), dict[str, Any]()
+    more = ("--max-connections", most, "--max-connections-per-client", most)
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
         if options.only != "head":
             with eddy(Path(name) / "board", more=more) as server:

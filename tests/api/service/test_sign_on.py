@@ -311,6 +311,20 @@ def test_log_ins_that_are_not_finished_are_bounded_and_end() -> None:
         flows.fetch(code, verifier)
 
 
+def test_one_who_begins_many_log_ins_ends_nobody_elses() -> None:
+    now = [0.0]
+    flows = SignOnFlows(lambda: now[0])
+    state, flow = flows.begin("", 0, "", "10.0.0.7")
+    mine = [flows.begin("", 0, "", "10.6.6.6") for _ in range(2 * MOST)]
+    assert flows.take(state, flow.browser) is flow
+    with pytest.raises(Unauthorized):
+        flows.take(mine[0][0], mine[0][1].browser)
+    assert flows.take(mine[-1][0], mine[-1][1].browser) is mine[-1][1]
+    now[0] = LIFE_S
+    flows.begin("", 0, "")
+    assert len(flows._flows) == 1, "those that are too late are forgotten"
+
+
 GOOD: dict[str, str] = {"issuer": "https://login.example", "client_id": "eddy", "public_url": "https://eddy.example"}
 
 

@@ -62,12 +62,14 @@ async def offer(context: Ctx) -> SignOnOffer:
     summary="Log in at the provider",
     responses={**_SENT, **refusals(404, 503)},
 )
-async def begin(context: Ctx, tenant: _Tenant = "", port: _Port = 0, challenge: _Challenge = "") -> Response:
+async def begin(
+    http: Request, context: Ctx, tenant: _Tenant = "", port: _Port = 0, challenge: _Challenge = ""
+) -> Response:
     """Send a browser to the identity provider. With a port and a challenge, a command line gets the key."""
     provider = _provider(context)
     if bool(port) != bool(challenge):
         raise InvalidRequest("A command line names a port and a challenge.", field="challenge")
-    state, flow = context.flows.begin(tenant, port, challenge)
+    state, flow = context.flows.begin(tenant, port, challenge, http.client.host if http.client else "")
     where = partial(provider.authorization_url, state, flow.nonce, flow.verifier, fresh=bool(port))
     answer = RedirectResponse(await context.provider_calls.run(where), 303)
     secure = provider.settings.public_url.startswith("https:")
