@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,11 @@ _OFF = re.compile(
 _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
+_REACHING = re.compile(
+    r"""\$(?:system|fopen|writemem[bh]|c\d*)\b|\$\w*``|\b(?:im|ex)port\s+"DPI|`(?:systemc_|verilator_config)"""
+)
+"""What reaches the machine a model runs on: it calls programs or C++, or writes files. No slot has any of it, and
+kernels of others are run before anybody has read them. Names of system tasks that are put together are refused, too."""
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
 
@@ -100,6 +105,7 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
+    _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
     named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
     return KernelDesign(
         chosen.definition.name,
@@ -123,6 +129,24 @@ def synthesised_text(path: Path) -> str:
     """
     text = _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
     return _SEVERITY.sub("$display", text) if path.suffix == ".v" else text
+
+
+def _refuse_reaching(texts: Mapping[Path, str]) -> None:
+    """Refuse a kernel that would do something on the machine its model runs on.
+
+    Raises:
+        InvalidRequest: It would; names the line.
+    """
+    for path, text in texts.items():
+        found = _REACHING.search(text)
+        if found is not None:
+            line = text.count("\n", 0, found.start()) + 1
+            raise InvalidRequest(
+                f"{path.name}:{line} has {found.group()!r}, which reaches programs or files of the machine that runs"
+                " its model; a kernel in a slot can do nothing of the kind. Take it out, or put it between"
+                " `// synthesis translate_off` and `// synthesis translate_on`",
+                field="source",
+            )
 
 
 def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:
