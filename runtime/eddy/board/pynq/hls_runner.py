@@ -92,6 +92,10 @@ class HlsRunner:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def take_interrupt(self) -> str:
+        """Nothing: nobody listens but this."""
+        return ""
+
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
         """Nothing: the module has no cores."""
         return ()
