@@ -383,7 +383,7 @@ class Projection:
         return {(row["work"], row["kind"]): ItemTimes(row["count"], row["mean_s"], row["squares"]) for row in rows}
 
     def put_times(self, learned: Mapping[tuple[str, str], ItemTimes]) -> None:
-        """Keep what was learned anew."""
+        """Keep what was learned."""
         for key, each in learned.items():
             row = *key, each.count, each.mean_s, each.squares
             self._rows("INSERT OR REPLACE INTO pool_times VALUES (?, ?, ?, ?, ?)", row)
