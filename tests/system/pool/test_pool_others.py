@@ -15,6 +15,7 @@ from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.records import JobPart, PoolJob
+from pool_boards import all_jobs
 from pool_kit import WAIT_S, Pool, asking
 
 APP = "image_compression"
@@ -73,7 +74,7 @@ def everything(client: Any) -> list[Any]:
 async def ended(pool: Pool) -> None:
     """Have the only job there is succeed, with an output."""
     async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
-        (job,) = await PoolJobs(link).all()
+        (job,) = await all_jobs(link)
         sha = await PoolBlobs(link).put("ada", b"an output")
 
         def done(now: PoolJob) -> PoolJob:
