@@ -324,6 +324,7 @@ class SlotStatus:
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
         drained: Why nothing new is placed in it; "" where it is.
+        lease: The lease that holds it for its tenant; "" for none.
     """
 
     slot: int
@@ -337,3 +338,4 @@ class SlotStatus:
     phase: str = "empty"
     since_s: float = 0.0
     drained: str = ""
+    lease: str = ""

@@ -187,12 +187,12 @@ class Command:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """Buffers it names."""
+        """Buffers it names, each once."""
         body = self.body
         if isinstance(body, (Create, Release)):
             return (body.buffer,)
         if isinstance(body, Copy):
-            return (body.source.buffer, body.target.buffer)
+            return tuple({body.source.buffer, body.target.buffer})
         if isinstance(body, LaunchCommand):
             return tuple({each.buffer for each in body.arguments if isinstance(each, BufferArgument)})
         return () if isinstance(body, (Marker, Refused)) else (body.box.buffer,)
