@@ -172,13 +172,13 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
     server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel, sent = session.program("kernel void f() {}").kernel("f"), []
-    exchange = session._exchange
+    request = session._client.transport.request
 
-    def counted(until: int = 0, wait_s: float = 0.0) -> None:
-        sent.append(until)
-        exchange(until, wait_s)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        sent.append(arguments)
+        return request(*arguments, **named)
 
-    session._exchange = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(session._client.transport, "request", counted)
     session.launch(kernel, 1, ()).wait()
     written, transaction = [], server.store._db.transaction
 
@@ -227,9 +227,9 @@ def test_more_memory_than_there_is_and_more_sessions_than_may_be_are_refused(cli
 
 def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
     session.buffer(16).created.wait()
-    session._next += 1
+    session.exchange.next += 1
     session.buffer(16)
     with pytest.raises(InvalidRequest, match="numbered without gaps"):
         session.flush()
-    session._open.clear()
-    session._next -= 2
+    session.exchange.open.clear()
+    session.exchange.next -= 2
