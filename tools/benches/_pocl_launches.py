@@ -17,7 +17,7 @@ def measure(launches: int) -> dict[str, float]:
     Raises:
         LookupError: There is no pocl.
     """
-    import pyopencl as cl
+    import pyopencl as cl  # type: ignore[import-not-found]
 
     devices = [
         device

@@ -11,6 +11,8 @@ from typing import Any, cast
 import pytest
 from eddy.client.calls.command_exchange import AT_FIRST_S, SOON, CommandExchange
 from eddy.client.calls.session_events import SessionEvent, SessionFailed
+from eddy.client.transport.errors import ServerUnreachable
+from eddy.core.errors import NotFound
 from eddy.core.frames import pack_frame, split_frame
 
 MARKER = {"do": "marker"}
@@ -35,7 +37,8 @@ class Service:
     timeout_s = 5.0
 
     def __init__(self) -> None:
-        self.life, self.came, self.state = "one", list[int](), "resident"
+        self.life, self.came, self.state, self.gone = "one", list[int](), "resident", False
+        self.away = False
         self.results: list[list[Any]] = []
         self.waits, self._told = threading.Event(), threading.Condition()
         self.before_answer: Callable[[], None] = lambda: None
@@ -55,6 +58,10 @@ class Service:
     def request(self, method: str, path: str, *, content: bytes, **_: Any) -> Answer:
         """As a transport."""
         head = json.loads(split_frame(content)[0])
+        if self.away:
+            raise ServerUnreachable("it does not answer")
+        if self.gone:
+            raise NotFound("it has ended", field="session", state="lost", cause="board-lost")
         numbers = [each["n"] for each in head["commands"]]
         with self._told:
             expected = len(self.came) + 1
@@ -179,3 +186,24 @@ def test_the_last_failure_is_told_once_and_nothing_comes_after_the_end() -> None
     assert under_way.error == ("session-lost", "the session has ended: ")
     with pytest.raises(SessionFailed, match="has ended"):
         exchange.marker()
+
+
+def test_a_session_that_ended_meanwhile_tells_its_commands() -> None:
+    exchange = Exchange()
+    event = exchange.marker()
+    exchange.flush()
+    exchange.service.gone = True
+    exchange.wait(event, 10)
+    assert event.error == ("session-lost", "the session has ended: board-lost")
+    assert (exchange.state, exchange.cause) == ("lost", "board-lost")
+
+
+def test_while_the_server_is_away_commands_are_taken_and_who_waits_is_told() -> None:
+    exchange = Exchange()
+    exchange.service.away = True
+    events = [exchange.marker() for _ in range(2 * SOON)]
+    with pytest.raises(ServerUnreachable):
+        exchange.wait(events[-1], 10)
+    exchange.service.away = False
+    exchange.flush()
+    assert exchange.service.came == [each.number for each in events]

@@ -50,6 +50,7 @@ from eddy.api.routes import (
     operate,
     overview,
     partial,
+    profiles,
     session,
     sessions,
     sign_on,
@@ -85,6 +86,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     """All of the API, for these kinds of jobs."""
     others = (
         explain,
+        profiles,
         holds,
         blobs,
         partial,

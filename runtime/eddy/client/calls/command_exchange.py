@@ -8,6 +8,7 @@ holds neither, but for a moment where the request that brings commands waits for
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -16,12 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eddy.client import answers
-from eddy.client.calls.session_events import SessionEvent, SessionFailed
+from eddy.client.calls.session_events import SessionCalls, SessionEvent, SessionFailed
+from eddy.client.transport.errors import ServerUnreachable
+from eddy.core.errors import NotFound
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.sessions import CommandState
 
 if TYPE_CHECKING:
-    from eddy.client.calls.sessions import Session
     from eddy.client.transport.transport import Transport
 
 AT_ONCE, AT_ONCE_BYTES = 256, 8 << 20
@@ -75,7 +77,7 @@ class CommandExchange:
 
     def add(
         self,
-        session: Session,
+        session: SessionCalls,
         head: dict[str, Any],
         data: bytes = b"",
         after: Iterable[SessionEvent] = (),
@@ -98,12 +100,13 @@ class CommandExchange:
             self._turn(min([*self.open], default=0), ASK_S)
         gathered = event.number - self.accepted
         if (gathered >= SOON and gathered % SOON == 0) or len(data) >= PIECE_BYTES:
-            self.send(patiently=False)
+            with contextlib.suppress(ServerUnreachable):  # it is taken: who waits for it is told
+                self.send(patiently=False)
         return event
 
     def _numbered(
         self,
-        session: Session,
+        session: SessionCalls,
         head: dict[str, Any],
         data: bytes,
         after: Sequence[SessionEvent],
@@ -171,9 +174,10 @@ class CommandExchange:
             self.send(until, min(wait_s, AT_FIRST_S))
         else:
             life = self._life
-            found, data = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
+            came = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
             with self._lock:
-                self._take(life, found, data)
+                if came is not None:
+                    self._take(life, *came)
 
     def send(self, until: int = 0, wait_s: float = 0.0, patiently: bool = True) -> None:
         """Send some of what has gathered, and take what came of it.
@@ -190,7 +194,10 @@ class CommandExchange:
                 batch, more = self._batch()
                 life, head = self._life, {"life": self._life, "known": self._known}
             head = {"commands": [event.head for event in batch], **head}
-            found, data = self._ask(head, [event.data for event in batch], until, 0.0 if more else wait_s)
+            came = self._ask(head, [event.data for event in batch], until, 0.0 if more else wait_s)
+            if came is None:
+                return
+            found, data = came
             if life and found["life"] != life:
                 self._rebuild()
             with self._lock:
@@ -214,15 +221,23 @@ class CommandExchange:
 
     def _ask(
         self, head: Mapping[str, Any], parts: Sequence[bytes], until: int, wait_s: float
-    ) -> tuple[Mapping[str, Any], bytes]:
+    ) -> tuple[Mapping[str, Any], bytes] | None:
+        """One request; None where the answer is that the session has ended, which its commands are told."""
         waits = {"until": until, "wait_s": wait_s} if wait_s else {}
-        answer = self._transport.request(
-            "POST",
-            self._path,
-            content=pack_frame({**head, **waits}, parts),
-            headers={"Content-Type": MEDIA_TYPE},
-            answer_s=wait_s + self._transport.timeout_s if wait_s else None,
-        )
+        try:
+            answer = self._transport.request(
+                "POST",
+                self._path,
+                content=pack_frame({**head, **waits}, parts),
+                headers={"Content-Type": MEDIA_TYPE},
+                answer_s=wait_s + self._transport.timeout_s if wait_s else None,
+            )
+        except NotFound as error:
+            state = error.details.get("state")
+            if not self._life or state not in OVER:
+                raise
+            self.lose(str(state), str(error.details.get("cause") or state))
+            return None
         text, data = split_frame(answer.content)
         return json.loads(text), data
 

@@ -5,20 +5,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from eddy.client import answers
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.sessions import CommandState
-
-if TYPE_CHECKING:
-    from eddy.client.calls.sessions import Session
 
 
 class SessionFailed(EddyError):
     """A command of a session failed, or the session has ended; `details["command_code"]` says why."""
 
     code = "session-failed"
+
+
+class EventWaiter(Protocol):
+    """Waits for ends."""
+
+    def wait(self, event: SessionEvent, timeout_s: float | None = None) -> None:
+        """Return once a command has ended."""
+
+
+class SessionCalls(Protocol):
+    """The session that buffers and events are of."""
+
+    @property
+    def exchange(self) -> EventWaiter:
+        """Of its commands with the server."""
+
+    def send_command(self, head: dict[str, Any]) -> SessionEvent:
+        """A command as it travels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class SessionBuffer:
         created: The event of its creation; it fails where there is no room.
     """
 
-    session: Session = field(repr=False)
+    session: SessionCalls = field(repr=False)
     id: int
     size_bytes: int
     created: SessionEvent = field(repr=False)
@@ -67,7 +82,7 @@ class SessionEvent:
 
     def __init__(
         self,
-        session: Session,
+        session: SessionCalls,
         number: int,
         head: Mapping[str, Any],
         data: bytes = b"",
@@ -153,7 +168,7 @@ class SessionProgram:
         asked: What it was built from: after a restart of the server it is built again.
     """
 
-    def __init__(self, session: Session, answer: answers.ProgramAnswer, asked: Mapping[str, Any]) -> None:
+    def __init__(self, session: SessionCalls, answer: answers.ProgramAnswer, asked: Mapping[str, Any]) -> None:
         self._session, self.asked = session, asked
         self.id, self.build_log = answer["program"], answer["log"]
         self.kernels = {each["name"]: each for each in answer["kernels"]}

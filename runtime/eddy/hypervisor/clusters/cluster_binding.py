@@ -124,7 +124,8 @@ class ClusterBinding:
         assert spec.kernel is not None
         variant = spec.spread.variants[module]
         if spec.application is not variant.application or spec.kernel.module != module:
-            kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
+            groups = variant.groups
+            kernel = replace(spec.kernel, module=module, groups=groups, slice_groups=groups, shape=variant.shape)
             job.spec = replace(spec, application=variant.application, kernel=kernel)
         self._queues.bind(job, BoundKernel(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
         if job.memory is BufferState.NONE:

@@ -345,7 +345,9 @@ class SessionLaunch:
         task = TaskSpec(0, self.kernel, module, (), ESTIMATE_S, self._limit_s)
         application = Application(f"kernel:{self.kernel}", (task,), ())
         clusters = 1 if traits.atomics else offer.slots
-        return m.KernelVariant(application, arrangement.groups, arrangement.core_groups, traits.soft, clusters)
+        lanes = arrangement.launch_shape(offer.shape.threads)
+        sizes = arrangement.groups, arrangement.core_groups
+        return m.KernelVariant(application, *sizes, traits.soft, clusters, lanes)
 
     def _layout(self, module: str) -> Layout:
         found = self._layouts.get(module)
