@@ -685,6 +685,15 @@ class KernelProfileShown(TypedDict):
     """What would help, the largest loss first; for people."""
 
 
+class KernelProfiles(TypedDict):
+    """Where the cycles of a job, or of a session's launches, went."""
+
+    kernels: list[KernelProfileShown]
+    """The one that took most of cores first."""
+    unknown: list[str]
+    """What cannot be known, and why; for people."""
+
+
 class Key(TypedDict):
     """An API key, without the key itself."""
 
@@ -951,15 +960,6 @@ class ProblemKind(TypedDict):
     """What it means."""
     advice: str
     """What to do about it."""
-
-
-class Profile(TypedDict):
-    """Where the cycles of a job, or of a session's launches, went."""
-
-    kernels: list[KernelProfileShown]
-    """The one that took most of cores first."""
-    unknown: list[str]
-    """What cannot be known, and why; for people."""
 
 
 class ProgramAnswer(TypedDict):

@@ -25,7 +25,7 @@ class LaunchShape:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelWork:
+class KernelTotals:
     """What launches of one kernel did on one kind of cluster.
 
     Attributes:
@@ -44,11 +44,11 @@ class KernelWork:
     counters: CoreCounters | None = None
     shape: LaunchShape | None = None
 
-    def add(self, core_s: float, cores: tuple[CoreCounters, ...], shape: LaunchShape | None) -> KernelWork:
+    def add(self, core_s: float, cores: tuple[CoreCounters, ...], shape: LaunchShape | None) -> KernelTotals:
         """With one launch more."""
         ran = [core for core in cores if core.cycles]
         counters = total([*([] if self.counters is None else [self.counters]), *ran])
-        return KernelWork(self.name, self.module, self.launches + 1, self.core_s + core_s, counters, shape)
+        return KernelTotals(self.name, self.module, self.launches + 1, self.core_s + core_s, counters, shape)
 
 
 def total(cores: list[CoreCounters]) -> CoreCounters | None:

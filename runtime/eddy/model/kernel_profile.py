@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eddy.core.counters import CoreCounters
-from eddy.core.profiles import ClusterBounds, KernelWork, LaunchShape
+from eddy.core.profiles import ClusterBounds, KernelTotals, LaunchShape
 
 ISSUE, EMPTY, DIVERGENCE, IDLE = "issue", "empty-lanes", "divergence", "idle-lanes"
 CAUSES = (ISSUE, DIVERGENCE, EMPTY, IDLE, "memory", "barrier", "unit", "fetch", "pipeline", "other")
@@ -70,7 +70,7 @@ class KernelProfile:
         advice: What would help, the largest loss first.
     """
 
-    work: KernelWork
+    work: KernelTotals
     bounds: ClusterBounds
     cycles: int | None
     parts: dict[str, float]
@@ -78,7 +78,7 @@ class KernelProfile:
     advice: tuple[str, ...]
 
 
-def profile(work: KernelWork, bounds: ClusterBounds) -> KernelProfile:
+def profile(work: KernelTotals, bounds: ClusterBounds) -> KernelProfile:
     """A kernel's profile."""
     counted = work.counters
     if counted is None or not counted.instructions or not counted.others:
@@ -120,7 +120,7 @@ def roofline_of(counted: CoreCounters, bounds: ClusterBounds) -> Roofline:
     return Roofline(operations / counted.cycles, intensity, float(bounds.threads), memory)
 
 
-def _advice(work: KernelWork, bounds: ClusterBounds, parts: dict[str, float], roofline: Roofline) -> Iterator[str]:
+def _advice(work: KernelTotals, bounds: ClusterBounds, parts: dict[str, float], roofline: Roofline) -> Iterator[str]:
     """Sentences, each from facts that are named in it."""
     cycles = sum(parts.values())
     losses = sorted(((part / cycles, cause) for cause, part in parts.items() if cause != ISSUE), reverse=True)
@@ -132,7 +132,7 @@ def _advice(work: KernelWork, bounds: ClusterBounds, parts: dict[str, float], ro
         yield f"It runs at {roofline.operations_per_cycle / roofline.bound:.0%} of its bound, {where}."
 
 
-def _few_warps(work: KernelWork, bounds: ClusterBounds) -> str:
+def _few_warps(work: KernelTotals, bounds: ClusterBounds) -> str:
     """That a core has warps of which nothing is known to run; "" where it is full."""
     shape = work.shape
     if shape is None or shape.core_warps >= bounds.warps:
@@ -142,7 +142,7 @@ def _few_warps(work: KernelWork, bounds: ClusterBounds) -> str:
     )
 
 
-def _empty(work: KernelWork, bounds: ClusterBounds, _: Roofline) -> str:
+def _empty(work: KernelTotals, bounds: ClusterBounds, _: Roofline) -> str:
     shape = work.shape
     assert shape is not None, "only with a shape they are known"
     first, lanes = shape.global_size[0], bounds.threads
@@ -160,14 +160,14 @@ def _empty(work: KernelWork, bounds: ClusterBounds, _: Roofline) -> str:
     )
 
 
-def _divergence(work: KernelWork, _: ClusterBounds, __: Roofline) -> str:
+def _divergence(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
     return (
         "lanes of a warp went different ways. Let neighbouring work-items take the same branches and loops of the same"
         " length: sort or pad the data, or select instead of branching."
     )
 
 
-def _memory(work: KernelWork, bounds: ClusterBounds, roofline: Roofline) -> str:
+def _memory(work: KernelTotals, bounds: ClusterBounds, roofline: Roofline) -> str:
     counted = work.counters
     assert counted is not None, "it has parts"
     loads, lines = counted.other("loads"), counted.other("data_misses")
@@ -181,24 +181,24 @@ def _memory(work: KernelWork, bounds: ClusterBounds, roofline: Roofline) -> str:
     return f"every warp waited for memory.{_few_warps(work, bounds) or ' Copy what is used often to local memory.'}"
 
 
-def _barrier(work: KernelWork, _: ClusterBounds, __: Roofline) -> str:
+def _barrier(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
     return (
         "warps waited for others at a barrier: give work-items between two barriers equal work, or use smaller groups."
     )
 
 
-def _unit(work: KernelWork, bounds: ClusterBounds, _: Roofline) -> str:
+def _unit(work: KernelTotals, bounds: ClusterBounds, _: Roofline) -> str:
     return (
         "warps waited for a division, a root or another slow unit: multiply by a reciprocal that is computed once."
         f"{_few_warps(work, bounds)}"
     )
 
 
-def _fetch(work: KernelWork, _: ClusterBounds, __: Roofline) -> str:
+def _fetch(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
     return "warps waited for instructions: the kernel's loop is larger than the instruction cache; unroll less."
 
 
-def _pipeline(work: KernelWork, bounds: ClusterBounds, _: Roofline) -> str:
+def _pipeline(work: KernelTotals, bounds: ClusterBounds, _: Roofline) -> str:
     few = _few_warps(work, bounds)
     return f"warps waited for their own last instruction.{few or ' Independent operations side by side would fill in.'}"
 

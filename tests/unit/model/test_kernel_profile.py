@@ -8,7 +8,7 @@ import re
 
 import pytest
 from eddy.core.counters import CoreCounters
-from eddy.core.profiles import ClusterBounds, KernelWork, LaunchShape
+from eddy.core.profiles import ClusterBounds, KernelTotals, LaunchShape
 from eddy.model.kernel_profile import CAUSES, cycle_parts, profile
 
 BOUNDS = ClusterBounds(4, 4, 8, 100e6, 64, 3.2e9)
@@ -22,9 +22,9 @@ def counters(issued: tuple[int, ...], **others: int) -> CoreCounters:
     return CoreCounters(total + stalls + 10, total, total, issued, tuple(others.items()))
 
 
-def work(counted: CoreCounters | None, shape: LaunchShape | None = FULL) -> KernelWork:
+def work(counted: CoreCounters | None, shape: LaunchShape | None = FULL) -> KernelTotals:
     """Of one launch."""
-    return KernelWork("k", "gpu_4c4w8t", 1, 0.1, counted, shape)
+    return KernelTotals("k", "gpu_4c4w8t", 1, 0.1, counted, shape)
 
 
 def test_cycles_by_cause_add_up_and_idle_lanes_are_split_by_what_the_range_leaves_empty() -> None:
@@ -105,6 +105,6 @@ def test_a_kernel_at_its_bound_is_told_so_and_small_losses_are_not() -> None:
 def test_launches_add_up() -> None:
     idle = CoreCounters(0, 0, 0, (0,) * 8)
     once = counters((0,) * 7 + (10,), loads=3)
-    both = KernelWork("k", "m", 0, 0.0).add(0.5, (once, idle), FULL).add(0.25, (idle, once), FULL)
+    both = KernelTotals("k", "m", 0, 0.0).add(0.5, (once, idle), FULL).add(0.25, (idle, once), FULL)
     assert (both.launches, both.core_s, both.shape) == (2, 0.75, FULL)
     assert both.counters == once.add_counters(once)

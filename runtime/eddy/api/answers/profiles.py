@@ -71,7 +71,7 @@ class KernelProfileShown(Answer):
     advice: list[str] = Field(description="What would help, the largest loss first; for people.")
 
 
-class Profile(Answer):
+class KernelProfiles(Answer):
     """Where the cycles of a job, or of a session's launches, went."""
 
     model_config = shown(examples.PROFILE)
@@ -80,10 +80,10 @@ class Profile(Answer):
     unknown: list[str] = Field(description="What cannot be known, and why; for people.")
 
 
-def profile_answer(profiles: Iterable[KernelProfile]) -> Profile:
+def profile_answer(profiles: Iterable[KernelProfile]) -> KernelProfiles:
     """Profiles as they are shown."""
     found = sorted(profiles, key=lambda each: (-each.work.core_s, each.work.name, each.work.module))
-    return Profile(kernels=[_shown(each) for each in found], unknown=_unknown(found))
+    return KernelProfiles(kernels=[_shown(each) for each in found], unknown=_unknown(found))
 
 
 def _shown(found: KernelProfile) -> KernelProfileShown:

@@ -8,7 +8,7 @@ from functools import partial
 
 from fastapi import APIRouter
 
-from eddy.api.answers.profiles import Profile, profile_answer
+from eddy.api.answers.profiles import KernelProfiles, profile_answer
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import JobId, owner_of, read
@@ -16,7 +16,7 @@ from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.routes.sessions import SessionId, seen_by
 from eddy.core.errors import InvalidRequest
-from eddy.core.profiles import KernelWork, total
+from eddy.core.profiles import KernelTotals, total
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.model.kernel_profile import profile
@@ -27,11 +27,11 @@ router = APIRouter(prefix="/v1", tags=["jobs"], route_class=JsonRoute)
 @router.get(
     "/jobs/{job}/profile",
     operation_id="profile_job",
-    response_model=Profile,
+    response_model=KernelProfiles,
     summary="Profile a kernel job",
     responses=refusals(404),
 )
-async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> Profile:
+async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> KernelProfiles:
     """Where the cycles of its slices went so far, next to what its cluster could do, and what would help."""
     context.require_running()
     record = await read(context, partial(_read, context, viewer, job))
@@ -42,25 +42,25 @@ async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> Profile:
     ended = int(record.state.is_final)
     counters = total([core for core in kernel.cores if core.cycles])
     return _answer(
-        context, [KernelWork(kernel.name, kernel.module, ended, kernel.core_seconds, counters, kernel.shape)]
+        context, [KernelTotals(kernel.name, kernel.module, ended, kernel.core_seconds, counters, kernel.shape)]
     )
 
 
 @router.get(
     "/sessions/{session}/profile",
     operation_id="profile_session",
-    response_model=Profile,
+    response_model=KernelProfiles,
     summary="Profile a session's launches",
     responses=refusals(404),
     tags=["sessions"],
 )
-async def profile_session(session: SessionId, context: Ctx, viewer: Caller) -> Profile:
+async def profile_session(session: SessionId, context: Ctx, viewer: Caller) -> KernelProfiles:
     """The same by kernel, of launches that ended since the server started; nothing of it is kept after the session."""
     context.require_running()
     return _answer(context, context.hypervisor.sessions.get(session, seen_by(viewer)).work.copy().values())
 
 
-def _answer(context: Context, work: Iterable[KernelWork]) -> Profile:
+def _answer(context: Context, work: Iterable[KernelTotals]) -> KernelProfiles:
     return profile_answer(profile(each, context.hypervisor.cluster_bounds(each.module)) for each in work)
 
 

@@ -191,10 +191,10 @@ class CommandExchange:
             return
         try:
             with self._lock:
-                batch, more = self._batch()
+                heads, parts, more = self._batch()
                 life, head = self._life, {"life": self._life, "known": self._known}
-            head = {"commands": [event.head for event in batch], **head}
-            came = self._ask(head, [event.data for event in batch], until, 0.0 if more else wait_s)
+            head = {"commands": heads, **head}
+            came = self._ask(head, parts, until, 0.0 if more else wait_s)
             if came is None:
                 return
             found, data = came
@@ -207,17 +207,23 @@ class CommandExchange:
         finally:
             self._sending.release()
 
-    def _batch(self) -> tuple[list[SessionEvent], bool]:
-        """What the next request brings, and whether there is more."""
-        batch: list[SessionEvent] = []
+    def _batch(self) -> tuple[list[Mapping[str, Any]], list[bytes], bool]:
+        """What the next request says and brings, and whether there is more.
+
+        A server that was restarted may ask for a read whose end was told before: a marker takes its number.
+        """
+        heads: list[Mapping[str, Any]] = []
+        parts: list[bytes] = []
         size = 0
-        for number, event in self.open.items():
-            if number > self.accepted:
-                if len(batch) == AT_ONCE or (size > 0 and size + len(event.data) > AT_ONCE_BYTES):
-                    return batch, True
-                batch.append(event)
-                size += len(event.data)
-        return batch, False
+        for number in range(self.accepted + 1, self.next):
+            event = self.open.get(number)
+            data = b"" if event is None else event.data
+            if len(heads) == AT_ONCE or (size > 0 and size + len(data) > AT_ONCE_BYTES):
+                return heads, parts, True
+            heads.append({"n": number, "do": "marker"} if event is None else event.head)
+            parts.append(data)
+            size += len(data)
+        return heads, parts, False
 
     def _ask(
         self, head: Mapping[str, Any], parts: Sequence[bytes], until: int, wait_s: float

@@ -62,14 +62,14 @@ class LookupCalls(Caller):
         return found["sessions"]
 
     @call
-    def profile_session(self, session: str) -> Operation[answers.Profile]:
+    def profile_session(self, session: str) -> Operation[answers.KernelProfiles]:
         """Where the cycles of an open session's launches went, by kernel; see `profile`.
 
         Raises:
             NotFound: You have none of that name, or it has ended.
         """
         path = f"/v1/sessions/{quote_segment(session)}/profile"
-        return self.transport.read_answer(answers.Profile, "GET", path)
+        return self.transport.read_answer(answers.KernelProfiles, "GET", path)
 
     @call
     def market(self) -> Operation[MarketView]:

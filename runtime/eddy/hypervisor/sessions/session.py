@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
-from eddy.core.profiles import KernelWork
+from eddy.core.profiles import KernelTotals
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
@@ -134,7 +134,7 @@ class Session:
         self.programs: dict[str, BuiltProgram] = {}
         self.running: dict[int, SessionLaunch] = {}
         self.counts = Counts()
-        self.work: dict[tuple[str, str, str], KernelWork] = {}
+        self.work: dict[tuple[str, str, str], KernelTotals] = {}
         self.streams = False
         self.asked_s = time.monotonic()
         self._brought = self._taken = 0
@@ -416,7 +416,7 @@ class Session:
         known = self.work.get(key)
         if known is None and len(self.work) >= MOST_PROFILED:
             return
-        known = known or KernelWork(launch.kernel, ended.module, 0, 0.0)
+        known = known or KernelTotals(launch.kernel, ended.module, 0, 0.0)
         self.work[key] = known.add(ended.core_s, ended.cores, known.shape if variant is None else variant.shape)
 
     def fail_all(self, now_s: float, code: str, message: str) -> None:
