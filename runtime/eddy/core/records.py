@@ -327,6 +327,7 @@ class SlotStatus:
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
         drained: Why nothing new is placed in it; "" where it is.
+        lease: The lease that holds it for its tenant; "" for none.
     """
 
     slot: int
@@ -340,3 +341,4 @@ class SlotStatus:
     phase: str = "empty"
     since_s: float = 0.0
     drained: str = ""
+    lease: str = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from eddy.client import answers
+from eddy.client.calls.session_arguments import BufferView
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.sessions import CommandState
 
@@ -34,14 +35,6 @@ class SessionCalls(Protocol):
 
     def send_command(self, head: dict[str, Any]) -> SessionEvent:
         """A command as it travels."""
-
-
-@dataclass(frozen=True, slots=True)
-class BufferView:
-    """A buffer from an offset on, as a kernel's argument."""
-
-    buffer: SessionBuffer
-    offset: int
 
 
 @dataclass(slots=True, eq=False)

@@ -25,9 +25,8 @@ import numpy as np
 
 from eddy.client import answers
 from eddy.client.calls.command_exchange import OVER, PIECE_BYTES, CommandExchange
-from eddy.client.calls.session_arguments import sent_argument, sent_sizes, to_base64
+from eddy.client.calls.session_arguments import BufferImage, BufferView, sent_argument, sent_sizes, to_base64
 from eddy.client.calls.session_events import (
-    BufferView,
     SessionBuffer,
     SessionEvent,
     SessionFailed,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from eddy.client.transport.session import Session as ClientOfSession
 
 __all__ = [
+    "BufferImage",
     "BufferView",
     "Local",
     "Session",
@@ -222,8 +222,8 @@ class Session:
         Args:
             kernel: Of a program of this session.
             global_size: Work-items by dimension.
-            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `Local` for `__local` ones,
-                numbers, sequences for vectors, or the bytes of a value.
+            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `BufferImage` for images,
+                `Local` for `__local` ones, numbers, sequences for vectors, or the bytes of a value.
             local_size: Work-group size; None for what suits the cluster.
             global_offset: What `get_global_id` counts from.
             after: What must have succeeded first.
@@ -236,7 +236,7 @@ class Session:
                 "global": sent_sizes(global_size),
             },
             **{"local": sent_sizes(local_size), "offset": sent_sizes(global_offset)},
-            "arguments": [_buffer(value) or sent_argument(value) for value in arguments],
+            "arguments": [sent_argument(each.at(0) if isinstance(each, SessionBuffer) else each) for each in arguments],
         }
         return self.send_command(head, b"", after)
 
@@ -343,10 +343,3 @@ class Session:
         wait_s = self._client.submit_timeout_s
         found = self._client.transport.json("POST", f"/v1/sessions/{self.token}/programs", body=asked, answer_s=wait_s)
         return cast(answers.ProgramAnswer, found)
-
-
-def _buffer(value: object) -> dict[str, Any]:
-    """A buffer as an argument of a launch; {} for anything else."""
-    if isinstance(value, BufferView):
-        return {"buffer": value.buffer.id, "offset": value.offset}
-    return {"buffer": value.id} if isinstance(value, SessionBuffer) else {}

@@ -48,8 +48,10 @@ from eddy.hypervisor.jobs.messages import (
     LaunchItem,
     LaunchSlice,
     LaunchStreamReport,
+    LeaseSlot,
     Load,
     LoadFailed,
+    LoadLeased,
     NoMemory,
     Overdue,
     ReadAhead,
@@ -61,6 +63,7 @@ from eddy.hypervisor.jobs.messages import (
     Switch,
     SwitchPrice,
     Undrain,
+    UnleaseSlot,
     Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
@@ -70,6 +73,7 @@ from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
 from eddy.hypervisor.machine.request_handler import RequestHandler
 from eddy.hypervisor.machine.slot_drainer import SlotDrainer
+from eddy.hypervisor.machine.slot_leases import SlotLeases
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolSlots, PoolState
 from eddy.hypervisor.slots.residency import LIVE, Residency
@@ -83,12 +87,16 @@ class InputHandler:
 
     Args:
         state: Where.
+
+    Attributes:
+        leases: Withholds slots for persons.
     """
 
     def __init__(self, state: MachineState) -> None:
         self.state, draining = state, SlotDrainer(state)
         self._items, loads = ItemReportHandler(state, draining), LoadReportHandler(state, draining)
         requests = RequestHandler(state, draining, ClosingCalendar(state))
+        self.leases = leases = SlotLeases(state)
         self._takes: Mapping[type[Any], Callable[[Any], None]] = {
             ItemEnded: self._items.finish_item,
             SliceEnded: self._items.finish_slice,
@@ -104,6 +112,9 @@ class InputHandler:
             Drain: requests.drain,
             Undrain: requests.undrain,
             CloseSoon: requests.close_soon,
+            LeaseSlot: leases.lease,
+            UnleaseSlot: leases.unlease,
+            LoadLeased: leases.load,
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,
@@ -222,6 +233,7 @@ class Machine:
             happened = happened or _concerns_policies(message)
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
+        self.reports.leases.begin_load()
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
         self.decisions.launch_ready(ended)
         if happened:
