@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.client.calls.sessions import BufferImage, Local, Session, SessionFailed
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
+from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
@@ -172,13 +174,13 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
     server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel, sent = session.program("kernel void f() {}").kernel("f"), []
-    exchange = session._exchange
+    request = session._client.transport.request
 
-    def counted(until: int = 0, wait_s: float = 0.0) -> None:
-        sent.append(until)
-        exchange(until, wait_s)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        sent.append(arguments)
+        return request(*arguments, **named)
 
-    session._exchange = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(session._client.transport, "request", counted)
     session.launch(kernel, 1, ()).wait()
     written, transaction = [], server.store._db.transaction
 
@@ -193,6 +195,28 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
     session.finish()
     assert len(sent) < 10
     assert len(written) < 100, "accounts, by the second"
+
+
+def test_a_profile_names_kernels_and_says_what_this_board_cannot_know(clients: dict[str, Client]) -> None:
+    with clients["ada"].open_session(memory_bytes=SMALL) as session:
+        x, program = session.buffer(256), session.program(SOURCE)
+        for _ in range(3):
+            session.launch(program.kernel("scale"), (4, 16), (x, 2))
+        session.launch(program.kernel("add"), 64, (x, x))
+        session.finish()
+        found = clients["ada"].profile_session(session.token)
+        kernels = {each["kernel"]: each for each in found["kernels"]}
+        assert {name: each["launches"] for name, each in kernels.items()} == {"scale": 3, "add": 1}
+        shape = kernels["scale"]["shape"]
+        assert shape is not None
+        assert shape["global_size"] == [4, 16]
+        assert (kernels["scale"]["cycles"], kernels["scale"]["causes"], kernels["scale"]["roofline"]) == (None,) * 3
+        assert any("Cycles of" in each for each in found["unknown"])
+        assert clients["operator"].profile_session(session.token)["kernels"]
+        with pytest.raises(NotFound):
+            clients["grace"].profile_session(session.token)
+    with pytest.raises(NotFound, match="has ended"):
+        clients["ada"].profile_session(session.token)
 
 
 def test_a_session_is_found_again_by_its_token_and_by_nobody_else(clients: dict[str, Client]) -> None:
@@ -225,14 +249,22 @@ def test_more_memory_than_there_is_and_more_sessions_than_may_be_are_refused(cli
         opened[0].buffer(4)
 
 
+def test_a_batch_for_an_earlier_life_of_the_server_is_not_taken(session: Session) -> None:
+    session.buffer(16).created.wait()
+    number, path = session.exchange.next, f"/v1/sessions/{session.token}/commands"
+    for life, taken in (("another", number - 1), ("", number)):
+        batch = pack_frame({"commands": [{"n": number, "do": "marker"}], "life": life, "until": number, "wait_s": 5.0})
+        answer = session._client.transport.request("POST", path, content=batch, headers={"Content-Type": MEDIA_TYPE})
+        assert json.loads(split_frame(answer.content)[0])["accepted"] == taken
+    session.exchange.next += 1
+
+
 def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
     session.buffer(16).created.wait()
-    session._next += 1
-    session.buffer(16)
+    number, path = session.exchange.next, f"/v1/sessions/{session.token}/commands"
+    batch = pack_frame({"commands": [{"n": number + 1, "do": "marker"}]})
     with pytest.raises(InvalidRequest, match="numbered without gaps"):
-        session.flush()
-    session._open.clear()
-    session._next -= 2
+        session._client.transport.request("POST", path, content=batch, headers={"Content-Type": MEDIA_TYPE})
 
 
 IMAGES = """

@@ -52,6 +52,7 @@ from eddy.api.routes import (
     operate,
     overview,
     partial,
+    profiles,
     session,
     sessions,
     sign_on,
@@ -91,6 +92,7 @@ def routes(kinds: Mapping[str, KindView] = VIEWS) -> list[APIRoute]:
     """
     others = (
         explain,
+        profiles,
         holds,
         blobs,
         partial,

@@ -316,7 +316,8 @@ class BoardDescription:
 
     `computes` is false where items only take their time: what they leave in memory is not what they should.
     `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
-    `image_cache_bytes` is the memory for images, 0 where none is kept.
+    `image_cache_bytes` is the memory for images, 0 where none is kept; `memory_bytes_per_s` is what memory gives all
+    its users together at most, 0 where that is not known.
     """
 
     board: str
@@ -330,6 +331,7 @@ class BoardDescription:
     computes: bool = True
     storage_bytes_per_s: float = 0.0
     image_cache_bytes: int = 0
+    memory_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, Found, rea
 from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, LaunchTarget, SessionLaunch
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
-from eddy.hypervisor.sessions.session import Clusters, Counts, Session
+from eddy.hypervisor.sessions.session import Clusters, Counts, EndedLaunch, Session
 from eddy.store import Store
 
 LOOK_S = 0.5
@@ -335,7 +335,9 @@ class SessionKeeper:
             return
         code = "" if job.state is JobState.SUCCEEDED else job.cause or job.state.value
         ended_s = job.arrival_s if job.ended_s is None else job.ended_s
-        session.end_launch(command, job.started_s, ended_s, job.core_seconds, code, job.detail)
+        module = "" if job.spec.kernel is None else job.spec.kernel.module
+        how = EndedLaunch(module, job.started_s, ended_s, job.core_seconds, job.cores, code, job.detail)
+        session.end_launch(command, how)
         self._touched(session)
         if session.state is SessionState.CLOSING and not session.running:
             self._inbox.append(lambda _: [m.Cancel(session_job(number))])

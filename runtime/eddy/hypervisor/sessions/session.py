@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.profiles import KernelTotals
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
@@ -39,6 +41,8 @@ from eddy.hypervisor.sessions.moves import PIECE_BYTES, RUN_BYTES, Move, find_bu
 from eddy.hypervisor.sessions.stream import MOST_RESULTS, MOST_WAITING, CommandStream, Entry
 
 MOST_PROGRAMS = 256
+MOST_PROFILED = 256
+"""Kernels whose counters are kept for a profile; what comes later is not."""
 MOST_BROUGHT_BYTES = 128 << 20
 """Of writes that have not been carried out."""
 MOST_READ_BYTES = 128 << 20
@@ -63,6 +67,29 @@ class Counts:
     bytes_down: int = 0
     bytes_kept: int = 0
     core_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLaunch:
+    """How a launch ended.
+
+    Attributes:
+        module: The cluster's it ran on.
+        started_s: Board seconds at which it began; None where it did not.
+        ended_s: Board seconds.
+        core_s: Core-seconds it took.
+        cores: What its cores counted.
+        code: Why it failed; "" where it is complete.
+        message: The same for people.
+    """
+
+    module: str
+    started_s: float | None
+    ended_s: float
+    core_s: float
+    cores: tuple[CoreCounters, ...] = ()
+    code: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +120,7 @@ class Session:
         programs: By id; others add to it.
         stream: Its commands.
         running: Launches that the state machine has, by command.
+        work: What launches counted since the server started, by program, kernel and cluster.
         streams: Whether the state machine takes its tenant to have work between its launches.
         asked_s: Wall time of its last request.
         cause: Why it ended; "" while it is open.
@@ -112,6 +140,7 @@ class Session:
         self.programs: dict[str, BuiltProgram] = {}
         self.running: dict[int, SessionLaunch] = {}
         self.counts = Counts()
+        self.work: dict[tuple[str, str, str], KernelTotals] = {}
         self.streams = False
         self._others_bytes = others_bytes
         self.asked_s = time.monotonic()
@@ -353,20 +382,30 @@ class Session:
         good = Fate.READ if isinstance(entry.command.body, Read) else Fate.COMPLETE
         self.directory.note(entry.command.number, Fate.FAILED if failed else good)
 
-    def end_launch(
-        self, number: int, started_s: float | None, ended_s: float, core_s: float, code: str, message: str
-    ) -> None:
+    def end_launch(self, number: int, ended: EndedLaunch) -> None:
         """A launch ended on its clusters."""
         launch, entry = self.running.pop(number), self.stream.open[number]
+        code = ended.code
         log = launch.log(self._memory).decode(errors="replace")
         launch.end()
         self.counts.launches += 1
         self.counts.failed_launches += bool(code)
-        self.counts.core_s += core_s
+        self.counts.core_s += ended.core_s
+        self._add_work(launch, ended)
         self.counts.bytes_kept += sum(self._buffers[each][1] for each in entry.command.buffers if each in self._buffers)
         if code:
             self._region.code = ""  # it may have written over the program
-        self.end(entry, ended_s, code=code, message=message, log=log, started_s=started_s)
+        self.end(entry, ended.ended_s, code=code, message=ended.message, log=log, started_s=ended.started_s)
+
+    def _add_work(self, launch: SessionLaunch, ended: EndedLaunch) -> None:
+        """Take down what a launch counted, for a profile."""
+        key = launch.program.id, launch.kernel, ended.module
+        variant = launch.variants.get(ended.module)
+        known = self.work.get(key)
+        if known is None and len(self.work) >= MOST_PROFILED:
+            return
+        known = known or KernelTotals(launch.kernel, ended.module, 0, 0.0)
+        self.work[key] = known.add(ended.core_s, ended.cores, known.shape if variant is None else variant.shape)
 
     def fail_all(self, now_s: float, code: str, message: str) -> None:
         """No command that is left will be carried out."""
