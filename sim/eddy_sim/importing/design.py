@@ -35,6 +35,8 @@ _OFF = re.compile(
     rf"^[^\S\n]*//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_off.*?//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_on[^\n]*",
     re.DOTALL | re.MULTILINE,
 )
+_SEVERITY = re.compile(r"\$(error|warning|info)\b")
+"""Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
 _REACHING = re.compile(
     r"""\$(?:system|fopen|writemem[bh]|c\d*)\b|\$\w*``|\b(?:im|ex)port\s+"DPI|`(?:systemc_|verilator_config)"""
@@ -121,8 +123,12 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
 
 
 def synthesised_text(path: Path) -> str:
-    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`."""
-    return _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`.
+
+    What a Verilog source says by SystemVerilog's tasks, it says by `$display`.
+    """
+    text = _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+    return _SEVERITY.sub("$display", text) if path.suffix == ".v" else text
 
 
 def _refuse_reaching(texts: Mapping[Path, str]) -> None:

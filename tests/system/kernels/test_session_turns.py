@@ -62,7 +62,7 @@ def test_a_copy_within_a_buffer_is_a_copy(engine: Engine, out_of_order: bool) ->
 def test_a_box_of_many_rows_takes_several_turns_and_others_have_theirs(engine: Engine) -> None:
     ada, bob = guest(engine, "ada"), guest(engine, "bob")
     ada.say(do="fill", buffer=1, offset=0, shape=[1, ROWS, 1], pitch=[2, 2 * ROWS], bytes=ROWS, pattern="AQID")
-    copied = {"source_pitch": [2, 2 * ROWS], "target_pitch": [3, 3 * ROWS], "target_offset": 1}
+    copied: dict[str, Any] = {"source_pitch": [2, 2 * ROWS], "target_pitch": [3, 3 * ROWS], "target_offset": 1}
     ada.say(do="copy", source=1, target=1, shape=[1, ROWS, 1], **copied)
     read = ada.say(do="read", buffer=1, offset=1, shape=[1, ROWS, 1], pitch=[3, 3 * ROWS])
     bob.say(do="marker")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
-from eddy.client.calls.sessions import Local, Session, SessionFailed
+from eddy.client.calls.sessions import BufferImage, Local, Session, SessionFailed
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import kernel_board
@@ -233,3 +233,37 @@ def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
         session.flush()
     session._open.clear()
     session._next -= 2
+
+
+IMAGES = """
+kernel void mix_texels(read_only image2d_t in, sampler_t how, write_only image2d_t out) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  write_imagef(out, at, read_imagef(in, how, (float2)(at.x + 1.0f, at.y + 0.5f)) + (float4)(0, 0, 0, 0.5f));
+}
+"""
+
+
+def test_buffers_are_images(session: Session) -> None:
+    shape, linear_clamped = (3, 4, 4), 32 | 4
+    texels = np.random.default_rng(5).random(shape).astype("f4")
+    source, target = session.buffer(64 + texels.nbytes), session.buffer(48)
+    session.write(source, texels, offset=64)
+    kernel = session.program(IMAGES).kernel("mix_texels")
+    out = BufferImage(target, shape, "rgba", "unorm_int8")
+    session.launch(kernel, (4, 3), (BufferImage(source, shape, offset=64), linear_clamped, out))
+    beyond = np.concatenate([texels[:, 1:], np.zeros((3, 1, 4), "f4")], axis=1)
+    expected = (texels + beyond) / 2 + np.array([0, 0, 0, 0.5], "f4")
+    found = np.frombuffer(session.read(target).result(), "u1").reshape(shape)
+    assert np.abs(found - expected.clip(0, 1) * 255).max() <= 1
+    session.launch(kernel, (4, 3), (BufferImage(source, shape), linear_clamped, out)).wait()
+    for bad, words in (
+        (source, "image of 2 dimensions"),
+        (BufferImage(source, (4, 4)), "image of 2 dimensions"),
+        (BufferImage(source, (5, 4, 4), offset=64), "texels take 320 bytes"),
+        (BufferImage(source, shape, "rgb"), "an order of"),
+        (BufferImage(source, (0, 4, 4)), "whole numbers"),
+    ):
+        with pytest.raises(SessionFailed, match=words):
+            session.launch(kernel, (4, 3), (bad, linear_clamped, out)).wait()
+    with pytest.raises(SessionFailed):
+        session.finish()

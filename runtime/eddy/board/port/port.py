@@ -155,6 +155,7 @@ class Launch:
         task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
         account: On whose account `sharing` counts what it does, a tenant's name; "" on nobody's.
         results: What is read of its registers when it has succeeded.
+        causes: Names of the status register's bits, from the lowest on; () where nothing says them.
     """
 
     item: str
@@ -166,6 +167,7 @@ class Launch:
     task: str = ""
     account: str = ""
     results: tuple[Result, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

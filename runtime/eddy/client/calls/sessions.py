@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from eddy.client import answers
-from eddy.client.calls.session_arguments import sent_argument, sent_sizes, to_base64
+from eddy.client.calls.session_arguments import BufferImage, BufferView, sent_argument, sent_sizes, to_base64
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.sessions import CommandState
@@ -37,7 +37,16 @@ from eddy.gpu.programs.ndrange import Local
 if TYPE_CHECKING:
     from eddy.client.transport.session import Session as ClientOfSession
 
-__all__ = ["BufferView", "Local", "Session", "SessionBuffer", "SessionEvent", "SessionKernel", "SessionProgram"]
+__all__ = [
+    "BufferImage",
+    "BufferView",
+    "Local",
+    "Session",
+    "SessionBuffer",
+    "SessionEvent",
+    "SessionKernel",
+    "SessionProgram",
+]
 
 AT_ONCE, AT_ONCE_BYTES = 256, 8 << 20
 """Commands of one request, and bytes that writes among them bring, about."""
@@ -55,14 +64,6 @@ class SessionFailed(EddyError):
     """A command of a session failed, or the session has ended; `details["command_code"]` says why."""
 
     code = "session-failed"
-
-
-@dataclass(frozen=True, slots=True)
-class BufferView:
-    """A buffer from an offset on, as a kernel's argument."""
-
-    buffer: SessionBuffer
-    offset: int
 
 
 @dataclass(slots=True, eq=False)
@@ -374,8 +375,8 @@ class Session:
         Args:
             kernel: Of a program of this session.
             global_size: Work-items by dimension.
-            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `Local` for `__local` ones,
-                numbers, sequences for vectors, or the bytes of a value.
+            arguments: In its order: `SessionBuffer`, `BufferView` or None for pointers, `BufferImage` for images,
+                `Local` for `__local` ones, numbers, sequences for vectors, or the bytes of a value.
             local_size: Work-group size; None for what suits the cluster.
             global_offset: What `get_global_id` counts from.
             after: What must have succeeded first.
@@ -388,7 +389,7 @@ class Session:
                 "global": sent_sizes(global_size),
             },
             **{"local": sent_sizes(local_size), "offset": sent_sizes(global_offset)},
-            "arguments": [_buffer(value) or sent_argument(value) for value in arguments],
+            "arguments": [sent_argument(each.at(0) if isinstance(each, SessionBuffer) else each) for each in arguments],
         }
         return self._command(head, b"", after)
 
@@ -585,10 +586,3 @@ class Session:
         wait_s = self._client.submit_timeout_s
         found = self._client.transport.json("POST", f"/v1/sessions/{self.token}/programs", body=asked, answer_s=wait_s)
         return cast(answers.ProgramAnswer, found)
-
-
-def _buffer(value: object) -> dict[str, Any]:
-    """A buffer as an argument of a launch; {} for anything else."""
-    if isinstance(value, BufferView):
-        return {"buffer": value.buffer.id, "offset": value.offset}
-    return {"buffer": value.id} if isinstance(value, SessionBuffer) else {}

@@ -222,7 +222,12 @@ class Layouts:
         if argument.offset >= size:
             message = f"buffer {argument.buffer} has {format_bytes(size)}; its argument begins at {argument.offset}"
             raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"0..{size - 1}")
-        return Extent(argument, size - argument.offset, "", at=offset + argument.offset)
+        texels, room = argument.texels, size - argument.offset
+        if texels is not None and texels.size_bytes > room:
+            message = f"the texels take {format_bytes(texels.size_bytes)}; the buffer has {format_bytes(room)} for them"
+            raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"at most {room} bytes of texels")
+        element = texels.element if texels else ""
+        return Extent(argument, room, element, texels=texels, at=offset + argument.offset)
 
 
 def _sizes(launch: LaunchCommand) -> tuple[object, ...]:
