@@ -204,6 +204,21 @@ class Change(TypedDict):
     drained, or jobs elsewhere hold the memory."""
 
 
+class ClusterShown(TypedDict):
+    """What a kernel ran on."""
+
+    module: str
+    """The cluster's module."""
+    cores: int
+    """Its cores."""
+    warps: int
+    """Warps of a core."""
+    threads: int
+    """Lanes of a warp."""
+    clk_hz: float
+    """Clock of the cores."""
+
+
 class DeliveryAnswer(TypedDict):
     """One message to one subscriber."""
 
@@ -650,6 +665,40 @@ class KernelOutput(TypedDict):
     """numpy's name of an element, byte order included."""
     shape: list[int]
     """The array's shape."""
+
+
+class KernelProfileShown(TypedDict):
+    """Where one kernel's cycles went."""
+
+    kernel: str
+    """Its name."""
+    cluster: ClusterShown
+    """What it ran on."""
+    launches: int
+    """Launches that ended."""
+    core_seconds: float
+    """What they took of cores."""
+    shape: ShapeShown | None
+    """Of the last launch; null where it is not known."""
+    cycles: int | None
+    """Cycles in which cores had it; null where nothing was counted."""
+    causes: dict[str, float] | None
+    """Cycles by what became of them: `issue` (as if all lanes were at work), `divergence`, `empty-lanes`
+    (`idle-lanes` for both, where the shape is not known), `memory`, `barrier`, `unit`, `fetch`, `pipeline`,
+    `other`; they add up to `cycles`. Null where nothing was counted."""
+    roofline: RooflineShown | None
+    """Null where nothing was counted."""
+    advice: list[str]
+    """What would help, the largest loss first; for people."""
+
+
+class KernelProfiles(TypedDict):
+    """Where the cycles of a job, or of a session's launches, went."""
+
+    kernels: list[KernelProfileShown]
+    """The one that took most of cores first."""
+    unknown: list[str]
+    """What cannot be known, and why; for people."""
 
 
 class Key(TypedDict):
@@ -1135,6 +1184,23 @@ class RegisterValues(TypedDict):
     """Why the lease ends earlier than asked; empty where it does not."""
 
 
+class RooflineShown(TypedDict):
+    """How fast a kernel is next to its bounds, by core."""
+
+    operations_per_cycle: float
+    """Instructions of lanes that a core executed in a cycle."""
+    operations_per_byte: float | None
+    """Those for each byte that crossed to memory; null where none did."""
+    issue_bound: float
+    """The most a core executes in a cycle: its lanes."""
+    memory_bytes_per_cycle: float | None
+    """What memory gives a core in a cycle while all cores use it; null where that is not known."""
+    memory_bound: float | None
+    """Operations a cycle that memory allows at this intensity; null where that is not known."""
+    bound_by: str
+    """The lower bound: `issue` or `memory`."""
+
+
 class Session(TypedDict):
     """A session."""
 
@@ -1227,6 +1293,19 @@ class SessionList(TypedDict):
 
 SessionState = Literal["waiting", "resident", "spilling", "spilled", "closing", "closed", "lost"]
 """Where a session is in its life."""
+
+
+class ShapeShown(TypedDict):
+    """How an ND-range fills lanes."""
+
+    global_size: list[int]
+    """Work-items by dimension."""
+    local_size: list[int]
+    """Work-group by dimension, as it was asked for, or as suits the cluster."""
+    lane_fill: float
+    """Of the lanes its warps have, the part with work-items."""
+    core_warps: int
+    """Warps it keeps on one core side by side, at most."""
 
 
 class SignOnKey(TypedDict):

@@ -410,3 +410,25 @@ PROBLEM: dict[str, Any] = {
     "field": "priority",
     "allowed": [1, 3, 9],
 }
+PROFILE: dict[str, Any] = {
+    "kernels": [
+        {
+            "kernel": "scale",
+            "cluster": {"module": "gpu_4c4w4t", "cores": 4, "warps": 4, "threads": 4, "clk_hz": 100e6},
+            "launches": 1200,
+            "core_seconds": 0.06,
+            "shape": {"global_size": [1024], "local_size": [4], "lane_fill": 1.0, "core_warps": 4},
+            "cycles": 6000000,
+            "causes": {
+                **{"issue": 2400000.0, "divergence": 0.0, "empty-lanes": 0.0, "memory": 2900000.0, "barrier": 0.0},
+                **{"unit": 100000.0, "fetch": 50000.0, "pipeline": 500000.0, "other": 50000.0},
+            },
+            "roofline": {
+                **{"operations_per_cycle": 1.6, "operations_per_byte": 1.2, "issue_bound": 4.0},
+                **{"memory_bytes_per_cycle": 8.0, "memory_bound": 9.6, "bound_by": "issue"},
+            },
+            "advice": ["48% of its cycles: every warp waited for memory. Copy what is used often to local memory."],
+        }
+    ],
+    "unknown": ["Source lines: cores count what they do by cause, not by instruction."],
+}

@@ -155,6 +155,7 @@ class Launch:
         task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
         account: On whose account `sharing` counts what it does, a tenant's name; "" on nobody's.
         results: What is read of its registers when it has succeeded.
+        causes: Names of the status register's bits, from the lowest on; () where nothing says them.
     """
 
     item: str
@@ -166,6 +167,7 @@ class Launch:
     task: str = ""
     account: str = ""
     results: tuple[Result, ...] = ()
+    causes: tuple[str, ...] = ()
     held: bool = False
     """The module is not started: the caller drives its registers itself (`access`, `listen`) until `stop`. The time
     limit counts from the last `access` then, so a slot whose caller is gone closes by itself."""
@@ -314,7 +316,8 @@ class BoardDescription:
 
     `computes` is false where items only take their time: what they leave in memory is not what they should.
     `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
-    `image_cache_bytes` is the memory for images, 0 where none is kept.
+    `image_cache_bytes` is the memory for images, 0 where none is kept; `memory_bytes_per_s` is what memory gives all
+    its users together at most, 0 where that is not known.
     """
 
     board: str
@@ -328,6 +331,7 @@ class BoardDescription:
     computes: bool = True
     storage_bytes_per_s: float = 0.0
     image_cache_bytes: int = 0
+    memory_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

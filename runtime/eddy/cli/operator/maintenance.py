@@ -79,7 +79,7 @@ def _say(window: Mapping[str, Any], as_json: bool) -> None:
 
 def _row(window: Mapping[str, Any]) -> dict[str, Any]:
     begins, ends = (
-        time.strftime("%m-%d %H:%M", time.gmtime(window[name])) for name in ("begins_unix_s", "ends_unix_s")
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(window[name])) for name in ("begins_unix_s", "ends_unix_s")
     )
     which = ", ".join(map(str, window["slots"])) or "all"
     return {**window, "from": begins, "to": ends, "which": which}

@@ -123,8 +123,10 @@ class ClusterBinding:
         assert spec.spread is not None
         assert spec.kernel is not None
         variant = spec.spread.variants[module]
-        kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
-        job.spec = replace(spec, application=variant.application, kernel=kernel)
+        if spec.application is not variant.application or spec.kernel.module != module:
+            groups = variant.groups
+            kernel = replace(spec.kernel, module=module, groups=groups, slice_groups=groups, shape=variant.shape)
+            job.spec = replace(spec, application=variant.application, kernel=kernel)
         self._queues.bind(job, BoundKernel(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
         if job.memory is BufferState.NONE:
             self._state.request_memory(job)

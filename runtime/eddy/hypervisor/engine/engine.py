@@ -363,7 +363,14 @@ class Engine:
 
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
-        outcome = self.machine.step(self.now_s, inputs)
+        told = 0
+
+        def stream_on(ended: list[int]) -> list[m.Input]:
+            nonlocal told
+            told = len(ended)
+            return self.sessions.observe([*ended], self.machine, self.now_s)
+
+        outcome = self.machine.step(self.now_s, inputs, stream_on)
         if outcome.only_allocates and not outcome.ended:
             self.commits.defer(outcome)
         else:
@@ -373,7 +380,7 @@ class Engine:
             self.intake.work.pop(number, None)
             self.keeping.forget(number, self.commits.take_unnamed_outputs(number))
         self.estimates.observe_step(outcome.log, self.machine)
-        answers = self.sessions.observe(outcome.ended, self.machine, self.now_s)
+        answers = self.sessions.observe(outcome.ended[told:], self.machine, self.now_s)
         answers += self.leases.observe(outcome, self.machine, self.now_s)
         self.sessions.begin_slices(outcome.commands)
         load: m.Load | None = None

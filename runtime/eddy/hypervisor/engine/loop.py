@@ -17,6 +17,7 @@ from eddy.board.port.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import StorageFailed
 from eddy.core.leases import LeaseRules
+from eddy.core.profiles import ClusterBounds
 from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
@@ -295,6 +296,14 @@ class Hypervisor:
         known = self._engine.status
         statuses = unreachable_slot_statuses(known, self.now_s()) if self.unreachable_reason else known
         return add_drain_reasons(statuses, self._engine.intake.drained)
+
+    def cluster_bounds(self, module: str) -> ClusterBounds:
+        """What a kind of cluster can do at most; once it is ready.
+
+        Raises:
+            NotFound: The board has no such cluster.
+        """
+        return self._engine.planner.bounds(module, self._engine.description.memory_bytes_per_s)
 
     @property
     def usable_slots(self) -> frozenset[int]:

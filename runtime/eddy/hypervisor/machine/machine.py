@@ -18,7 +18,8 @@ Guarantees, whatever the policy decides:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from eddy.core.slots import Pool
@@ -210,12 +211,16 @@ class Machine:
         """Whether the board works for it: a load or an item is under way, so an event will come."""
         return any(slot.phase in (Phase.LOADING, Phase.RUNNING) for slot in self.slots.values())
 
-    def step(self, now_s: float, inputs: Iterable[Input]) -> StepResult:
+    def step(
+        self, now_s: float, inputs: Iterable[Input], then: Callable[[list[int]], Iterable[Input]] | None = None
+    ) -> StepResult:
         """Take in what happened, in order, and answer what is to be done.
 
         Args:
             now_s: Board time, not before the last step's.
             inputs: What happened since the last step.
+            then: What follows from the jobs that ended by that, before anything is decided: the next launch of a
+                stream is there when the core of the one before is given to somebody. Jobs without a record alone.
         """
         out = self.state.begin(now_s)
         if not self.state.begun:
@@ -223,7 +228,7 @@ class Machine:
             self.state.read_ahead(self.state.images.all_images(self.state.now_s))
         happened = False
         ended: set[int] = set()
-        for message in inputs:
+        for message in itertools.chain(inputs, () if then is None else self._following(out, then)):
             self.reports.take(message)
             happened = happened or _concerns_policies(message)
             if isinstance(message, ItemEnded):
@@ -239,6 +244,11 @@ class Machine:
         self.state.derive_states()
         out.commands.sort(key=_rank)
         return out
+
+    @staticmethod
+    def _following(out: StepResult, then: Callable[[list[int]], Iterable[Input]]) -> Iterator[Input]:
+        """What follows, asked once all that happened was taken in."""
+        yield from then(out.ended)
 
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now."""
