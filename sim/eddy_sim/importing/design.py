@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +85,8 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
     compilation = _compile(sources, top, models)
     root = compilation.getRoot()
     tops = [instance for instance in root.topInstances if instance.isModule]
-    chosen = _choose(tops, top, sources)
     files, packages = _places(compilation)
+    chosen = _choose(tops, top, sources, files)
     blocks, missing = _parts(chosen)
     modelled = {path.resolve() for path in models}
     needed = {files[name] for name in blocks if name in files}
@@ -171,11 +171,15 @@ def _said() -> Iterator[list[str]]:
             lines += file.read().splitlines()
 
 
-def _choose(tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources) -> InstanceSymbol:
+def _choose(
+    tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources, files: Mapping[str, Path]
+) -> InstanceSymbol:
+    """The top: of those with AXI ports the one whose source has its name, where a library's spare parts are others."""
     names = sorted(instance.definition.name for instance in tops)
     found = [instance for instance in tops if top in (None, instance.definition.name)]
     with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
-    for group in (with_ports, found):
+    own = [each for each in with_ports if files[each.definition.name].stem == each.definition.name]
+    for group in (with_ports, own, found):
         if len(group) == 1:
             return group[0]
     if top:

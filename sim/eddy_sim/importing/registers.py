@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 _ENTRY = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*:\s*(.+?)\s*$")
@@ -160,12 +161,18 @@ def _of_xml(path: Path) -> dict[str, ArgumentType]:
 def _of_json(path: Path) -> dict[str, ArgumentType]:
     try:
         arguments = json.loads(path.read_text(encoding="utf-8")).get("Args", {})
-        return {
-            name: ArgumentType(
-                str(each.get("srcType", "")),
-                any(ref.get("usage") == "address" for ref in each.get("hwRefs", [])),
-            )
-            for name, each in arguments.items()
-        }
+        return {name: _of_argument(each) for name, each in arguments.items()}
     except (ValueError, AttributeError, OSError):
         return {}
+
+
+def _of_argument(each: Mapping[str, Any]) -> ArgumentType:
+    """What a solution's data says of an argument; before 2020 it stands under `type`."""
+    kind = each.get("type")
+    if not isinstance(kind, Mapping):
+        pointer = any(ref.get("usage") == "address" for ref in each.get("hwRefs", []))
+        return ArgumentType(str(each.get("srcType", "")), pointer)
+    name, width = str(kind.get("dataType", "")), kind.get("dataWidth", "")
+    if name not in ("float", "double", "half"):
+        name = f"{'u' if 'unsigned' in name else ''}int{width}_t"
+    return ArgumentType(name, str(kind.get("interfaceRef", "")).lower().startswith("m_axi"))

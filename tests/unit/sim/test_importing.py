@@ -102,6 +102,23 @@ def test_several_tops_are_told_apart_by_name(tmp_path: Path) -> None:
     assert read_design(find_sources(tmp_path), "other").files == (tmp_path / "other.v",)
 
 
+def test_spare_parts_of_a_library_are_no_tops(tmp_path: Path) -> None:
+    text = (kernel(tmp_path) / "k.v").read_text()
+    (tmp_path / "k_gmem_m_axi.v").write_text(text.replace("module k", "module k_gmem_m_axi_spare"))
+    assert read_design(find_sources(tmp_path)).top == "k"
+
+
+def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path: Path) -> None:
+    export, build = tmp_path / "p/s/impl/ip/hdl/verilog", tmp_path / "p/s/impl/verilog"
+    for folder in (export, build, build / "project.gen/ip"):
+        folder.mkdir(parents=True)
+        (folder / f"{folder.name}.v").write_text("module m; endmodule")
+    assert find_sources(tmp_path).verilog == (export / "verilog.v",)
+    (export / "verilog.v").unlink()
+    export.rmdir()
+    assert find_sources(tmp_path).verilog == (build / "verilog.v",)
+
+
 def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "kernel"
     folder.mkdir()
@@ -194,11 +211,16 @@ def test_types_come_from_a_solutions_data_and_from_xml(tmp_path: Path) -> None:
     (tmp_path / "s_data.json").write_text(json.dumps({"Args": arguments}))
     xml = '<root><kernel><args><arg name="y" addressQualifier="1" type="unsigned char*"/></args></kernel></root>'
     (tmp_path / "kernel.xml").write_text(xml)
-    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml"])
+    older = {"kinds": ["pointer"], "dataType": "unsigned", "dataWidth": "8", "interfaceRef": "m_axi_gmem"}
+    older_scalar = {"dataType": "float", "dataWidth": "32", "interfaceRef": "s_axi_control"}
+    (tmp_path / "o_data.json").write_text(json.dumps({"Args": {"z": {"type": older}, "k": {"type": older_scalar}}}))
+    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml", tmp_path / "o_data.json"])
     assert {name: (each.type, each.pointer) for name, each in types.items()} == {
         "x": ("float*", True),
         "n": ("int", False),
         "y": ("unsigned char*", True),
+        "z": ("uint8_t", True),
+        "k": ("float", False),
     }
     told = [dtype_of(types[name].type, 0) for name in ("x", "n", "y")]
     assert told == ["<f4", "<i4", "u1"]
@@ -219,6 +241,9 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
             "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": "",
             "k_ap_dmul_4_max_dsp_64": "",
             "k_sitofp_32ns_32_6_no_dsp_1_ip": "",
+            "k_ap_fpext_0_no_dsp_32": "",
+            "k_ap_dexp_16_full_dsp_64": "",
+            "k_fptrunc_64ns_32_2_no_dsp_1_ip": SCRIPT.replace("Divide", "Float_to_Float"),
             "k_mul_32s_32s_32_2_1": "",
         }.items()
     }
@@ -227,6 +252,9 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
         "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": ("add", 5, (8, 23), (8, 23)),
         "k_ap_dmul_4_max_dsp_64": ("mul", 4, (11, 52), (11, 52)),
         "k_sitofp_32ns_32_6_no_dsp_1_ip": ("from_fixed", 4, (32, 1), (8, 23)),
+        "k_ap_fpext_0_no_dsp_32": ("resize", 0, (8, 23), (11, 52)),
+        "k_ap_dexp_16_full_dsp_64": ("exp", 16, (11, 52), (11, 52)),
+        "k_fptrunc_64ns_32_2_no_dsp_1_ip": ("resize", 14, (8, 23), (8, 23)),
         "k_mul_32s_32s_32_2_1": None,
     }
     part = said["k_fdiv_ip"]
