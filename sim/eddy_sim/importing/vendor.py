@@ -21,12 +21,20 @@ def is_watcher(name: str) -> bool:
 
 
 def models_for(names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The models of parts, and those parts that there is none for."""
-    found = {name: MODELS / f"{name}.sv" for name in names}
-    return (
-        tuple(path for path in found.values() if path.is_file()),
-        tuple(name for name, path in found.items() if not path.is_file()),
-    )
+    """The models of parts, those that they instantiate before them, and those parts that there is none for."""
+    known = {path.stem: path for path in sorted(MODELS.glob("*.sv"))}
+    ordered: dict[str, Path] = {}
+
+    def visit(name: str) -> None:
+        inside = re.findall(r"^  (\w+) #\(", known[name].read_text(encoding="utf-8"), re.MULTILINE)
+        for other in (each for each in inside if each in known):
+            visit(other)
+        ordered.setdefault(name, known[name])
+
+    for name in names:
+        if name in known:
+            visit(name)
+    return tuple(ordered.values()), tuple(name for name in names if name not in known)
 
 
 # Floating point -------------------------------------------------------------------------------------------------------
@@ -84,8 +92,8 @@ def read_float_part(name: str, script: str) -> FloatPart | None:
         width = numbers[0] if re.match(r"\d+n?s", found["numbers"]) else 32
         return FloatPart(name, "from_fixed", latency, (width, int(found["from"][0] == "s")), FORMATS[found["from"][-1]])
     if found["resize"]:
-        source, result = _RESIZES[found["resize"]]
-        return FloatPart(name, "resize", latency, FORMATS[source], FORMATS[result])
+        pair = _RESIZES[found["resize"]]
+        return FloatPart(name, "resize", latency, FORMATS[pair[0]], FORMATS[pair[1]])
     operation = "addsub" if found["op"].startswith("add") and found["op"] != "add" else found["op"]
     kind = FORMATS[found["kind"]]
     return FloatPart(name, operation, latency, kind, kind)

@@ -72,7 +72,9 @@ def wanted(name: str, a: Any, b: Any, c: Any, asked: int) -> Any:
     if name in ("sqrt", "recip"):
         return flushed(real(np.sqrt(a) if name == "sqrt" else real(1) / a))
     wide = np.longdouble(a)
-    return flushed(real({"exp": np.exp, "log": np.log}[name](wide) if name != "rsqrt" else 1 / np.sqrt(wide)))
+    if name == "rsqrt":
+        return flushed(real(1 / np.sqrt(wide)))
+    return flushed(real(np.exp(wide) if name == "exp" else np.log(wide)))
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:
