@@ -22,6 +22,8 @@ from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 
 MOST_MEMORIES = 16
+MOST_BUFFERS = 16
+"""Windows of the firewall in front of a slot."""
 KERNEL_PORT = HARDWARE / "ip" / "kernel_port" / "kernel_port.f"
 """The blocks around every kernel."""
 
@@ -132,9 +134,9 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> list
         found.append(f"{what} at 0x00; a kernel of ap_ctrl_hs or ap_ctrl_chain has one")
     for bundle in bundles.values():
         found += [
-            f"{each.name} is an array in registers; give it an m_axi interface"
+            f"{each.name} is an array in registers that it reads and writes; give it two of them, or an m_axi interface"
             for each in bundle.registers
-            if each.memory
+            if each.updated
         ]
     if not ports.memories and not any(each.output for bundle in bundles.values() for each in bundle.registers):
         found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
@@ -185,8 +187,9 @@ def _arguments(
                     each.base + register.offset,
                     register.width,
                     register.output,
-                    None if known is None or register.output else known.pointer,
+                    False if register.element_bits else None if known is None or register.output else known.pointer,
                     known.type if known else "",
+                    element_bits=register.element_bits,
                 )
             )
     return tuple(sorted(found, key=lambda argument: argument.offset))
@@ -227,4 +230,10 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
         ]
         pointers = (*known, *find_pointers(trial, doubtful, values)) if doubtful else tuple(known)
         run = find_run(trial, pointers, values)
+    if len(pointers) > MOST_BUFFERS:
+        raise InvalidRequest(
+            f"{kernel.design.top} asks for memory at {len(pointers)} arguments; a slot grants {MOST_BUFFERS} buffers at"
+            " once: partition its arrays less, or give it structures of several",
+            field="source",
+        )
     return describe(kernel, pointers, run, choices.types or {})

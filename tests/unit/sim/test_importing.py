@@ -40,6 +40,9 @@ COMMENTS = """
 """
 
 
+ARRAY = "// 0x40 ~\n// 0x7f : Memory 'taps' (32 * 12b)\n"
+
+
 def kernel(folder: Path, ports: str = "", body: str = "", comments: str = COMMENTS, clock: str = "ap_clk") -> Path:
     """A kernel of one file, which need not work: what is refused is refused before it is built."""
     text = (
@@ -67,7 +70,7 @@ def refusal(folder: Path) -> str:
         ({"comments": ""}, "no comment says which registers s_axi_control has"),
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
         ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
-        ({"comments": COMMENTS + "// 0x40 ~\n// 0x7f : Memory 'taps' (16 * 32b)\n"}, "taps is an array in registers"),
+        ({"comments": COMMENTS + ARRAY + "// taps_q0 taps_we0\n"}, "taps is an array in registers that it reads and"),
         ({"clock": "tick"}, "nothing tells what the input tick"),
         ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
     ],
@@ -203,6 +206,14 @@ def test_registers_are_read_from_comments_and_from_decoders() -> None:
         (each.name, each.offset, each.output) for each in bundle.registers if each.name != "ap_return"
     ]
     assert read_bundle("module nothing; endmodule") is None
+
+
+@pytest.mark.parametrize(("ports", "output"), [("taps_q0", False), ("taps_we0", True), ("", False)])
+def test_arrays_are_wide_registers(ports: str, output: bool) -> None:
+    bundle = read_bundle(COMMENTS + ARRAY + ports)
+    assert bundle
+    taps = bundle.registers[-1]
+    assert (taps.name, taps.offset, taps.width, taps.element_bits, taps.output) == ("taps", 0x40, 512, 16, output)
 
 
 def test_types_come_from_a_solutions_data_and_from_xml(tmp_path: Path) -> None:

@@ -106,6 +106,8 @@ def _print(kernel: ImportedKernel, folder: Path, files: list[Path]) -> None:
         where = f"{argument.width} bits at {argument.offset:#x}"
         if argument.pointer:
             what = f"buffer of {format_bytes(argument.bytes)} ({argument.dtype}), {argument.access}"
+        elif argument.element_bits:
+            what = f"{'result' if argument.output else 'input'}, an array of {argument.element_bits}-bit elements"
         else:
             what = "result" if argument.output else f"scalar, {argument.value} in the trial"
         typer.echo(f"  {argument.name}: {what}; {where}")
