@@ -134,6 +134,8 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
     folders = sorted({path.parent for path in (*sources.headers, *sources.verilog)})
     command = [
         *("slang", "-Wnone", "--ignore-unknown-modules", "--error-limit=20", "--allow-use-before-declare"),
+        # Sources of several origins say it in some files and not in others, and nothing here depends on it.
+        *("--timescale", "1ns/1ps"),
         *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
         *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),

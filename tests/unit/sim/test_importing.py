@@ -12,6 +12,7 @@ from eddy.core.errors import InvalidRequest, NotFound
 from eddy_sim.importing.design import TopPort, read_design
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
+from eddy_sim.importing.overlay import read_overlay
 from eddy_sim.importing.package import dtype_of
 from eddy_sim.importing.registers import read_bundle, read_types
 from eddy_sim.importing.sources import find_sources
@@ -275,3 +276,64 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
     )
     assert "input logic [31:0] s_axis_b_tdata" in text
     assert '.Operation("div"), .Latency(14)' in text
+
+
+def overlay_bus(name: str, manager: bool, bits: int, older: bool = False) -> str:
+    kind = "" if older else 'VLNV="xilinx.com:interface:aximm:1.0"'
+    signals = '<PORTMAP LOGICAL="AWADDR"/>' if older else ""
+    direction = "MASTER" if manager else "SLAVE"
+    return f'<BUSINTERFACE NAME="{name}" TYPE="{direction}" DATAWIDTH="{bits}" {kind}>{signals}</BUSINTERFACE>'
+
+
+STREAM = (
+    '<BUSINTERFACE NAME="in" TYPE="TARGET" VLNV="xilinx.com:interface:axis:1.0">'
+    '<PARAMETER NAME="TDATA_NUM_BYTES" VALUE="4"/></BUSINTERFACE>'
+)
+
+
+def overlay(folder: Path, **blocks: str) -> Path:
+    """A handoff with a block of each type, from a vendor by its name, and its interfaces."""
+    modules = [
+        f'<MODULE FULLNAME="/{top}_0" MODTYPE="{top}" VLNV="xilinx.com:{top.split("_")[0]}:{top}:1.0">'
+        f"<BUSINTERFACES>{buses}</BUSINTERFACES></MODULE>"
+        for top, buses in blocks.items()
+    ]
+    (folder / "x.hwh").write_text(f"<EDKSYSTEM><MODULES>{''.join(modules)}</MODULES></EDKSYSTEM>")
+    return folder / "x.hwh"
+
+
+def test_of_an_overlay_the_blocks_that_a_slot_could_take_are_listed(tmp_path: Path) -> None:
+    control = overlay_bus("s_axi_control", False, 32)
+    path = overlay(
+        tmp_path,
+        hls_add=control + overlay_bus("m_axi_gmem", True, 64),
+        hls_old=overlay_bus("s_axi_lite", False, 32, older=True) + overlay_bus("m_axi", True, 128, older=True),
+        hls_flow=STREAM,
+        hls_idle="",
+        hls_wide=overlay_bus("s_axi", False, 64),
+        smartconnect=control,
+        ip_timer=control,
+    )
+    blocks = {block.top: block for block in read_overlay(path)}
+    assert {top for top, block in blocks.items() if block.fits} == {"hls_add", "hls_old", "hls_flow"}
+    assert [block.fits for block in read_overlay(path)] == [True] * 3 + [False] * 4
+    assert (blocks["hls_add"].memories, blocks["hls_add"].controls) == ({"m_axi_gmem": 64}, {"s_axi_control": 32})
+    assert (blocks["hls_old"].memories, blocks["hls_flow"].streams) == ({"m_axi": 128}, {"in": 32})
+    assert "eddy module import FOLDER --top hls_add" in blocks["hls_add"].how
+    assert "the shell has" in blocks["smartconnect"].how
+    assert "catalogue" in blocks["ip_timer"].how
+    said = CliRunner().invoke(app, ["module", "import", str(path)])
+    assert said.exit_code == 0
+    assert "m_axi_gmem: 64 bits, s_axi_control: 32 bits" in said.output
+    said = CliRunner().invoke(app, ["module", "import", str(path), "--json"])
+    assert [block["name"] for block in json.loads(said.stdout)["blocks"]][:2] == ["/hls_add_0", "/hls_flow_0"]
+
+
+@pytest.mark.parametrize(("text", "why"), [("<A/>", "names no block"), ("text", "is no hardware handoff")])
+def test_what_is_no_handoff_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "x.hwh").write_text(text)
+    said = CliRunner().invoke(app, ["module", "import", str(tmp_path / "x.hwh")])
+    assert said.exit_code == 2
+    assert why in " ".join(said.output.split())
+    with pytest.raises(NotFound):
+        read_overlay(tmp_path / "y.hwh")

@@ -41,8 +41,14 @@ def import_module(
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a module and an application of an HLS export or of RTL with AXI ports, with no line by hand."""
+    """Make a module and an application of an HLS export or of RTL with AXI ports, with no line by hand.
+
+    Of an overlay's `.hwh`, list what could go into a slot, and how.
+    """
     try:
+        if source.suffix == ".hwh":
+            _list_overlay(source, as_json)
+            return
         tree = source_root(Path.cwd())
         folder = (root or tree).resolve()
         kernel = _import(source, top, name, _pairs(values, "set"), _pairs(types, "type"), as_json)
@@ -62,6 +68,20 @@ def import_module(
         if check:
             print_checks(kernel.name, findings, took_s)
     raise typer.Exit(0 if passed else 1)
+
+
+def _list_overlay(source: Path, as_json: bool) -> None:
+    from eddy_sim.importing.overlay import read_overlay
+
+    blocks = read_overlay(source)
+    if as_json:
+        print_json({"blocks": [block.report() for block in blocks]})
+        return
+    for block in blocks:
+        ports = {**block.memories, **block.controls, **block.streams}
+        typer.echo(f"{'  ' if block.fits else '- '}{block.name} ({block.ip}): {block.how}")
+        if block.fits:
+            typer.echo("    " + ", ".join(f"{name}: {bits} bits" for name, bits in ports.items()))
 
 
 def _pairs(given: list[str] | None, field: str) -> dict[str, str]:
