@@ -176,12 +176,16 @@ def _said() -> Iterator[list[str]]:
 def _choose(
     tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources, files: Mapping[str, Path]
 ) -> InstanceSymbol:
-    """The top: of those with AXI ports the one whose source has its name, where a library's spare parts are others."""
+    """The top: of those with AXI ports the one whose source has its name, or of such the one that interrupts.
+
+    The others are spare parts of a library.
+    """
     names = sorted(instance.definition.name for instance in tops)
     found = [instance for instance in tops if top in (None, instance.definition.name)]
     with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
     own = [each for each in with_ports if files[each.definition.name].stem == each.definition.name]
-    for group in (with_ports, own, found):
+    whole = [each for each in own if any(port.name == "interrupt" for port in each.body.portList)]
+    for group in (with_ports, own, whole, found):
         if len(group) == 1:
             return group[0]
     if top:

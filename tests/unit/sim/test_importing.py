@@ -110,6 +110,9 @@ def test_spare_parts_of_a_library_are_no_tops(tmp_path: Path) -> None:
     text = (kernel(tmp_path) / "k.v").read_text()
     (tmp_path / "k_gmem_m_axi.v").write_text(text.replace("module k", "module k_gmem_m_axi_spare"))
     assert read_design(find_sources(tmp_path)).top == "k"
+    spare = text.replace("module k", "module bridge").replace("output interrupt", "output busy")
+    (tmp_path / "bridge.v").write_text(spare)
+    assert read_design(find_sources(tmp_path)).top == "k"
 
 
 def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _list_overlay(source: Path, as_json: bool) -> None:
         ports = {**block.memories, **block.controls, **block.streams}
         typer.echo(f"{'  ' if block.fits else '- '}{block.name} ({block.ip}): {block.how}")
         if block.fits:
-            typer.echo("    " + ", ".join(f"{name}: {bits} bits" for name, bits in ports.items()))
+            typer.echo("    " + ", ".join(f"{name}: {bits} bits" if bits else name for name, bits in ports.items()))
 
 
 def _pairs(given: list[str] | None, field: str) -> dict[str, str]:
