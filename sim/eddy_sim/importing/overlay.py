@@ -77,7 +77,9 @@ def read_overlay(path: Path) -> tuple[OverlayBlock, ...]:
 
 def _block(module: ElementTree.Element) -> OverlayBlock:
     top, ip = module.get("MODTYPE", ""), module.get("VLNV", "")
-    memories, controls, streams = {}, {}, {}
+    memories: dict[str, int] = {}
+    controls: dict[str, int] = {}
+    streams: dict[str, int] = {}
     for bus, kind, manager, bits in _buses(module):
         if kind == "axis":
             streams[bus] = bits
@@ -103,7 +105,7 @@ def _kind(bus: ElementTree.Element) -> str:
     name = bus.get("VLNV", "").split(":")
     if len(name) > 2:
         return name[2]
-    signals = [(each.get("LOGICAL") or each.get("PHYSICAL", "")).lower() for each in bus.iter("PORTMAP")]
+    signals = [(each.get("LOGICAL") or each.get("PHYSICAL") or "").lower() for each in bus.iter("PORTMAP")]
     if any(signal.endswith(("araddr", "awaddr")) for signal in signals):
         return "aximm"
     return "axis" if any(signal.endswith("tvalid") for signal in signals) else ""

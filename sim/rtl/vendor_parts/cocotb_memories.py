@@ -9,9 +9,11 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import FallingEdge, Timer
 
 CYCLES = 3000
+CONTENTS = [1, 0xAB, 0xFFFF, 0, 0x9E3, *[0] * 11]
+"""Of the memory that is only read, as the bench states it."""
 
 
 class ReadPort:
@@ -75,7 +77,7 @@ async def memories_hold_what_was_written(dut: Any) -> None:
         got = [int(dut.single_o.value), int(dut.simple_o.value)]
         true = int(dut.true_o.value)
         assert [*got, true & 0xFFFF, true >> 16] == [port.stages[-1] for port in ports]
-        assert int(dut.only_read_o.value) == 0
+        assert int(dut.only_read_o.value) == CONTENTS[a]
 
 
 @cocotb.test()
@@ -92,6 +94,8 @@ async def signals_come_as_late_as_is_said(dut: Any) -> None:
     for _ in range(CYCLES // 4):
         now = (rng.getrandbits(1), rng.getrandbits(16), int(rng.random() < 0.8))
         dut.en_i.value, dut.data_i.value = now[0] | now[2] << 1, now[1]
+        await Timer(1, "ns")
+        assert now[2] or not int(dut.resets_o.value) >> 1, "the reset did not begin at once"
         await FallingEdge(dut.clk_i)
         before.append(now)
         assert int(dut.single_bit_o.value) == before[-2][0]

@@ -110,10 +110,11 @@ async def floating_point_is_numpys(dut: Any) -> None:
     with np.errstate(all="ignore"):
         for outputs, real, whole in ((dut.single_o, np.float32, np.uint32), (dut.double_o, np.float64, np.uint64)):
             for _ in range(CASES):
-                a, b, c = (draw(rng, real, whole) for _ in range(3))
+                a, b, c = draw(rng, real, whole), draw(rng, real, whole), draw(rng, real, whole)
                 c = real(-a * b) if rng.random() < 0.3 else c
                 asked = rng.choice([*COMPARISONS, 1])
-                dut.a_i.value, dut.b_i.value, dut.c_i.value = (int(each.view(whole)) for each in (a, b, c))
+                dut.a_i.value, dut.b_i.value = int(a.view(whole)), int(b.view(whole))
+                dut.c_i.value = int(c.view(whole))
                 dut.operation_i.value = asked
                 await Timer(1, "ns")
                 packed = int(outputs.value)

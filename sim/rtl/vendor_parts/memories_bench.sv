@@ -45,7 +45,7 @@ module memories_bench (
     .dbiterrb()
   );
   xpm_memory_sprom #(
-    .ADDR_WIDTH_A(4), .MEMORY_SIZE(256), .READ_DATA_WIDTH_A(16), .READ_LATENCY_A(0)
+    .ADDR_WIDTH_A(4), .MEMORY_SIZE(256), .READ_DATA_WIDTH_A(16), .READ_LATENCY_A(0), .MEMORY_INIT_PARAM("1,aB,fFfF,0,9e3")
   ) u_only_read (
     .sleep(1'b0), .clka(clk_i), .ena(1'b1), .addra(addr_i[0]), .rsta(rst_i), .regcea(1'b1), .douta(only_read_o),
     .sbiterra(), .dbiterra()

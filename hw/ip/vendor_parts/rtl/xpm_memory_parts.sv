@@ -8,7 +8,7 @@
 module xpm_memory_parts #(
   parameter int Width = 32,
   parameter int Bits = 2048,
-  /// A file of words in hexadecimal, or "none"; and values in the parameter, of which there are none.
+  /// A file of words in hexadecimal, or "none"; or the words themselves, with commas between.
   parameter string InitFile = "none",
   parameter string InitValues = "0",
   parameter int AddrWidthA = 6,
@@ -44,9 +44,6 @@ module xpm_memory_parts #(
   if (WidthOfA != Width || WidthOfB != Width) begin : gen_check_widths
     $fatal(1, "xpm_memory: this model has one width on both sides");
   end
-  if (InitValues != "0" && InitValues != "") begin : gen_check_values
-    $fatal(1, "xpm_memory: this model begins with a file or zeros, not with MEMORY_INIT_PARAM");
-  end
 
   logic [Width-1:0] mem_q [Depth];
   logic [Width-1:0] old_a, old_b, new_a, new_b;
@@ -54,6 +51,21 @@ module xpm_memory_parts #(
   initial begin
     for (int i = 0; i < Depth; i++) mem_q[i] = '0;
     if (InitFile != "none" && InitFile != "") $readmemh(InitFile, mem_q);
+  end
+
+  if (InitValues != "0" && InitValues != "") begin : gen_values
+    int place;
+    byte digit;
+
+    initial begin
+      place = 0;
+      for (int i = 0; i < InitValues.len(); i++) begin
+        digit = InitValues.getc(i);
+        if (digit == ",") place = place + 1;
+        else if (digit > "9") mem_q[place] = (mem_q[place] << 4) | Width'((digit & 8'h1F) + 9);
+        else mem_q[place] = (mem_q[place] << 4) | Width'(digit & 8'h0F);
+      end
+    end
   end
 
   assign old_a = mem_q[addr_a_i];
