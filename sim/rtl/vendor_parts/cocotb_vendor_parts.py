@@ -112,9 +112,9 @@ async def floating_point_is_numpys(dut: Any) -> None:
             for _ in range(CASES):
                 a, b, c = draw(rng, real, whole), draw(rng, real, whole), draw(rng, real, whole)
                 c = real(-a * b) if rng.random() < 0.3 else c
+                codes: list[Any] = [each.view(whole) for each in (a, b, c)]
                 asked = rng.choice([*COMPARISONS, 1])
-                dut.a_i.value, dut.b_i.value = int(a.view(whole)), int(b.view(whole))
-                dut.c_i.value = int(c.view(whole))
+                dut.a_i.value, dut.b_i.value, dut.c_i.value = (int(code) for code in codes)
                 dut.operation_i.value = asked
                 await Timer(1, "ns")
                 packed = int(outputs.value)

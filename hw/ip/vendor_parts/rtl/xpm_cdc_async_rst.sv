@@ -12,11 +12,10 @@ module xpm_cdc_async_rst #(
   output logic dest_arst
 );
 
-  logic [DEST_SYNC_FF-1:0] stages_q;
+  logic [DEST_SYNC_FF-1:0] stages_q = '1;
   logic asked;
 
   assign asked = src_arst == (RST_ACTIVE_HIGH != 0);
-  initial stages_q = '1;
   always_ff @(posedge dest_clk) stages_q <= asked ? '1 : DEST_SYNC_FF'({stages_q, 1'b0});
   assign dest_arst = (asked || stages_q[DEST_SYNC_FF-1]) == (RST_ACTIVE_HIGH != 0);
 

@@ -15,9 +15,8 @@ module xpm_cdc_single #(
 );
 
   localparam int Stages = DEST_SYNC_FF + (SRC_INPUT_REG != 0 ? 1 : 0);
-  logic [1-1:0] stages_q [Stages];
+  logic [1-1:0] stages_q [Stages] = '{default: '0};
 
-  initial for (int i = 0; i < Stages; i++) stages_q[i] = '0;
   always_ff @(posedge dest_clk) begin
     stages_q[0] <= src_in;
     for (int i = 1; i < Stages; i++) stages_q[i] <= stages_q[i-1];

@@ -14,9 +14,8 @@ module xpm_cdc_sync_rst #(
 );
 
   localparam int Stages = DEST_SYNC_FF;
-  logic [1-1:0] stages_q [Stages];
+  logic [1-1:0] stages_q [Stages] = '{default: 1'(INIT)};
 
-  initial for (int i = 0; i < Stages; i++) stages_q[i] = 1'(INIT);
   always_ff @(posedge dest_clk) begin
     stages_q[0] <= src_rst;
     for (int i = 1; i < Stages; i++) stages_q[i] <= stages_q[i-1];

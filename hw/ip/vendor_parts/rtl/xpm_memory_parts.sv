@@ -77,7 +77,8 @@ module xpm_memory_parts #(
     assign new_b[i*ByteB+:ByteB] = we_b_i[i] ? din_b_i[i*ByteB+:ByteB] : old_b[i*ByteB+:ByteB];
   end
 
-  always_ff @(posedge clk_i) begin
+  // What begins with contents is written by more than one process, which always_ff forbids.
+  always @(posedge clk_i) begin
     for (int i = 0; i < Width / ByteA; i++)
       if (en_a_i && we_a_i[i]) mem_q[addr_a_i][i*ByteA+:ByteA] <= din_a_i[i*ByteA+:ByteA];
     for (int i = 0; i < Width / ByteB; i++)
