@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim records regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages site clean
+.PHONY: help demo test check lint types fast sim records mutants regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages site clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ sim: $(STAMP) ## The RTL benches only
 
 records: $(STAMP) ## Check every module that has no record of the build it is, and write its records
 	@$(PY) tools/records.py $(ARGS)
+
+mutants: $(STAMP) ## Put every known mistake into RTL, see benches and proofs find it, and record that
+	@$(PY) tools/mutants.py $(ARGS)
 
 area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
 	@$(PY) tools/area.py $(ARGS)

@@ -3,19 +3,49 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
+import os
 import signal
+import ssl
 from collections.abc import Generator, Iterator
+from typing import Any
 
+import httpx
 import pytest
+import typer.testing
 from eddy import logs
 from eddy.memory_tuning import pause_collection
 from hypothesis import HealthCheck, settings
+from mutants_kit import skip_found
 
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 """No test is timed, and a run finds what the last one found; `--hypothesis-profile=default` looks at other examples."""
+
+
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
+"""`CliRunner` makes every command of every group again for each call: a tenth of a second."""
+
+
+@functools.cache
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+def _create_ssl_context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
+    """httpx's, with the system's certificates read once: each client reads them again, for plain HTTP too."""
+    if verify is True and cert is None and trust_env:
+        return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return httpx.create_ssl_context(verify, cert, trust_env)
+
+
+httpx._transports.default.create_ssl_context = _create_ssl_context  # type: ignore[attr-defined]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_found(items)
 
 
 @pytest.hookimpl(wrapper=True)

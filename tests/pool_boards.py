@@ -117,3 +117,15 @@ def on_two_links(folder: Path, what: Callable[[Link, Link], Awaitable[None]]) ->
 async def pieces_in(link: Link) -> dict[str, int]:
     """How many pieces each object has, by their subject."""
     return (await link.js.stream_info(STORE, subjects_filter=f"{PIECES_OF}>")).state.subjects or {}
+
+
+async def all_jobs(link: Link) -> list[PoolJob]:
+    """Every record there is that can be read, by number."""
+    found = []
+    async with contextlib.aclosing(PoolJobs(link).following()) as following:
+        async for told in following:
+            if told is None:
+                break
+            if told.job is not None:
+                found.append(told.job)
+    return sorted(found, key=lambda job: job.id)

@@ -102,7 +102,8 @@ class Pool:
 
     def head(self, name: str, **more: Any) -> Head:
         """A head in a thread, serving when this returns; `more` are further fields of `HeadSettings`."""
-        more = {"patience_s": 10 * WAIT_S, **more}  # boards stand still here for as long as a test is slow
+        # Boards stand still here for as long as a test is slow.
+        more = {"patience_s": 10 * WAIT_S, "folder": self.folder / "heads", **more}
         deadline = time.monotonic() + WAIT_S
         while True:
             key_file, failures = self.folder / "operator.key", len(self.failures)

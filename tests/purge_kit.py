@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from eddy.core.jobs import JobState
+from eddy.core.leases import LeaseRecord, LeaseState
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.sessions import SessionRecord, SessionState
@@ -108,6 +109,8 @@ def furnish(store: Store, tenant: str) -> list[int]:
     followed = submit(store, tenant, Predecessor(first.id), Predecessor(several[0].asked.array.id))  # type: ignore[union-attr]
     store.usage.add([UsageRow("2026-11-22", tenant, 0, "slot", 7)], {})
     store.audit.note(lambda text: hashlib.sha256(text.encode()).hexdigest(), "", "", "test", {"tenant": tenant})
+    lease = store.leases.add(lambda name: LeaseRecord(0, name, tenant, asked_unix_s=1.0), 1)
+    store.leases.put(dataclasses.replace(lease, state=LeaseState.ENDED, cause="released", ended_unix_s=2.0))
     session = store.sessions.add(lambda name: SessionRecord(0, name, tenant, opened_unix_s=1.0))
     store.sessions.put(dataclasses.replace(session, state=SessionState.CLOSED, cause="closed", ended_unix_s=2.0))
     store.epochs.add([(len(tenant), f'{{"tenants":["{tenant}"]}}')], range(100))

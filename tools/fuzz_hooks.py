@@ -13,6 +13,7 @@ from http.client import HTTPResponse
 from json import load
 from typing import Any
 
+from schemathesis import serializer  # type: ignore[import-not-found]
 from schemathesis.checks import CHECKS  # type: ignore[import-not-found]
 from schemathesis.specs.openapi.checks import (  # type: ignore[import-not-found]
     AcceptedNegativeData,
@@ -24,6 +25,12 @@ from schemathesis.specs.openapi.checks import use_after_free as forgotten
 STAYS = ("/v1/jobs/{job}", "/v1/jobs/{job}/events", "/v1/jobs/{job}/log", "/v1/jobs/{job}/explain")
 """What can be read of a job after DELETE asked for its end; its outputs are none of it."""
 PATIENCE_S = 10.0
+
+
+@serializer("application/vnd.eddy.frame")  # type: ignore[untyped-decorator]
+def frame(_: Any, value: Any) -> bytes:
+    """A frame is bytes, as they are generated; most are none."""
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")
 
 
 def use_after_free(ctx: Any, response: Any, case: Any) -> bool | None:

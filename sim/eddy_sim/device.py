@@ -13,6 +13,9 @@
 partial bitstreams go through a configuration port at the profile's rate, interrupts arrive in asyncio loops, buffers
 have physical addresses. Nothing of PYNQ is replaced and nothing is written outside `build/`.
 
+Where `EDDY_LEASE` names a lease of a server, the same import makes its slot the active device instead (see
+`eddy_sim.leased`).
+
 Environment: `EDDY_PROFILE` names the board profile (default ``kv260``); `EDDY_COHERENT=1` makes memory coherent with
 the CPU, which on a board it is not.
 """
@@ -30,14 +33,10 @@ import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
 from eddy.board.port.profile import Profile, load_profile
-from eddy.board.pynq.handoff import parse_handoff
 from eddy.core.errors import InvalidRequest, NotFound
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.embedded_device import EmbeddedDevice
-from pynq.pl_server.hwh_parser import _HWHUltrascale
-from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
-from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
 from eddy_sim.boards.board import SimBoard, StopReason
 from eddy_sim.boards.download import FullImage, PartialImage, read_download
@@ -55,6 +54,8 @@ from eddy_sim.processor.tables import OverlayTables
 __all__ = ["LoadRefused", "SimClock", "SimDevice"]
 
 DEFAULT_PROFILE = "kv260"
+LEASE = "EDDY_LEASE"
+"""Names a lease, where a script drives a slot of a server."""
 TURN_CYCLES = 10_000
 """Shell cycles that pass in one turn of a loop in which an interrupt is awaited."""
 _CHUNK_S = 1e-3
@@ -82,8 +83,8 @@ class SimDevice(OverlayTables):
     _probe_priority_ = 10
 
     @classmethod
-    def _probe_(cls) -> list[SimDevice]:
-        return [cls()]
+    def _probe_(cls) -> list[Device]:
+        return [active_device()]
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class SimDevice(OverlayTables):
     @property
     def default_memory(self) -> SimMemory:
         """The memory `pynq.allocate` takes buffers from."""
-        return SimMemory(self, self._memory_description())
+        return SimMemory(self, self.memory_description())
 
     def get_memory(self, description: dict[str, Any]) -> SimMemory:
         """The memory an entry of an overlay's `mem_dict` describes."""
@@ -197,7 +198,7 @@ class SimDevice(OverlayTables):
         return self._memory("tag", name)
 
     def _memory(self, key: str, wanted: Any) -> SimMemory:
-        description = self._memory_description()
+        description = self.memory_description()
         if description[key] != wanted:
             raise NotFound(f"no memory {wanted!r}", field=key, allowed=[description[key]])
         return SimMemory(self, description)
@@ -215,7 +216,8 @@ class SimDevice(OverlayTables):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _memory_description(self) -> dict[str, Any]:
+    def memory_description(self) -> dict[str, Any]:
+        """The memory that buffers are allocated from."""
         return {
             "raw_type": 1,
             "used": 1,
@@ -291,30 +293,6 @@ class SimDevice(OverlayTables):
         # What PYNQ would make of a UIO file; it looks here before it looks for one.
         _InterruptController._uio_devices[_RAW_IRQ] = self.line
 
-    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> Any:
-        """Parse the `.hwh` beside a bitstream with PYNQ's own parsers.
-
-        Raises:
-            RuntimeError: There is none, as on a board.
-            ImageRefused: It is damaged, or not a whole design's.
-        """
-        path = Path(bitfile_name).with_suffix(".hwh")
-        if not path.is_file():
-            raise RuntimeError(f"Unable to find metadata for bitstream: {path} does not exist")
-        with parse_handoff(path, partial):
-            if partial:
-                return _HWHUltrascale(hwh_name=str(path))
-            parser = RuntimeMetadataParser(Metadata(input=str(path)))
-            parser.mem_dict["PSDDR"] = self._memory_description()
-            parser.refresh_hierarchy_dict()
-            return parser
-
-    def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
-        """Nothing: the simulated board keeps no state between processes."""
-
-    def shutdown(self) -> None:
-        """Nothing: there are no shutdown managers in the static region; the firewalls do their work."""
-
     def inject(self, slot: int, fault: LoadFault) -> None:
         """Let the next load of a slot go wrong."""
         self._faults[slot] = fault
@@ -378,10 +356,21 @@ _RAW_IRQ = 121
 """Interrupt of the processor that `pl_ps_irq0` is (Ref: UG1085, table of system interrupts)."""
 
 
+def active_device() -> Device:
+    """What PYNQ drives in this process: a slot that is leased, where the environment names one (`eddy lease env`); else
+    the simulated board."""
+    if not os.environ.get(LEASE):
+        return SimDevice()
+    # Imported here: a server's simulated board has nothing of a client.
+    from eddy_sim.leased.device import LeasedDevice
+
+    return LeasedDevice()
+
+
 def _announce() -> None:
-    """Make the simulated board the active device, also where PYNQ has looked for devices before this import."""
+    """Make it the active device, also where PYNQ has looked for devices before this import."""
     if "_devices" in vars(Device):
-        device = SimDevice()
+        device = active_device()
         Device.devices.insert(0, device)
         Device.active_device = device
 

@@ -20,6 +20,7 @@ from eddy.api.service.app import create_app
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.jobs import JobState
+from eddy.core.leases import LeaseOptions, LeaseRecord, LeaseRules
 from eddy.core.numbering import Numbering
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
 from eddy.core.sessions import SessionFigures, SessionOptions, SessionRecord
@@ -29,6 +30,7 @@ from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.lease_service import LeaseStanding
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
 from eddy.hypervisor.engine.session_service import Batch, BatchAnswer
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
@@ -143,6 +145,24 @@ class NoSessions:
         raise AssertionError("there is none")
 
 
+class NoLeases:
+    """Leases of a board that has no slot for them."""
+
+    idle_limit_s = 600.0
+
+    def most_slots(self, slots: int) -> int:
+        return LeaseRules().most_slots(slots)
+
+    def standing(self, record: LeaseRecord) -> LeaseStanding:
+        return LeaseStanding(record)
+
+    def standings(self, tenant: str | None) -> tuple[LeaseStanding, ...]:
+        return ()
+
+    async def open(self, tenant: str, quota: Quota, options: LeaseOptions) -> LeaseRecord:
+        raise InvalidRequest("This board has no slot for accelerators.", field="kind")
+
+
 class ScriptedHypervisor(Hypervisor):
     """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
 
@@ -163,6 +183,7 @@ class ScriptedHypervisor(Hypervisor):
         self.following = JobEventReader(self.followers, store)
         self.operating = ScriptedOperatorCommands(self)
         self.sessions = NoSessions()  # type: ignore[assignment]
+        self.leases = NoLeases()  # type: ignore[assignment]
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}

@@ -21,7 +21,7 @@ from unit.gpu_kit import CACHE
 
 KERNEL = "kernel void twice(global int *y, int a, local uint *l) { y[get_global_id(0)] *= a; }"
 SERIOUS = ("serious", "critical")
-OPERATORS = ("", "jobs", "submit", "slots", "market", "account", "tenants", "audit")
+OPERATORS = ("", "jobs", "submit", "slots", "leases", "market", "account", "tenants", "audit")
 STATE_IN_SIGHT = """(() => {
   const seen = document.querySelector("#list tbody td:nth-child(2)").getBoundingClientRect();
   return seen.right <= window.innerWidth;

@@ -338,6 +338,8 @@ class FakeSlot:
         assert not self.fenced
         self._note(f"write {offset:#x}")
         self.registers[offset] = value
+        if offset == 0 and value & 1:
+            self.start()
 
     def start(self) -> None:
         assert not self.fenced

@@ -44,6 +44,7 @@ def test_every_claim_holds(proof: Proof) -> None:
     proof.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(("proof", "mistake"), MISTAKES, ids=[mistake.name for _, mistake in MISTAKES])
 def test_a_mistake_is_found(proof: Proof, mistake: Mutation) -> None:
     assert proof.refute(mistake)

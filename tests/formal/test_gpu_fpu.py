@@ -24,6 +24,7 @@ def test_both_forms_are_the_same() -> None:
     MOVES.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(("mutation", "claim"), MUTATIONS, ids=lambda value: getattr(value, "name", value))
 def test_a_mistake_is_found(mutation: Mutation, claim: str) -> None:
     assert any(name.endswith(claim) for name in MOVES.refute(mutation))

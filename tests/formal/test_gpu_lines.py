@@ -19,6 +19,7 @@ def test_gates_and_simulation_tell_the_same() -> None:
     LINES.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_comparison_that_lies_is_refuted(mistake: Mutation) -> None:
     assert LINES.refute(mistake)

@@ -20,6 +20,7 @@ def test_every_claim_holds() -> None:
     PARTS.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_mistake_is_found(mutation: Mutation) -> None:
     assert PARTS.refute(mutation)

@@ -36,6 +36,7 @@ def test_every_claim_holds(name: str) -> None:
     PROOFS[name].prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(("name", "mutation"), MUTATIONS, ids=lambda value: getattr(value, "name", value))
 def test_a_mistake_is_found(name: str, mutation: Mutation) -> None:
     assert PROOFS[name].refute(mutation)

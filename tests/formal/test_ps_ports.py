@@ -19,6 +19,7 @@ def test_every_claim_holds() -> None:
     PROOF.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation) -> None:
     assert PROOF.refute(mistake)

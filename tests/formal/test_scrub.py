@@ -22,6 +22,7 @@ def test_a_reset_wrapper_tells_nothing() -> None:
     SCRUB.prove()
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_wrapper_that_keeps_something_is_refuted(mistake: Mutation) -> None:
     assert SCRUB.refute(mistake)

@@ -65,6 +65,7 @@ def test_claims_shown_at_once_do_not_share_a_folder() -> None:
     assert BUS.folder(BUS.top) == Stillness(BUS.top, BUS.filelist, BUS.held, BUS.fixed).folder(BUS.top)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(("mutation", "moving"), MUTATIONS, ids=lambda value: getattr(value, "name", ""))
 def test_a_mistake_is_found(mutation: Mutation, moving: str) -> None:
     assert any(moving in name for name in PATH.refute(mutation))

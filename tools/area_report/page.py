@@ -79,8 +79,8 @@ board.
 """,
     "import": """## Around an imported kernel
 
-What `eddy module import` puts between AXI ports of a kernel and the slot: once a memory port, for the ports
-together, and once for the registers.
+What `eddy module import` puts between AXI ports of a kernel and the slot: once a memory port or a stream, for the
+ports together, and once for the registers and for the run.
 """,
     "module": """## Reconfigurable modules
 

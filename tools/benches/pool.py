@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ MANY = 16
 
 
 @contextmanager
-def head(folder: Path, nats: NatsServer, root: Path = ROOT) -> Iterator[RunningServer]:
+def head(folder: Path, nats: NatsServer, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[RunningServer]:
     """A head in a process of its own, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "pool", "serve", "--json", "--port", "0", "--name", "bench"]
     command += ["--pool", str(nats.admission.head_file), "--data", str(folder)]
-    command += ["--bitstreams", str(root / "bitstreams")]
+    command += ["--bitstreams", str(root / "bitstreams"), *more]
     with served(command, {"PYTHONPATH": python_path(root)}) as (process, said):
         key = (folder / "operator.key").read_text(encoding="utf-8").strip()
         yield RunningServer(int(said["url"].rsplit(":", 1)[1]), process.pid, key)

@@ -69,7 +69,7 @@ def head(folder: Path, nats: NatsServer, kept: int) -> Iterator[tuple[str, str]]
     key_file, ready = folder / "operator.key", threading.Event()
     settings = HeadSettings(
         str(nats.admission.head_file), bitstreams_folder(""), key_file, "bench", port=0,
-        retention=JobBounds(max_jobs_per_tenant=kept),
+        retention=JobBounds(max_jobs_per_tenant=kept), folder=folder / "heads",
     )  # fmt: skip
     it = Head(settings)
     thread = threading.Thread(target=it.run, args=(ready.set,), daemon=True)

@@ -81,12 +81,10 @@ def write_http(folder: Path) -> None:
     """The OpenAPI document, and a page that shows it without a network: the viewer comes with `fastapi-offline`."""
     import fastapi_offline
     from eddy.api.http import openapi
-    from eddy.api.service.app import routers
+    from eddy.api.service.app import routes
     from fastapi import FastAPI
 
-    whole = FastAPI(title="Eddy", version="1")
-    for router in routers():
-        whole.include_router(router)
+    whole = FastAPI(title="Eddy", version="1", routes=[*routes()])
     openapi.describe(whole)
     folder.mkdir(parents=True, exist_ok=True)
     document = json.dumps(whole.openapi(), sort_keys=True)

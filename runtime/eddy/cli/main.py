@@ -27,10 +27,12 @@ from eddy.cli.tenant import (
     job_arrays,
     jobs,
     kernel,
+    leases,
     login,
     market,
     notify,
     opencl,
+    profile,
     resources,
     sessions,
     usage,
@@ -154,13 +156,14 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         jobs.job,
         jobs.wait,
         explain.explain,
+        profile.profile,
         kernel.log,
         jobs.cancel,
         jobs.result,
         jobs.hold,
         events.events,
     ),
-    "Look up": (resources.apps, resources.slots, board.bitstreams),
+    "Look up": (resources.apps, resources.slots, leases.leases, board.bitstreams),
     "Operate": (
         *(
             serve.serve,
@@ -189,6 +192,7 @@ app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(notify.app, name="notify", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
+app.add_typer(leases.app, name="lease", rich_help_panel="Jobs")
 app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")

@@ -204,6 +204,21 @@ class Change(TypedDict):
     drained, or jobs elsewhere hold the memory."""
 
 
+class ClusterShown(TypedDict):
+    """What a kernel ran on."""
+
+    module: str
+    """The cluster's module."""
+    cores: int
+    """Its cores."""
+    warps: int
+    """Warps of a core."""
+    threads: int
+    """Lanes of a warp."""
+    clk_hz: float
+    """Clock of the cores."""
+
+
 class DeliveryAnswer(TypedDict):
     """One message to one subscriber."""
 
@@ -403,6 +418,13 @@ class HistoryPoint(TypedDict):
     """Price of one core of a cluster, by slot."""
     celsius: float | None
     """The hottest sensor; null where the kernel shows none."""
+
+
+class InterruptAnswer(TypedDict):
+    """Whether an interrupt came."""
+
+    rang: bool
+    """Whether it came within the time."""
 
 
 class _Job(TypedDict):
@@ -645,6 +667,40 @@ class KernelOutput(TypedDict):
     """The array's shape."""
 
 
+class KernelProfileShown(TypedDict):
+    """Where one kernel's cycles went."""
+
+    kernel: str
+    """Its name."""
+    cluster: ClusterShown
+    """What it ran on."""
+    launches: int
+    """Launches that ended."""
+    core_seconds: float
+    """What they took of cores."""
+    shape: ShapeShown | None
+    """Of the last launch; null where it is not known."""
+    cycles: int | None
+    """Cycles in which cores had it; null where nothing was counted."""
+    causes: dict[str, float] | None
+    """Cycles by what became of them: `issue` (as if all lanes were at work), `divergence`, `empty-lanes`
+    (`idle-lanes` for both, where the shape is not known), `memory`, `barrier`, `unit`, `fetch`, `pipeline`,
+    `other`; they add up to `cycles`. Null where nothing was counted."""
+    roofline: RooflineShown | None
+    """Null where nothing was counted."""
+    advice: list[str]
+    """What would help, the largest loss first; for people."""
+
+
+class KernelProfiles(TypedDict):
+    """Where the cycles of a job, or of a session's launches, went."""
+
+    kernels: list[KernelProfileShown]
+    """The one that took most of cores first."""
+    unknown: list[str]
+    """What cannot be known, and why; for people."""
+
+
 class Key(TypedDict):
     """An API key, without the key itself."""
 
@@ -701,6 +757,132 @@ class KeyMade(TypedDict):
     """Whether it is good at this moment."""
     key: str
     """The key: in this answer, and nowhere else."""
+
+
+class Lease(TypedDict):
+    """A lease."""
+
+    lease: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    kind: LeaseKind
+    """A slot, or the board."""
+    state: LeaseState
+    """Where it is in its life."""
+    slots: list[int]
+    """What it holds; empty while it is queued."""
+    module: str
+    """What its slot is loaded with at first; empty: nothing."""
+    lasts_s: float
+    """Wall seconds that it lasts, from its beginning."""
+    memory_bytes: int
+    """Board memory for its holder's buffers."""
+    memory_address: int
+    """Where that begins, as modules see it; 0 before it has any."""
+    asked_unix_s: float
+    """When it was asked for, in seconds since 1970."""
+    begins_unix_s: float | None
+    """When it became active; null before."""
+    ends_unix_s: float | None
+    """When it ends by itself; null before it began."""
+    ended_unix_s: float | None
+    """When it ended; null before."""
+    position: int
+    """Its place in the queue, from 1; 0 once it has slots."""
+    expected_unix_s: float | None
+    """When one that waits should begin; null where nobody can say."""
+    notice: str
+    """Why it ends earlier than asked; empty where it does not."""
+    cause: str
+    """Why it ended: `released`, `released-by-operator`, `expired`, `holder-gone`, `notice`, `no-memory`,
+    `board-lost` or `tenant-removed`; empty before."""
+    holds: dict[str, str]
+    """Module in each slot that can be driven now, by the slot's index."""
+    loading: list[int]
+    """Slots that are being loaded."""
+    said: str
+    """Why a slot of it was closed, or could not be loaded; empty where none was."""
+    accesses: int
+    """Register accesses since the server started."""
+    interrupts: int
+    """Interrupts that were reported since the server started."""
+    bytes_moved: int
+    """Bytes of its memory that went over the network since the server started."""
+    idle_s: float
+    """Wall seconds since its holder was last heard of."""
+    idle_limit_s: float
+    """Wall seconds of silence after which it ends."""
+    token: str
+    """What driving it takes, beside the key; empty for all but its tenant."""
+
+
+class LeaseCalendar(TypedDict):
+    """When slots are held."""
+
+    now_unix_s: float
+    """Wall time."""
+    slots: list[int]
+    """Slots that can be leased one by one."""
+    most_at_once: int
+    """How many of them are leased at once, at most."""
+    spans: list[LeaseSpan]
+    """By their beginning."""
+
+
+class LeaseGlance(TypedDict):
+    """A lease that has not ended."""
+
+    lease: str
+    """Its name."""
+    tenant: str
+    """Whose it is."""
+    state: LeaseState
+    """Where it is in its life."""
+    slots: list[int]
+    """What it holds."""
+    module: str
+    """What its slots hold; empty for nothing."""
+    ends_unix_s: float | None
+    """When it ends by itself; null before it began."""
+    idle_s: float
+    """Wall seconds since its holder was last heard of."""
+
+
+LeaseKind = Literal["slot", "board"]
+"""What is held."""
+
+
+class LeaseList(TypedDict):
+    """Leases."""
+
+    leases: list[Lease]
+    """Oldest first."""
+
+
+class LeaseSpan(TypedDict):
+    """A stretch of time in which slots are held, or are asked for."""
+
+    kind: str
+    """`lease`, or `maintenance` for a window of the calendar."""
+    slots: list[int]
+    """Which; empty where that is not decided yet."""
+    begins_unix_s: float
+    """From when."""
+    ends_unix_s: float
+    """Until when, at the latest."""
+    state: str
+    """Of the lease, or of the window."""
+    mine: bool
+    """Whether it is yours."""
+    name: str
+    """Of the lease or window; empty where it is another tenant's."""
+    tenant: str
+    """Whose; empty where it is another's and you are no operator."""
+
+
+LeaseState = Literal["queued", "preparing", "active", "closing", "ended"]
+"""Where a lease is in its life."""
 
 
 class LoadAhead(TypedDict):
@@ -878,6 +1060,8 @@ class Overview(_Overview, total=False):
     """What the board is called; empty of a pool."""
     sessions: list[SessionGlance]
     """Sessions that are open, oldest first; at most 40."""
+    leases: list[LeaseGlance]
+    """Leases that have not ended, oldest first; at most 40."""
     damaged: dict[str, int]
     """For the operator: damaged records that were met since the start, by kind, where there are any."""
 
@@ -991,6 +1175,32 @@ class QuotaAnswer(TypedDict):
     """Board seconds of GPU cores had today."""
 
 
+class RegisterValues(TypedDict):
+    """What was read of registers."""
+
+    values: list[int]
+    """Of the reads, in order."""
+    notice: str
+    """Why the lease ends earlier than asked; empty where it does not."""
+
+
+class RooflineShown(TypedDict):
+    """How fast a kernel is next to its bounds, by core."""
+
+    operations_per_cycle: float
+    """Instructions of lanes that a core executed in a cycle."""
+    operations_per_byte: float | None
+    """Those for each byte that crossed to memory; null where none did."""
+    issue_bound: float
+    """The most a core executes in a cycle: its lanes."""
+    memory_bytes_per_cycle: float | None
+    """What memory gives a core in a cycle while all cores use it; null where that is not known."""
+    memory_bound: float | None
+    """Operations a cycle that memory allows at this intensity; null where that is not known."""
+    bound_by: str
+    """The lower bound: `issue` or `memory`."""
+
+
 class Session(TypedDict):
     """A session."""
 
@@ -1085,6 +1295,19 @@ SessionState = Literal["waiting", "resident", "spilling", "spilled", "closing", 
 """Where a session is in its life."""
 
 
+class ShapeShown(TypedDict):
+    """How an ND-range fills lanes."""
+
+    global_size: list[int]
+    """Work-items by dimension."""
+    local_size: list[int]
+    """Work-group by dimension, as it was asked for, or as suits the cluster."""
+    lane_fill: float
+    """Of the lanes its warps have, the part with work-items."""
+    core_warps: int
+    """Warps it keeps on one core side by side, at most."""
+
+
 class SignOnKey(TypedDict):
     """A key of somebody who logged in at the provider; it is shown this once."""
 
@@ -1109,8 +1332,8 @@ class SignOnOffer(TypedDict):
     """Where a browser goes to log in; empty where there is no provider."""
 
 
-class Slot(TypedDict):
-    """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
+class _Slot(TypedDict):
+    """What every `Slot` has."""
 
     slot: int
     """Its index, from 0."""
@@ -1138,6 +1361,15 @@ class Slot(TypedDict):
     """Whether nothing new is placed here; what runs ends, its job goes on elsewhere."""
     drained_because: str
     """For the operator: why, and what to do; empty for tenants."""
+
+
+class Slot(_Slot, total=False):
+    """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
+
+    leased: bool
+    """Whether a person holds it by a lease."""
+    lease: str | None
+    """That lease; null where there is none, or it is not yours."""
 
 
 class SlotList(TypedDict):
@@ -1359,6 +1591,10 @@ class TenantQuota(TypedDict):
     """Board seconds of slots in a day (UTC); null for any number."""
     max_core_s: float | None
     """Board seconds of GPU cores in a day (UTC); null for any number."""
+    max_leases: int
+    """Leases that have not ended, at once; 0 in a pool, which leases nothing."""
+    max_lease_s: float
+    """Wall seconds that a lease may last."""
 
 
 class TenantWithKey(TypedDict):

@@ -15,6 +15,7 @@ from typing import Any
 
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import PRIORITIES, TRANSITIONS, JobState
+from eddy.core.profiles import LaunchShape
 from eddy.core.submission_options import ECHOED, MAX_SECONDS, NOTHING, Option, SubmissionOptions, option, options_of
 
 APPLICATION = "application"
@@ -132,6 +133,7 @@ class KernelRecord:
         log_bytes: Bytes of text it printed, known once it has ended.
         core_seconds: Time its slices had cores, summed over cores; 0 for a kernel on whole clusters.
         paid: Those core-seconds at the prices of their clusters when they were had; all cores cost 1 a second together.
+        shape: How its ND-range fills lanes; None in records of older versions.
     """
 
     name: str
@@ -143,6 +145,7 @@ class KernelRecord:
     log_bytes: int = 0
     core_seconds: float = 0.0
     paid: float = 0.0
+    shape: LaunchShape | None = None
 
     @property
     def slices(self) -> int:
@@ -324,6 +327,7 @@ class SlotStatus:
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
         drained: Why nothing new is placed in it; "" where it is.
+        lease: The lease that holds it for its tenant; "" for none.
     """
 
     slot: int
@@ -337,3 +341,4 @@ class SlotStatus:
     phase: str = "empty"
     since_s: float = 0.0
     drained: str = ""
+    lease: str = ""

@@ -25,6 +25,8 @@ class Quota:
         max_requests_per_s: Requests of all its keys together, by wall time; None for any number.
         max_slot_s: Board seconds of slots it may use in a day (UTC) before no more jobs are taken; None for any number.
         max_core_s: The same of GPU cores.
+        max_leases: Leases that have not ended, at once.
+        max_lease_s: Wall seconds that one may last.
     """
 
     max_jobs: int = 64
@@ -33,6 +35,8 @@ class Quota:
     max_requests_per_s: float | None = None
     max_slot_s: float | None = None
     max_core_s: float | None = None
+    max_leases: int = 2
+    max_lease_s: float = 4 * 3600.0
 
 
 class KeyScope(str, enum.Enum):

@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import ipaddress
-import socket
 import ssl
 from dataclasses import dataclass
 
 import httpx
 
 from eddy.core.errors import InvalidRequest
+from eddy.notices.lookups import TooManyLookups, look_up
 from eddy.notices.targets import Address, TargetRules, WebhookTarget, parse_webhook
 
 CONNECT_S, ATTEMPT_S = 5.0, 15.0
@@ -44,23 +44,22 @@ class AttemptFailed(Exception):
     """A message could not be handed over; the sentence says why."""
 
 
-async def addresses_of(target: WebhookTarget) -> list[Address]:
-    """All addresses of a target's host.
+async def addresses_of(target: WebhookTarget, whose: str) -> list[Address]:
+    """All addresses of a target's host, which a tenant named.
 
     Raises:
-        AttemptFailed: It has none.
+        AttemptFailed: It has none, or others of the tenant are still looked up.
     """
-    loop = asyncio.get_running_loop()
     try:
-        found = await asyncio.wait_for(
-            loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM), timeout=CONNECT_S
-        )
+        found = await look_up(target.host, target.port, whose, CONNECT_S)
     except (OSError, UnicodeError, asyncio.TimeoutError) as failure:
         raise AttemptFailed(f"the name {target.host} cannot be resolved") from failure
-    return [ipaddress.ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found]
+    except TooManyLookups as failure:
+        raise AttemptFailed("other names of this tenant are still being looked up; try again soon") from failure
+    return [ipaddress.ip_address(each.partition("%")[0]) for each in found]
 
 
-async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetRules | None) -> Outcome:
+async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetRules | None, whose: str) -> Outcome:
     """Post a message; every way to fail is an outcome.
 
     The connection goes to the address that was checked, so a name that means another one a moment later gains nothing.
@@ -71,9 +70,10 @@ async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetR
         headers: Signature and id.
         body: JSON.
         rules: Which receivers are allowed; None for an operator's, which may be any.
+        whose: The tenant that named it.
     """
     try:
-        return await asyncio.wait_for(_post(parse_webhook(target), headers, body, rules), timeout=ATTEMPT_S)
+        return await asyncio.wait_for(_post(parse_webhook(target), headers, body, rules, whose), timeout=ATTEMPT_S)
     except asyncio.TimeoutError:
         return Outcome(False, said=f"no answer within {ATTEMPT_S:g} s")
     except (AttemptFailed, InvalidRequest) as failure:
@@ -84,8 +84,10 @@ async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetR
         return Outcome(False, said=_words(failure))
 
 
-async def _post(target: WebhookTarget, headers: dict[str, str], body: bytes, rules: TargetRules | None) -> Outcome:
-    found = await addresses_of(target)
+async def _post(
+    target: WebhookTarget, headers: dict[str, str], body: bytes, rules: TargetRules | None, whose: str
+) -> Outcome:
+    found = await addresses_of(target, whose)
     address = found[0] if rules is None else rules.check_addresses(target.host, found)
     host = f"[{address}]" if address.version == 6 else str(address)
     url = f"{'https' if target.secure else 'http'}://{host}:{target.port}{target.path}"

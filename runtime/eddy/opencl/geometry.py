@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from eddy.opencl.wire import Reader
 
@@ -52,15 +51,18 @@ def runs(*regions: Geometry) -> list[tuple[tuple[int, ...], int]]:
 
     Row k of every region belongs together; rows are joined where they follow one another in all of them.
     """
-    width = regions[0].width
-    rows = list(zip(*(region.starts() for region in regions), strict=True))
-    # Rows that follow one another in all regions have the same distance to their place in the list times the width.
-    joined = groupby(enumerate(rows), key=lambda at: tuple(start - at[0] * width for start in at[1]))
-    found = []
-    for _, group in joined:
-        places = [starts for _, starts in group]
-        found.append((places[0], width * len(places)))
-    return found
+    joined = _joined(regions)
+    return [(starts, joined[0].width) for starts in zip(*(region.starts() for region in joined), strict=True)]
+
+
+def _joined(regions: Sequence[Geometry]) -> list[Geometry]:
+    """The same bytes with rows that follow one another in all regions as one, and layers likewise."""
+    width, height, depth = regions[0].width, regions[0].height, regions[0].depth
+    if height == 1 or all(each.row == width for each in regions):
+        width, height = width * height, 1
+    if height == 1 and (depth == 1 or all(each.slice == width for each in regions)):
+        width, depth = width * depth, 1
+    return [replace(each, width=width, height=height, depth=depth) for each in regions]
 
 
 def packed(region: Geometry) -> Geometry:

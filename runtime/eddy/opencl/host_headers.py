@@ -1,6 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Headers from the host's disk: what a source includes from the folders of `-I` and from the host's own folder goes
-along with it, as the server has neither. The helper reads as the host's user, who could read them as well."""
+"""Headers from the host's disk: what a source includes from the folders of `-I`, from the host's own folder, and by
+absolute paths goes along with it, as the server has neither. The helper reads as the host's user, who could as well."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\w+))', re.M)
+_ABSOLUTE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*["<])/+(?=[^">\n]+[">])', re.M)
 _TEXT = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 MOST_HEADERS, MOST_BYTES = 256, 8 << 20
 """What a source may have with it; the server's limits."""
+
+
+def relative(source: str) -> str:
+    """A source that includes by absolute paths, with paths from the root instead: names that a header may have."""
+    return _ABSOLUTE.sub(r"\1", source)
 
 
 def with_headers(source: str, options: str, given: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Options without folders of this machine, and all headers by their names.
 
     Args:
-        source: OpenCL C.
+        source: OpenCL C; paths that were absolute begin at the root (`relative`).
         options: As `clBuildProgram` takes them.
         given: Headers that came along already; they come before files.
     """
@@ -36,7 +42,7 @@ def with_headers(source: str, options: str, given: Mapping[str, str]) -> tuple[s
                 break
             text = _read(path)
             if text is not None:
-                found[key] = text
+                text = found[key] = relative(text)
                 size += len(text)
                 macros |= {each: one or other for each, one, other in _TEXT.findall(text)}
                 waiting += [(posixpath.dirname(key), each) for each in _names(text, macros)]
@@ -45,7 +51,7 @@ def with_headers(source: str, options: str, given: Mapping[str, str]) -> tuple[s
 
 
 def _split_folders(words: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Words of options that are no folders, and the folders, the host's own last."""
+    """Words of options that are no folders, and the folders, the host's own and the root last."""
     rest, folders, expects = [], [], False
     for word in words:
         if expects or word.startswith("-I"):
@@ -54,7 +60,7 @@ def _split_folders(words: Sequence[str]) -> tuple[list[str], list[Path]]:
             folders += [Path(folder)] if folder else []
         else:
             rest.append(word)
-    return rest, [*folders, Path()]
+    return rest, [*folders, Path(), Path("/")]
 
 
 def _names(text: str, macros: Mapping[str, str]) -> Iterator[str]:

@@ -75,7 +75,8 @@ def _access(image: bool, written: str) -> int:
     way = "NONE"
     if image:
         asked = re.search(r"\b(?:__)?(read_only|write_only|read_write)\b", written)
-        way = asked[1].upper() if asked else "READ_ONLY"
+        plain = re.fullmatch(r"\s*(?:const\s+)?image\w+_t\s+\w+\s*", written)  # else a macro may say it
+        way = asked[1].upper() if asked else "READ_ONLY" if plain else "NONE"
     return number(f"CL_KERNEL_ARG_ACCESS_{way}")
 
 

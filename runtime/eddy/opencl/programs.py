@@ -6,16 +6,16 @@ from __future__ import annotations
 import enum
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eddy.core.errors import CompilationFailed, EddyError, InvalidRequest
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.opencl.host_headers import with_headers
+from eddy.opencl.host_headers import relative, with_headers
 from eddy.opencl.kernels import describe_kernels
 from eddy.opencl.session_port import Session
 from eddy.opencl.standard import number
-from eddy.opencl.units import LINK_OPTIONS, DifferentHeaders, SourceUnit, join_units
+from eddy.opencl.units import LINK_OPTIONS, DifferentHeaders, SourceUnit, join_units, with_extensions
 from eddy.opencl.wire import text
 
 _NO_KERNEL = "the source has no kernel"
@@ -41,6 +41,7 @@ class Built:
         log: The build log.
         kernels: As the library reads them; empty where it failed.
         program: The session's; None where it failed or has no kernel.
+        unit: What it was built from, with the headers that were found; empty for what the library has.
     """
 
     code: int
@@ -48,10 +49,11 @@ class Built:
     log: str = ""
     kernels: bytes = _NOTHING
     program: Any = None
+    unit: bytes = b""
 
     def payload(self) -> bytes:
         """What goes behind code and message of the answer."""
-        return text(self.log) + self.kernels
+        return text(self.log) + self.kernels + text(self.unit)
 
 
 def build_program(
@@ -73,13 +75,22 @@ def build_program(
         )
     try:
         unit = join_units(units)
+        unit = replace(unit, source=relative(unit.source))
         given_options, headers = with_headers(unit.source, unit.options, unit.headers)
-        program = session.program(unit.source, given_options, headers)
     except DifferentHeaders as error:
         return Built(number("CL_BUILD_PROGRAM_FAILURE"), str(error), str(error))
+    except ValueError as error:  # quotes that do not end
+        return Built(number("CL_INVALID_BUILD_OPTIONS"), str(error), str(error))
+    built = _build(session, shape, mode, SourceUnit(given_options, unit.source, headers))
+    return replace(built, unit=replace(unit, headers=headers).encode()) if len(units) == 1 else built
+
+
+def _build(session: Session, shape: ClusterShape, mode: Mode, unit: SourceUnit) -> Built:
+    try:
+        program = session.program(unit.source, with_extensions(unit.options), unit.headers)
     except CompilationFailed as error:
         return _refused(mode, error.message)
-    except (InvalidRequest, ValueError) as error:  # quotes that do not end
+    except InvalidRequest as error:
         return Built(number("CL_INVALID_BUILD_OPTIONS"), str(error), str(error))
     except EddyError as error:
         return Built(number("CL_BUILD_PROGRAM_FAILURE"), error.message, error.message)

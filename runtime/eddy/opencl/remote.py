@@ -168,11 +168,7 @@ class RemoteSession:
         global_offset: Sequence[int] | None = None,
         after: Sequence[RemoteEvent] = (),
     ) -> RemoteEvent:
-        """A kernel over an ND-range.
-
-        Raises:
-            InvalidRequest: An argument is an image.
-        """
+        """A kernel over an ND-range."""
         values = [_value(each) for each in arguments]
         waits = _events(after)
         return RemoteEvent(self._session.launch(kernel, global_size, values, local_size, global_offset, waits))
@@ -193,7 +189,7 @@ def _events(after: Sequence[RemoteEvent]) -> list[client_sessions.SessionEvent]:
 def _value(given: object) -> object:
     """An argument as the client's sessions take it."""
     if isinstance(given, ImageView):
-        raise InvalidRequest("A session takes no images as arguments yet.", field="arguments")
+        return client_sessions.BufferImage(given.buffer, given.shape, given.order, given.kind, given.offset)
     if isinstance(given, BufferPart):
         return client_sessions.BufferView(given.buffer, given.offset)
     return client_sessions.Local(given.bytes) if isinstance(given, LocalBytes) else given
@@ -223,7 +219,7 @@ class RemoteSessions:
         shape = ClusterShape(cores, int(told[2]), int(told[3])) if told else ClusterShape(cores)
         room = self._memory_bytes - OVERHEAD_BYTES
         name = f"Eddy {shape.name}" if told else "Eddy"
-        return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version(), images=False)
+        return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version())
 
     def _most_memory(self) -> int:
         """What a session can have at most, as the server says when it is asked for too much."""

@@ -8,11 +8,13 @@ own macros. What is only for itself in a unit (`static`, structures, macros of i
 from __future__ import annotations
 
 import shlex
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eddy.opencl.wire import Reader
+from eddy.opencl.wire import Reader, text
 
+MACROS = ("cl_khr_byte_addressable_store", "cl_khr_fp64")
 LINK_OPTIONS = frozenset({"-create-library", "-enable-link-options", "-cl-denorms-are-zero", "-cl-no-signed-zeros"})
 LINK_OPTIONS |= {"-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-fast-relaxed-math"}
 
@@ -37,6 +39,11 @@ class SourceUnit:
         options, source = reader.text(), reader.text()
         return cls(options, source, {reader.text(): reader.text() for _ in range(reader.u32())})
 
+    def encode(self) -> bytes:
+        """As it travels."""
+        headers = b"".join(text(name) + text(each) for name, each in self.headers.items())
+        return text(self.options) + text(self.source) + struct.pack("<I", len(self.headers)) + headers
+
 
 class DifferentHeaders(ValueError):
     """Units include different texts by one name."""
@@ -52,12 +59,18 @@ def join_units(units: Sequence[SourceUnit]) -> SourceUnit:
         return units[0]
     headers: dict[str, str] = {}
     for unit in units:
-        for name, text in unit.headers.items():
-            if headers.setdefault(name, text) != text:
+        for name, header in unit.headers.items():
+            if headers.setdefault(name, header) != header:
                 raise DifferentHeaders(f"two units include different texts as {name!r}; give one of them another name")
     return SourceUnit(
         shlex.join(_without_defines(shlex.split(units[0].options))), "\n".join(map(_with_macros, units)), headers
     )
+
+
+def with_extensions(options: str) -> str:
+    """Options with the macros of the device's extensions that the compiler defines only where it is asked to."""
+    defined = {name for name, _ in _defines(shlex.split(options))}
+    return " ".join((*(f"-D{name}=1" for name in MACROS if name not in defined), options)).strip()
 
 
 def _with_macros(unit: SourceUnit) -> str:

@@ -21,7 +21,8 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
     stream: {...}                     # how its core is connected; see `eddy.packages.fuse`
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
-integer; a `status` is written by the module when it is done, zero meaning that all went well.
+integer; a `status` is written by the module when it is done, zero meaning that all went well, and its `causes` are
+names of its bits, from the lowest on.
 
 `control` is the block-level control protocol of Vitis HLS: `ap_ctrl_hs` where nothing is said, `ap_ctrl_chain`, or
 `ap_ctrl_none`. A GPU cluster has none of them.
@@ -176,7 +177,8 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
     if kind is RegisterKind.POINTER:
         align = fields.choice(raw.get("align", WORD_BYTES), f"{field}.align", ALIGNMENTS)
         access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
-    return ArgumentRegister(name, offset, width, kind, access, align)
+    causes = tuple(str(cause) for cause in fields.sequence(raw.get("causes", []), f"{field}.causes"))
+    return ArgumentRegister(name, offset, width, kind, access, align, causes)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:

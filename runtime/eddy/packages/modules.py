@@ -69,6 +69,7 @@ class ArgumentRegister:
         kind: Pointer, scalar, status or result.
         access: What the module does with the buffer a pointer names; None for the other kinds.
         align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
+        causes: Of a status, names of its bits, from the lowest on; none where nothing says them.
     """
 
     name: str
@@ -77,6 +78,7 @@ class ArgumentRegister:
     kind: RegisterKind
     access: Access | None = None
     align: int = WORD_BYTES
+    causes: tuple[str, ...] = ()
 
     def words(self, value: int) -> tuple[tuple[int, int], ...]:
         """The (byte offset, 32-bit value) writes that put `value` into the register.

@@ -35,7 +35,14 @@ _OFF = re.compile(
     rf"^[^\S\n]*//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_off.*?//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_on[^\n]*",
     re.DOTALL | re.MULTILINE,
 )
+_SEVERITY = re.compile(r"\$(error|warning|info)\b")
+"""Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
+_REACHING = re.compile(
+    r"""\$(?:system|fopen|writemem[bh]|c\d*)\b|\$\w*``|\b(?:im|ex)port\s+"DPI|`(?:systemc_|verilator_config)"""
+)
+"""What reaches the machine a model runs on: it calls programs or C++, or writes files. No slot has any of it, and
+kernels of others are run before anybody has read them. Names of system tasks that are put together are refused, too."""
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
 
@@ -98,6 +105,7 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
+    _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
     named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
     return KernelDesign(
         chosen.definition.name,
@@ -115,8 +123,30 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
 
 
 def synthesised_text(path: Path) -> str:
-    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`."""
-    return _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`.
+
+    What a Verilog source says by SystemVerilog's tasks, it says by `$display`.
+    """
+    text = _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+    return _SEVERITY.sub("$display", text) if path.suffix == ".v" else text
+
+
+def _refuse_reaching(texts: Mapping[Path, str]) -> None:
+    """Refuse a kernel that would do something on the machine its model runs on.
+
+    Raises:
+        InvalidRequest: It would; names the line.
+    """
+    for path, text in texts.items():
+        found = _REACHING.search(text)
+        if found is not None:
+            line = text.count("\n", 0, found.start()) + 1
+            raise InvalidRequest(
+                f"{path.name}:{line} has {found.group()!r}, which reaches programs or files of the machine that runs"
+                " its model; a kernel in a slot can do nothing of the kind. Take it out, or put it between"
+                " `// synthesis translate_off` and `// synthesis translate_on`",
+                field="source",
+            )
 
 
 def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:

@@ -4,18 +4,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
 
+from eddy_sim.importing.control import (
+    BUNDLES_FROM,
+    MOST_SCALAR_WORDS,
+    RUN_CYCLES,
+    STALL_CYCLES,
+    RunChoices,
+    RunControl,
+    needs_run,
+    plan_run,
+    with_registers,
+)
 from eddy_sim.importing.design import KernelDesign, read_design
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports
 from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe, preliminary_texts
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
-from eddy_sim.importing.trial import KernelTrial, find_pointers, find_run
+from eddy_sim.importing.streams import KernelStream, find_stream_run, name_streams, sideband_notes, stream_refusals
+from eddy_sim.importing.trial import CYCLES, KernelTrial, find_pointers, find_run
 from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import read_filelist, source_files
@@ -24,7 +36,7 @@ from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 MOST_MEMORIES = 16
 MOST_BUFFERS = 16
 """Windows of the firewall in front of a slot."""
-KERNEL_PORT = HARDWARE / "ip" / "kernel_port" / "kernel_port.f"
+AROUND = HARDWARE / "ip" / "kernel_stream" / "kernel_stream.f"
 """The blocks around every kernel."""
 
 
@@ -37,12 +49,26 @@ class KernelChoices:
         top: The kernel's top; found where it is "".
         values: Of scalars, for the run that buffers are measured by and for the application.
         types: Element types of buffers, as numpy names them.
+        start: What starts it, where it is not by AP_CTRL or `ap_start`: `PORT`, `OFFSET.BIT`, `REGISTER.BIT`.
+        done: What says that it is done, likewise.
+        ends: What ends a stream from it: `tlast` or `length`.
+        packets: Of a stream to it, bytes after which TLAST comes each time.
+        ties: What inputs are tied to.
+        registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
+        stall_cycles: Cycles without a move after which a run counts as stuck.
     """
 
     name: str = ""
     top: str = ""
     values: Mapping[str, int] | None = None
     types: Mapping[str, str] | None = None
+    start: str = ""
+    done: str = ""
+    ends: Mapping[str, str] | None = None
+    packets: Mapping[str, int] | None = None
+    ties: Mapping[str, str] | None = None
+    registers: Mapping[str, str] | None = None
+    stall_cycles: int = STALL_CYCLES
 
 
 def import_kernel(given: Path, choices: KernelChoices, progress: Progress = ignore_progress) -> ImportedKernel:
@@ -64,19 +90,42 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
     prefixes = [control.prefix for control in ports.controls]
-    bundles = read_bundles(design.top, prefixes, texts)
-    reasons = [*_refusals(ports, bundles), *_name_clashes(design)]
+    bundles = with_registers(read_bundles(design.top, prefixes, texts), ports.controls, choices.registers or {})
+    run = _planned(ports, bundles, choices)
+    reasons = [*_refusals(ports, bundles, run), *_name_clashes(design)]
     if reasons:
         raise InvalidRequest(
             f"{design.top} cannot run in a slot: " + "; ".join(reasons),
             field="source",
         )
     name = choices.name or design.top.lower().strip("_")
-    placed = _place(ports.controls, bundles)
+    placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
     arguments = _arguments(placed, bundles, read_types(sources.about))
-    control = "chain" if any(each.chain for each in bundles.values()) else "hs"
-    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, _unread(sources, ports), 0, floats)
+    if run:
+        scalars = (KernelArgument(*each, output=False) for each in run.scalar_registers())
+        arguments = (*scalars, *arguments)
+        arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
+    control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
+    notes = _unread(sources, ports, run)
+    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run)
     return _tried(kernel, choices, progress)
+
+
+def _planned(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], choices: KernelChoices) -> RunControl | None:
+    """How it is run, where that is not by its own AP_CTRL and interrupt."""
+    if not needs_run(ports, bundles, choices.start or choices.done):
+        return None
+    taken = {each.name for bundle in bundles.values() for each in bundle.registers}
+    streams = name_streams(ports.streams, choices.ends or {}, choices.packets or {}, taken)
+    said = RunChoices(choices.start, choices.done, choices.stall_cycles, choices.ties or {})
+    return plan_run(ports, bundles, streams, said)
+
+
+def _stream_arguments(stream: KernelStream) -> Iterator[KernelArgument]:
+    for name, offset, width, output in stream.registers():
+        pointer = name == stream.name
+        kind = f"ap_uint<{8 * stream.beat_bytes}>" if pointer else "uint32_t"
+        yield KernelArgument(name, offset, width, output, None if output else pointer, kind)
 
 
 def _headers(sources: KernelSources) -> list[Path]:
@@ -110,55 +159,67 @@ def _with_models(
     return design, models, tuple(floats)
 
 
-def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> list[str]:
+def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: RunControl | None) -> list[str]:
     """Why a kernel cannot run in a slot, each with a way out."""
-    found = []
-    starts = [prefix for prefix, bundle in bundles.items() if bundle.start]
+    found = list(stream_refusals(ports.streams))
     if not ports.clocks:
         found.append("no input is a clock by its name (ap_clk, aclk, clk); rename it")
     for port in ports.inputs:
-        found.append(f"nothing tells what the input {port.name} ({port.width} bits) is; make it an s_axilite argument")
-    for stream in ports.streams:
-        found.append(f"{stream.prefix} is an AXI4-Stream port; give the kernel an m_axi argument instead")
-    if ports.block and not starts:
-        found.append("it is started by ports (ap_start); give its return an s_axilite interface")
-    if not ports.controls:
-        found.append("it has no AXI4-Lite subordinate port; give its return an s_axilite interface")
-    for control in ports.controls:
-        if control.data_width != 32 or control.bursts:
-            found.append(f"{control.prefix} is no AXI4-Lite port of 32 bits")
-        elif control.prefix not in bundles:
-            found.append(f"no comment says which registers {control.prefix} has: add the driver's *_hw.h to the folder")
-    if bundles and len(starts) != 1:
-        what = "no register bundle has ap_start" if not starts else f"{' and '.join(starts)} have ap_start"
-        found.append(f"{what} at 0x00; a kernel of ap_ctrl_hs or ap_ctrl_chain has one")
-    for bundle in bundles.values():
-        found += [
-            f"{each.name} is an array in registers that it reads and writes; give it two of them, or an m_axi interface"
-            for each in bundle.registers
-            if each.updated
-        ]
-    if not ports.memories and not any(each.output for bundle in bundles.values() for each in bundle.registers):
+        if not run:
+            found.append(
+                f"nothing tells what the input {port.name} ({port.width} bits) is; make it an s_axilite argument"
+            )
+    if run and run.scalar_words > MOST_SCALAR_WORDS:
+        found.append(f"its inputs without an interface have more than {32 * MOST_SCALAR_WORDS} bits; --tie some")
+    found += _register_refusals(ports, bundles, run)
+    results = any(each.output for bundle in bundles.values() for each in bundle.registers)
+    if not ports.memories and not results and not any(stream.manager for stream in ports.streams):
         found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
-    if ports.interrupt is None:
-        found.append("it has no interrupt port; export it with one")
     for memory in ports.memories:
         if memory.data_width not in (8, 16, 32, 64, 128, 256, 512, 1024) or not 12 <= memory.addr_width <= 64:
             found.append(f"{memory.prefix} has {memory.data_width} bits of data and {memory.addr_width} of address")
-    if len(ports.memories) > MOST_MEMORIES:
-        found.append(f"it has {len(ports.memories)} memory ports, more than {MOST_MEMORIES}: bundle them")
+    if len(ports.memories) + len(ports.streams) > MOST_MEMORIES:
+        what = f"{len(ports.memories)} memory ports" + (f" and {len(ports.streams)} streams" if ports.streams else "")
+        found.append(f"it has {what}, more than {MOST_MEMORIES}: bundle them")
     return found
+
+
+def _register_refusals(
+    ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: RunControl | None
+) -> Iterator[str]:
+    """The same of its registers, and of how it is started."""
+    starts = [prefix for prefix, bundle in bundles.items() if bundle.start]
+    if not ports.controls and not run:
+        yield "it has no AXI4-Lite subordinate port; give its return an s_axilite interface"
+    for control in ports.controls:
+        if control.data_width != 32 or control.bursts:
+            yield f"{control.prefix} is no AXI4-Lite port of 32 bits"
+        elif control.prefix not in bundles:
+            yield (
+                f"no comment says which registers {control.prefix} has: add the driver's *_hw.h to the folder, or say"
+                " --register NAME=OFFSET for each"
+            )
+    if bundles and len(starts) != 1 and not run:
+        what = "no register bundle has ap_start" if not starts else f"{' and '.join(starts)} have ap_start"
+        yield f"{what} at 0x00; a kernel of ap_ctrl_hs or ap_ctrl_chain has one; of another, say --start and --done"
+    for bundle in bundles.values():
+        for each in bundle.registers:
+            if each.updated:
+                what = f"{each.name} is an array in registers that it reads and writes"
+                yield f"{what}; give it two of them, or an m_axi interface"
 
 
 def _name_clashes(design: KernelDesign) -> list[str]:
     """Blocks of the kernel that have the name of one that stands around it."""
-    own = {path.stem for path in source_files(read_filelist(KERNEL_PORT))}
+    own = {path.stem for path in source_files(read_filelist(AROUND))}
     return [f"its block {name} has the name of one of Eddy's; rename it" for name in design.blocks if name in own]
 
 
-def _place(controls: Sequence[AxiInterface], bundles: Mapping[str, RegisterBundle]) -> tuple[PlacedBundle, ...]:
-    """Give each bundle a part of the window, the one with AP_CTRL the first."""
-    placed, base = [], 0
+def _place(
+    controls: Sequence[AxiInterface], bundles: Mapping[str, RegisterBundle], base: int
+) -> tuple[PlacedBundle, ...]:
+    """Give each bundle a part of the window from `base` on, the one with AP_CTRL the first."""
+    placed = []
     for control in sorted(controls, key=lambda each: not bundles[each.prefix].start):
         ends = [register.offset + 4 * -(-register.width // 32) + 4 for register in bundles[control.prefix].registers]
         size = min(-(-max([0x10, *ends]) // 16) * 16, 1 << control.addr_width)
@@ -195,9 +256,15 @@ def _arguments(
     return tuple(sorted(found, key=lambda argument: argument.offset))
 
 
-def _unread(sources: KernelSources, ports: KernelPorts) -> list[str]:
+def _unread(sources: KernelSources, ports: KernelPorts, run: RunControl | None) -> list[str]:
     """What is there of a kernel and is not used."""
-    notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs]
+    taken, ties = (run.taken, run.ties or {}) if run else (set(), {})
+    notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken]
+    notes += sideband_notes(ports.streams, ties)
+    notes += [
+        f"input {port.name} is an argument: it is given what stands in a register"
+        for port in (run.scalars if run else ())
+    ]
     if len(ports.clocks) > 1:
         notes.append(f"{', '.join(port.name for port in ports.clocks)} are all the slot's clock")
     if sources.vhdl:
@@ -220,7 +287,8 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content if isinstance(content, bytes) else content.encode())
         progress("building its model")
-        trial = KernelTrial(Path(folder) / "bitstreams" / kernel.name / "manifest.yaml", progress)
+        cycles = RUN_CYCLES if kernel.run else CYCLES
+        trial = KernelTrial(Path(folder) / "bitstreams" / kernel.name / "manifest.yaml", progress, cycles)
         progress("trying it: which arguments are addresses, what it does there, how long it takes")
         known = [each.name for each in inputs if each.pointer]
         doubtful = [
@@ -229,7 +297,10 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             if each.pointer is None and each.name not in values and kernel.may_be_address(each.width)
         ]
         pointers = (*known, *find_pointers(trial, doubtful, values)) if doubtful else tuple(known)
-        run = find_run(trial, pointers, values)
+        if kernel.streams:
+            run = find_stream_run(trial, pointers, kernel.streams, values)
+        else:
+            run = find_run(trial, pointers, values)
     if len(pointers) > MOST_BUFFERS:
         raise InvalidRequest(
             f"{kernel.design.top} asks for memory at {len(pointers)} arguments; a slot grants {MOST_BUFFERS} buffers at"

@@ -13,8 +13,10 @@ from eddy.core.errors import InvalidRequest
 from eddy.packages.applications import DTYPES
 from eddy.packages.modules import WORD_BYTES
 
+from eddy_sim.importing.control import RunControl
 from eddy_sim.importing.design import KernelDesign, synthesised_text
 from eddy_sim.importing.interfaces import KernelPorts
+from eddy_sim.importing.streams import KernelStream, cause_names
 from eddy_sim.importing.trial import Touched, TrialRun
 from eddy_sim.importing.vendor import FloatPart, float_text, is_watcher
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle, slot_top
@@ -58,6 +60,7 @@ class KernelArgument:
         value: What a scalar was in the trial.
         align: Of what an address is a multiple, in bytes.
         element_bits: Of an array in registers, the bits that each element takes; else 0.
+        fixed: Whether tenants cannot set the scalar: a buffer's size.
     """
 
     name: str
@@ -72,6 +75,7 @@ class KernelArgument:
     value: int = 0
     align: int = WORD_BYTES
     element_bits: int = 0
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class ImportedKernel:
         notes: What was not understood, or is to be known.
         cycles: How long its trial took.
         floats: Floating-point operators of the vendor's that it instantiates.
+        run: How it is run, where its own AP_CTRL is not what a slot sees.
     """
 
     name: str
@@ -101,6 +106,12 @@ class ImportedKernel:
     notes: list[str] = field(default_factory=list)
     cycles: int = 0
     floats: tuple[FloatPart, ...] = ()
+    run: RunControl | None = None
+
+    @property
+    def streams(self) -> tuple[KernelStream, ...]:
+        """Its AXI4-Stream ports."""
+        return self.run.streams if self.run else ()
 
     def may_be_address(self, width: int) -> bool:
         """Whether an argument of so many bits can be an address on one of the memory ports."""
@@ -112,6 +123,7 @@ class ImportedKernel:
             "module": self.name,
             "top": self.design.top,
             "control": self.control,
+            "run": self.run.report() if self.run else None,
             "clocks": [port.name for port in self.ports.clocks],
             "resets": [port.name for port, _ in self.ports.resets],
             "memories": [
@@ -176,7 +188,20 @@ def describe(
         )
     if run.status:
         notes.append(f"in its trial the status read {run.status:#x}: an access that a slot refuses")
-    return replace(kernel, arguments=tuple(arguments), notes=notes, cycles=run.cycles)
+    described = tuple(_with_room(argument, kernel.streams, run) for argument in arguments)
+    return replace(kernel, arguments=described, notes=notes, cycles=run.cycles)
+
+
+def _with_room(argument: KernelArgument, streams: Sequence[KernelStream], run: TrialRun) -> KernelArgument:
+    """A stream's buffer at the size of what it is given, or of what it may leave, which is then fixed."""
+    for stream in streams:
+        size = run.values[stream.bytes_name]
+        if argument.name == stream.bytes_name:
+            return replace(argument, value=size, fixed=stream.outward)
+        if argument.name == stream.name:
+            access = "w" if stream.outward else "r"
+            return replace(argument, bytes=max(-(-size // 8) * 8, 8), access=access)
+    return argument
 
 
 def _doubts(argument: KernelArgument, touched: Touched) -> list[str]:
@@ -237,7 +262,8 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
     name, design, block = kernel.name, kernel.design, f"hw/ip/{kernel.name}"
     files = [*design.headers, *design.data, *design.files]
     stubs = {part: _stub_ports(kernel, part) for part, _ in design.missing if is_watcher(part)}
-    lists = [os.path.relpath(HARDWARE / "ip" / "kernel_port" / "kernel_port.f", root / block)]
+    around = "kernel_stream" if kernel.run else "kernel_port"
+    lists = [os.path.relpath(HARDWARE / "ip" / around / f"{around}.f", root / block)]
     lines = [
         *(f"-f {each}" for each in lists),
         *(os.path.relpath(path, root / block) for path in kernel.models),
@@ -253,7 +279,7 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         f"{block}/{name}.f": "\n".join(lines) + "\n",
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
-        f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs),
+        f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run),
     }
 
 
@@ -290,7 +316,9 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
         access += f", align: {argument.align}" if kind == "pointer" and argument.align > WORD_BYTES else ""
         place = f"offset: {argument.offset:#x}, width: {argument.width}"
         lines.append(f"  {argument.name}: {{{place}, kind: {kind}{access}}}")
-    lines += [f"  wrapper_status: {{offset: {STATUS_OFFSET:#x}, width: 32, kind: status}}", "scrub: load"]
+    causes = ", ".join(cause_names(kernel.streams))
+    status = f"offset: {STATUS_OFFSET:#x}, width: 32, kind: status, causes: [{causes}]"
+    lines += [f"  wrapper_status: {{{status}}}", "scrub: load"]
     if tried:
         given = ", ".join(
             f"{each.name}: {each.bytes if each.pointer else each.value}" for each in kernel.arguments if not each.output
@@ -302,6 +330,8 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
 def _application(kernel: ImportedKernel) -> str:
     lines = [f"application: {kernel.name}", "max_batch: 30", "goal_slots: 1", "buffers:"]
     for argument in kernel.arguments:
+        if argument.fixed:
+            continue
         if argument.pointer:
             role, size = "input" if argument.access == "r" else "output", argument.bytes
         else:
@@ -310,13 +340,17 @@ def _application(kernel: ImportedKernel) -> str:
         shape = size // int(argument.dtype[-1])
         lines.append(f'  {argument.name}: {{role: {role}, dtype: "{argument.dtype}", shape: [{shape}]}}')
     item_us = kernel.cycles / CLOCK_HZ * 1e6
+    # A run that is stuck says so before its time is over.
+    stall_ms = 2 * kernel.run.stall_cycles / CLOCK_HZ * 1e3 if kernel.run else 0
     lines += [
         "tasks:",
         f"  - name: {kernel.name}",
         f"    module: {kernel.name}",
-        "    arguments: {" + ", ".join(f"{each.name}: {each.name}" for each in kernel.arguments) + "}",
+        "    arguments: {"
+        + ", ".join(f"{each.name}: {each.value if each.fixed else each.name}" for each in kernel.arguments)
+        + "}",
         f"    estimate_us: {max(item_us, 1.0):.1f}",
-        f"    time_limit_ms: {max(MARGIN * item_us / 1e3, 20):.0f}",
+        f"    time_limit_ms: {max(MARGIN * item_us / 1e3, 20) + stall_ms:.0f}",
         "edges: []",
     ]
     return "\n".join(lines) + "\n"
@@ -327,7 +361,7 @@ def _constants(kernel: ImportedKernel) -> dict[str, bytes]:
     return {
         each.name: each.value.to_bytes(scalar_bytes(each.width), "little")
         for each in kernel.arguments
-        if not each.pointer and not each.output and not each.element_bits
+        if not each.pointer and not each.output and not each.fixed and not each.element_bits
     }
 
 

@@ -92,6 +92,8 @@ def _files(folder: Path) -> list[Path]:
         inner = path.relative_to(folder).parts
         if _is_skipped(inner[:-1]) or SKIPPED_NAMES.search(path.name) or not path.is_file():
             continue
+        if not path.resolve().is_relative_to(folder.resolve()):
+            continue  # a link to a file elsewhere is no part of what was given
         found.append(path)
         if len(found) > MOST_FILES:
             raise InvalidRequest(

@@ -78,12 +78,14 @@ class KernelTrial:
     Args:
         manifest: Of the module; of its registers only offsets, widths and directions matter.
         progress: Told what is being done.
+        most_cycles: How long a run may take.
 
     Raises:
         BuildFailed: It does not compile.
     """
 
-    def __init__(self, manifest: Path, progress: Progress = ignore_progress) -> None:
+    def __init__(self, manifest: Path, progress: Progress = ignore_progress, most_cycles: int = CYCLES) -> None:
+        self.most_cycles = most_cycles
         self.manifest = load_module_manifest(manifest)
         self._model = Model(build_checked(manifest.resolve(), progress)[0])
         self.inputs = self.manifest.inputs()
@@ -115,7 +117,7 @@ class KernelTrial:
         port.write(GIE, 1)
         port.write(IER, 1)
         port.write(AP_CTRL, START)
-        run.cycles, run.ended = self._wait(port, run, cycles)
+        run.cycles, run.ended = self._wait(port, run, max(cycles, self.most_cycles))
         run.ended = run.ended and bool(port.read(AP_CTRL) & DONE)
         port.write(AP_CTRL, CONTINUE)
         port.write(ISR, port.read(ISR))

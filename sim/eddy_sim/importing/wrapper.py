@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from eddy_sim.importing.control import POKED, SCALARS_FROM, RunControl, run_connections, run_lines, run_parameters
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
+from eddy_sim.importing.streams import FIRST, STRIDE, stream_connections, stream_lines
 
 STATUS_OFFSET = 0xEF00
 """Where `kernel_axil` shows what went wrong with memory."""
@@ -43,7 +45,12 @@ class PlacedBundle:
 
 
 def slot_top(
-    name: str, kernel: str, ports: KernelPorts, bundles: Sequence[PlacedBundle], stubs: Mapping[str, Sequence[str]]
+    name: str,
+    kernel: str,
+    ports: KernelPorts,
+    bundles: Sequence[PlacedBundle],
+    stubs: Mapping[str, Sequence[str]],
+    run: RunControl | None = None,
 ) -> str:
     """The text of a top.
 
@@ -53,6 +60,7 @@ def slot_top(
         ports: Its ports.
         bundles: Its register bundles, the one with AP_CTRL first.
         stubs: Names and ports of modules that only watch, for which empty ones stand in.
+        run: How it is run, where the shell's library does; None where its own AP_CTRL is what a slot sees.
     """
     lines = [
         "// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0",
@@ -64,24 +72,60 @@ def slot_top(
         '  `include "slot_ports.svh"',
         ");",
         "",
-        f"  localparam int unsigned NumBundles = {len(bundles)}, NumPorts = {max(len(ports.memories), 1)};",
-        f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(each.base for each in bundles)};",
-        f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(each.bytes for each in bundles)};",
-        '  `include "kernel_slot.svh"',
+        *_declared(ports, bundles, run),
         "",
     ]
     for number, memory in enumerate(ports.memories):
         lines += _memory(number, memory)
-    if not ports.memories:
+    streams = run.streams if run else ()
+    if not ports.memories and not streams:
         lines += _no_memory()
-    connections = [*_common(ports)]
-    for number, memory in enumerate(ports.memories):
-        connections += _to_memory(number, memory)
-    for number, bundle in enumerate(bundles):
-        connections += _to_bundle(number, bundle.interface)
+    for number, stream in enumerate(streams, len(ports.memories)):
+        lines += stream_lines(stream, number, run.ties or {} if run else {})
+    if run:
+        lines += run_lines(run, len(ports.memories), [each.interface.prefix for each in bundles])
+    connections = _connections(ports, bundles, run)
     lines += [f"  {kernel} u_kernel (", ",\n".join(f"    .{port}({net})" for port, net in connections), "  );", ""]
     lines += ["endmodule", *_stubs(stubs)]
     return "\n".join(lines) + "\n"
+
+
+def _declared(ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunControl | None) -> Iterator[str]:
+    """What the slot's blocks around every kernel want to be declared, and they."""
+    places = [(each.base, each.bytes) for each in bundles]
+    streams = len(run.streams) if run else 0
+    if run:
+        own = [(0, FIRST + STRIDE * streams)]
+        places = [*own, *([(SCALARS_FROM, 4 * run.scalar_words)] if run.scalars else []), *places]
+    yield f"  localparam int unsigned NumBundles = {len(places)}, NumPorts = {max(len(ports.memories) + streams, 1)};"
+    yield f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(base for base, _ in places)};"
+    yield f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(size for _, size in places)};"
+    if run:
+        yield from run_parameters(run)
+    else:
+        yield "  logic [20:0] trouble;"
+        yield "  assign trouble = '0;"
+    yield '  `include "kernel_slot.svh"'
+    if run:
+        yield '  `include "kernel_run.svh"'
+
+
+def _connections(
+    ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunControl | None
+) -> Iterator[tuple[str, str]]:
+    """The kernel's ports, and what each is connected to."""
+    taken = dict(run_connections(run)) if run else {}
+    for port, net in _common(ports, run):
+        if port not in taken:
+            yield port, net
+    yield from taken.items()
+    for number, memory in enumerate(ports.memories):
+        yield from _to_memory(number, memory)
+    for number, bundle in enumerate(bundles, run.first_bundle if run else 0):
+        poked = run is not None and run.pokes and run.start is not None and run.start.bundle == bundle.interface.prefix
+        yield from _to_bundle(number, bundle.interface, poked)
+    for stream in run.streams if run else ():
+        yield from stream_connections(stream, run.ties or {} if run else {})
 
 
 def _packed(values: Iterator[int]) -> str:
@@ -139,13 +183,18 @@ def _no_memory() -> list[str]:
     ]
 
 
-def _common(ports: KernelPorts) -> Iterator[tuple[str, str]]:
+def _common(ports: KernelPorts, run: RunControl | None) -> Iterator[tuple[str, str]]:
+    reset = "kernel_rst_n" if run else "rst_ni"
     yield from ((port.name, "clk_i") for port in ports.clocks)
-    yield from ((port.name, "rst_ni" if low else "!rst_ni") for port, low in ports.resets)
+    yield from ((port.name, reset if low else f"!{reset}") for port, low in ports.resets)
     yield from ((port.name, "1'b1") for port in ports.ones)
     if ports.interrupt:
-        yield ports.interrupt.name, "irq"
-    yield from ((port.name, "") for port in ports.outputs)
+        yield ports.interrupt.name, "" if run else "irq"
+    yield from ((port.name, "") for port in (*ports.outputs, *ports.block.values()) if port.output)
+    ties = run.ties or {} if run else {}
+    for port in ports.inputs:
+        if port.name in ties:
+            yield port.name, f"{port.width}'d{int(ties[port.name], 0)}"
 
 
 def _to_memory(number: int, memory: AxiInterface) -> Iterator[tuple[str, str]]:
@@ -158,16 +207,17 @@ def _to_memory(number: int, memory: AxiInterface) -> Iterator[tuple[str, str]]:
             yield port.name, f"m{number}_{signal}" if signal in _ANSWERS else "'0"
 
 
-def _to_bundle(number: int, control: AxiInterface) -> Iterator[tuple[str, str]]:
+def _to_bundle(number: int, control: AxiInterface, poked: bool = False) -> Iterator[tuple[str, str]]:
     for signal, port in control.ports.items():
+        net = POKED.get(signal) if poked else None
         if signal in ("awaddr", "araddr"):
-            yield port.name, f"{port.width}'(bundle_{signal})"
+            yield port.name, f"{port.width}'({net or f'bundle_{signal}'})"
         elif signal in ("wdata", "wstrb"):
-            yield port.name, f"bundle_{signal}"
+            yield port.name, net or f"bundle_{signal}"
         elif signal == "rdata":
             yield port.name, f"bundle_rdata[{number}]"
         elif signal.endswith(("valid", "ready")):
-            yield port.name, f"bundle_{signal}[{number}]"
+            yield port.name, net or f"bundle_{signal}[{number}]"
         else:
             yield port.name, "" if port.output else "'0"
 

@@ -117,9 +117,16 @@ async def _outputs(harness: Harness, values: dict[str, int]) -> list[bytes | int
     sizes = dict(harness.manifest.example)
     names = [r.name for r in harness.manifest.inputs() if r.access in (Access.WRITE, Access.READ_WRITE)]
     found: list[bytes | int] = [harness.memory.dump(values[name], sizes[name]) for name in names]
-    for register in harness.manifest.results():
-        found += [await harness.read(register.offset + 4 * word) for word in range(register.word_count)]
-    return found
+    return [*found, *await _results(harness)]
+
+
+async def _results(harness: Harness) -> list[int]:
+    """What stands in result registers, word by word."""
+    return [
+        await harness.read(register.offset + 4 * word)
+        for register in harness.manifest.results()
+        for word in range(register.word_count)
+    ]
 
 
 _never_ended: list[Harness] = []
@@ -209,7 +216,9 @@ async def control(dut: Any) -> None:
     await harness.write(IER, 1)
     await harness.write(AP_CTRL, START)
     await _until_done(harness)
+    left = await _results(harness)
     await ClockCycles(dut.clk_i, STAYS_CYCLES)
+    assert left == await _results(harness), "results change after ap_done: it comes before the end"
     stays = bool(await harness.read(AP_CTRL) & DONE)
     await harness.write(AP_CTRL, CONTINUE)
     await ClockCycles(dut.clk_i, STAYS_CYCLES)

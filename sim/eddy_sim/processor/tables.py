@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from eddy.board.port.profile import Profile
+from eddy.board.pynq.handoff import parse_handoff
 from pynq.devicetree import get_dtbo_base_name
 from pynq.pl_server.device import Device
+from pynq.pl_server.hwh_parser import _HWHUltrascale
+from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
+from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
 from eddy_sim.boards.loader import LoadRefused
 from eddy_sim.design.addressmap import module_base
@@ -34,6 +38,34 @@ class OverlayTables(Device):  # type: ignore[misc]
         super().__init__(tag)
         self.profile = profile
         self.devicetree_dict: dict[str, str] = {}
+
+    def memory_description(self) -> dict[str, Any]:
+        """The memory that buffers are allocated from, as an overlay's `mem_dict` names it."""
+        raise NotImplementedError
+
+    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> Any:
+        """Parse the `.hwh` beside a bitstream with PYNQ's own parsers.
+
+        Raises:
+            RuntimeError: There is none, as on a board.
+            ImageRefused: It is damaged, or not a whole design's.
+        """
+        path = Path(bitfile_name).with_suffix(".hwh")
+        if not path.is_file():
+            raise RuntimeError(f"Unable to find metadata for bitstream: {path} does not exist")
+        with parse_handoff(path, partial):
+            if partial:
+                return _HWHUltrascale(hwh_name=str(path))
+            parser = RuntimeMetadataParser(Metadata(input=str(path)))
+            parser.mem_dict["PSDDR"] = self.memory_description()
+            parser.refresh_hierarchy_dict()
+            return parser
+
+    def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
+        """Nothing: no state is kept between processes."""
+
+    def shutdown(self) -> None:
+        """Nothing: there are no shutdown managers in the static region; the firewalls do their work."""
 
     # Device trees: there is no operating system to hand them to, so they are only listed.
 

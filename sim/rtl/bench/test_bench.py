@@ -69,6 +69,7 @@ def test_a_claim_that_fails_before_the_first_test_says_so() -> None:
 STEP = Mutation("by two", "bench_probe.sv", "count_o + 8'd1", "count_o + 8'd2")
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 def test_a_mistake_is_made_and_found(tmp_path: Path) -> None:
     """By a test that has parameters and passes without it."""

@@ -28,6 +28,7 @@ def test_gates() -> None:
     bench("decoupler").run("cocotb_decoupler", Path(__file__).parent)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("gate", GATES)
 def test_a_gate_on_another_command_is_found(gate: str, tmp_path: Path) -> None:

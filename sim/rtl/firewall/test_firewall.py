@@ -46,6 +46,7 @@ def test_the_table_of_windows() -> None:
     Bench("firewall_windows", ROOT / "hw/ip/firewall/firewall.f").run("cocotb_firewall_windows", Path(__file__).parent)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_fault_blamed_on_another_is_found(mistake: Mutation, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:
     with pytest.raises(BenchFailed):

@@ -27,6 +27,7 @@ def test_barriers_open_and_deadlocks_are_told(cores: int, tmp_path: Path) -> Non
     run_barriers(cores, RTL, tmp_path)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -26,6 +26,7 @@ def test_everybody_has_a_turn(number: int, tmp_path: Path) -> None:
     run_turns(number, RTL, tmp_path)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

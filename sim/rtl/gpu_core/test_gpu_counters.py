@@ -27,6 +27,7 @@ def test_counters_agree_with_integers(threads: int, tmp_path: Path) -> None:
     run_counters(threads, SOURCE, tmp_path)
 
 
+@pytest.mark.mutant
 def test_a_snapshot_that_takes_a_carry_of_a_later_cycle_is_found(tmp_path: Path) -> None:
     text = SOURCE.read_text(encoding="utf-8")
     kept = "copy ? copy_carry_q : carry_q"

@@ -26,6 +26,7 @@ def test_agrees_with_integers_in_the_stated_cycles(threads: int, tmp_path: Path)
     run_muldiv(threads, RTL, tmp_path)
 
 
+@pytest.mark.mutant
 def test_digits_left_out_in_a_division_by_zero_are_found(tmp_path: Path) -> None:
     text = RTL.read_text(encoding="utf-8")
     assert text.count("if (b != '0) begin") == 1

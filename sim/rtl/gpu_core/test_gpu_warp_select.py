@@ -26,6 +26,7 @@ def test_warps_take_turns(warps: int, tmp_path: Path) -> None:
     run_select(warps, RTL, tmp_path)
 
 
+@pytest.mark.mutant
 def test_a_choice_that_forgets_the_last_is_found(tmp_path: Path) -> None:
     text = RTL.read_text(encoding="utf-8")
     assert text.count("if (later == '0) later = ready_i;") == 1

@@ -112,6 +112,7 @@ MUTATIONS = [
 ]
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(("file", "old", "new"), MUTATIONS, ids=[f"{f}-{i}" for i, (f, _, _) in enumerate(MUTATIONS)])
 def test_mutations_are_found(file: str, old: str, new: str, tmp_path: Path) -> None:
     sources = []

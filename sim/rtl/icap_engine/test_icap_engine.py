@@ -27,6 +27,7 @@ def test_icap_engine(port_ps: int) -> None:
     BENCH.run("cocotb_icap_engine", HERE, environment={"EDDY_BENCH_PORT_PS": str(port_ps)})
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ def test_monitor() -> None:
     BENCH.run("cocotb_monitor", HERE)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 def test_a_mistake_is_found(tmp_path: Path) -> None:
     mistake = Mutation(

@@ -23,6 +23,7 @@ def test_ps_hp() -> None:
     BENCH.run("cocotb_ps_hp", HERE)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def test_regulator() -> None:
     BENCH.run("cocotb_regulator", HERE)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:

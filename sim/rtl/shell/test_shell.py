@@ -50,6 +50,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found(name: str, tmp_path: Path) -> None:

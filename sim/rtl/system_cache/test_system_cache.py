@@ -36,6 +36,7 @@ def test_system_cache(size: str) -> None:
     bench(size).run("cocotb_system_cache", HERE)
 
 
+@pytest.mark.mutant
 @pytest.mark.rtl
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:

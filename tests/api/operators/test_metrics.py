@@ -48,6 +48,7 @@ FIGURES: dict[str, str] = {
     "tenants": "eddy_tenants_with_jobs",
     "damaged": "eddy_damaged_records",
     "sessions": "eddy_sessions eddy_session_buffer_bytes eddy_session_launches_total eddy_session_bytes_total",
+    "leases": "eddy_leases eddy_leased_slots",
     "board": OWN,
     "viewer": OWN,
     "operator": OWN,

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from eddy.core.frames import pack_frame
+from eddy.core.leases import LeaseRecord
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.sessions import SessionRecord
 from eddy.store import Store
@@ -35,6 +36,7 @@ OWN = {
     "log_out": "ends the session it is asked in",
     "fetch_sign_on_key": "is good for whoever has code and verifier",
     "start_session": "opens one of one's own",
+    "ask_for_lease": "asks for one of one's own",
     "subscribe": "makes a subscription of one's own",
 }
 """These name nothing that could be somebody else's."""
@@ -65,10 +67,12 @@ async def things(server: Any) -> Things:
     server.store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
     (message,) = server.store.notices.deliveries("n1", 1)
     session = server.store.sessions.add(lambda name: SessionRecord(0, name, "ada"))
+    lease = server.store.leases.add(lambda name: LeaseRecord(0, name, "ada"), 1)
+    hers |= {"lease": lease.id}
     hers |= {"subscription": "n1", "delivery": message.id, "window": "w1", "session": session.id}
     hers |= {"sha256": BLOB, "upload": UPLOAD, "key": key.json()["id"], "tenant": "ada"}
     nobodys = {"job": str(NO_NUMBER), "held": str(NO_NUMBER), "array": str(NO_NUMBER)}
-    nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0", "session": "s0"}
+    nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0", "session": "s0", "lease": "l0"}
     return Things(hers, {**nobodys, "sha256": NO_BLOB, "upload": NO_BLOB, "key": "k0", "tenant": "eve"})
 
 
@@ -111,6 +115,11 @@ def wanted(name: str, path: str, thing: dict[str, str]) -> list[dict[str, Any]]:
         "drain_slot": [{"json": {"drained": True}}],
         "build_program": [{"json": {"source": "kernel void f(void) {}"}}],
         "send_commands": [{"content": pack_frame({})}],
+        "extend_lease": [{"json": {"more_s": 60}}],
+        "load_leased_slot": [{"json": {"module": "dct"}}],
+        "access_leased_registers": [{"json": {"accesses": [[16, 1]]}}],
+        "await_leased_interrupt": [{"json": {"wait_s": 0}}],
+        "write_leased_memory": [{"params": {"offset": 0}, "content": b"mine"}],
         "plan_maintenance": [{"json": {"title": "x", "begins_unix_s": 1e10, "lasts_s": 1}}],
         "set_policy": [{"json": {"policy": "fcfs"}}],
         "set_price_policy": [{"json": {"policy": "market"}}],

@@ -3,15 +3,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import httpx
 import pytest
-from eddy.api.access.identity_provider import OidcSettings, challenge_of, new_verifier
+from eddy.api.access.identity_provider import (
+    IdentityProvider,
+    OidcSettings,
+    ProviderUnreachable,
+    challenge_of,
+    new_verifier,
+)
+from eddy.api.access.provider_calls import AT_ONCE, MOST_WAITING
 from eddy.api.access.roles import RoleRules
 from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MOST, SignOnFlows
@@ -177,6 +186,35 @@ async def test_a_provider_that_refuses_or_is_away_is_named(server: Any, provider
         assert (answer.status_code, answer.json()["code"]) == (503, "provider-unreachable")
 
 
+async def test_a_provider_that_hangs_holds_up_log_ins_alone(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More people want to log in than there are threads: keys are still made meanwhile."""
+    asked, hangs = [], threading.Event()
+
+    def ask(self: IdentityProvider, *_: object, **__: object) -> Any:
+        asked.append(1)
+        hangs.wait(300)
+        raise ProviderUnreachable("It does not answer.")
+
+    monkeypatch.setattr(IdentityProvider, "_ask", ask)
+    server = start(oidc=OidcSettings("http://127.0.0.1:1", CLIENT, public_url=HERE, rules=RULES))
+    async with browser(server) as client, anyio.create_task_group() as group:
+        answers: list[httpx.Response] = []
+
+        async def begin() -> None:
+            answers.append(await client.get(SIGN_ON))
+
+        for _ in range(AT_ONCE + MOST_WAITING + 5):
+            group.start_soon(begin)
+        while len(answers) < 5:
+            await anyio.sleep(0.01)
+        key = {"Authorization": f"Bearer {server.keys['ada']}"}
+        assert (await client.post("/v1/keys", json={"label": "meanwhile"}, headers=key)).status_code == 201
+        assert len(answers) == 5
+        hangs.set()
+    assert {answer.json()["code"] for answer in answers} == {"provider-unreachable"}
+    assert len(asked) == 1, "those who came meanwhile were told the same"
+
+
 async def test_a_command_line_gets_a_key_for_its_code_once(server: Any, provider: Provider) -> None:
     verifier = new_verifier()
     async with browser(server) as client:
@@ -271,6 +309,20 @@ def test_log_ins_that_are_not_finished_are_bounded_and_end() -> None:
     now[0] += CODE_LIFE_S
     with pytest.raises(Unauthorized):
         flows.fetch(code, verifier)
+
+
+def test_one_who_begins_many_log_ins_ends_nobody_elses() -> None:
+    now = [0.0]
+    flows = SignOnFlows(lambda: now[0])
+    state, flow = flows.begin("", 0, "", "10.0.0.7")
+    mine = [flows.begin("", 0, "", "10.6.6.6") for _ in range(2 * MOST)]
+    assert flows.take(state, flow.browser) is flow
+    with pytest.raises(Unauthorized):
+        flows.take(mine[0][0], mine[0][1].browser)
+    assert flows.take(mine[-1][0], mine[-1][1].browser) is mine[-1][1]
+    now[0] = LIFE_S
+    flows.begin("", 0, "")
+    assert len(flows._flows) == 1, "those that are too late are forgotten"
 
 
 GOOD: dict[str, str] = {"issuer": "https://login.example", "client_id": "eddy", "public_url": "https://eddy.example"}

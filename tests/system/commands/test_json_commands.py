@@ -34,6 +34,7 @@ jobs
 job {job}
 wait {job}
 explain {job}
+profile {job} refused
 result {job} --out {here}/out
 hold {job}
 cancel {job} refused

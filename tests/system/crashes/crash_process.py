@@ -2,7 +2,7 @@
 """One half of a server, to be killed: `boardd` over a model board that computes, or `serve` behind it.
 
     python crash_process.py boardd SOCKET
-    python crash_process.py serve SOCKET DATA
+    python crash_process.py serve SOCKET DATA [PORT PRICE]
 
 Everything between the two is what a deployment has: the socket, the journal, the data folder, HTTP.
 """
@@ -34,7 +34,7 @@ class OwnedBoard(ComputingBoard):
     clock = SimpleNamespace(free_running=False)
 
     def __init__(self, first_seq: int) -> None:
-        super().__init__(description())
+        super().__init__(description(arena=8 << 20))
         self._events.log = EventLog(first_seq)
 
     @property
@@ -61,12 +61,12 @@ def _boardd(path: Path) -> None:
     server.run()
 
 
-def _serve(path: Path, data: Path) -> None:
+def _serve(path: Path, data: Path, port: int = 0, price: str = "whole") -> None:
     catalogue = Catalogue(dict(ALL_MODULES), {CHAIN.name: CHAIN})
     api_server.load_catalogue = lambda *_: catalogue  # type: ignore[attr-defined]
     limits = KernelLimits(4, 5e-2, waves=8)
     settings = ServerSettings(
-        "model", "tiny", "eddy", data, data, path, port=0, price="whole", kernels=limits, kernel_cache=CACHE
+        "model", "tiny", "eddy", data, data, path, port=port, price=price, kernels=limits, kernel_cache=CACHE
     )
     server = Server(settings)
     server.run(lambda: print(json.dumps({"url": server.url, "key": str(server.key_file)}), flush=True))
@@ -77,7 +77,8 @@ def main() -> None:
     if sys.argv[1] == "boardd":
         _boardd(Path(sys.argv[2]))
     else:
-        _serve(Path(sys.argv[2]), Path(sys.argv[3]))
+        port, price = sys.argv[4:] or ("0", "whole")
+        _serve(Path(sys.argv[2]), Path(sys.argv[3]), int(port), price)
 
 
 if __name__ == "__main__":

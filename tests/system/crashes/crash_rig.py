@@ -115,11 +115,13 @@ class Rig:
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     url: str = ""
     key: str = ""
+    options: tuple[str, ...] = ()
+    """Of the server, behind its data folder."""
 
     def start(self, which: str) -> None:
         """Start a half."""
         socket = self.folder / "s"
-        arguments = [which, str(socket)] + ([str(self.folder / "data")] if which == "serve" else [])
+        arguments = [which, str(socket)] + ([str(self.folder / "data"), *self.options] if which == "serve" else [])
         errors = (self.folder / f"{which}.errors").open("a")
         process = subprocess.Popen(
             [sys.executable, str(SCRIPT), *arguments],

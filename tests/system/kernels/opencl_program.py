@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import struct
 import sys
 from collections.abc import Callable
 
 import numpy as np
 from eddy.opencl.standard import number
-from opencl_kit import Handle, Host, Refused
+from opencl_kit import Handle, Host, Refused, sizes
 
 SOURCE = """
 #include "step.h"
@@ -22,6 +23,10 @@ kernel void sums(global const uint *x, global uint *out, local uint *t) {
   if (l == 0) { uint s = 0; for (uint k = 0; k < get_local_size(0); k++) s += t[k]; out[get_group_id(0)] = s; }
 }
 kernel void say(uint n) { printf("%u\\n", n); }
+kernel void brighten(read_only image2d_t in, sampler_t how, write_only image2d_t out) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  write_imageui(out, at, read_imageui(in, how, at + 1) + 1u);
+}
 kernel void wild(global uint *x) { *(global volatile uint *)((uint)x | 1) = 1; }
 """
 
@@ -52,12 +57,30 @@ def compute(host: Host, context: Handle, queue: Handle, found: dict[str, object]
     found["times"] = [
         [host.ask("clGetEventProfilingInfo", event, name, form=ctypes.c_uint64) for name in names] for event in events
     ]
+    found["image"] = brighten(host, context, queue, program)
     wild = host.launch(queue, host.kernel(program, "wild", x), [1])
     host.call("clFinish", queue)
     found["wild"] = host.status(wild)
     host.release(Event=[*events, wild], MemObject=out)
     found["part"] = host.read(queue, x, 4, offset=252).hex()
     found["again"] = host.launch(queue, step, [64]) and host.read(queue, x, 4, offset=4).hex()
+
+
+def brighten(host: Host, context: Handle, queue: Handle, program: Handle) -> str:
+    """A kernel on images: texels of the next row and column, and one more."""
+    texels = np.arange(8 * 4, dtype="u1").reshape(2, 4, 4).tobytes()
+    form = struct.pack("<II", number("CL_RGBA"), number("CL_UNSIGNED_INT8"))
+    sides = struct.pack("<I4x9Q", number("CL_MEM_OBJECT_IMAGE2D"), 4, 2, *[0] * 7)
+    flags = ctypes.c_uint64(number("CL_MEM_COPY_HOST_PTR"))
+    images = [host.make("clCreateImage", context, flags, form, sides, texels) for _ in range(2)]
+    sampler = host.make("clCreateSampler", context, 0, number("CL_ADDRESS_CLAMP_TO_EDGE"), number("CL_FILTER_NEAREST"))
+    kernel = host.kernel(program, "brighten", images[0], sampler, images[1])
+    host.release(Event=host.launch(queue, kernel, [4, 2]))
+    room = ctypes.create_string_buffer(32)
+    where = (sizes(0, 0, 0), sizes(4, 2, 1), ctypes.c_size_t(0), ctypes.c_size_t(0), room)
+    host.call("clEnqueueReadImage", queue, images[1], 1, *where, 0, None, None)
+    host.release(MemObject=images, Sampler=sampler, Kernel=kernel)
+    return room.raw.hex()
 
 
 def main() -> None:

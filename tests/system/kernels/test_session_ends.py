@@ -182,6 +182,45 @@ def test_a_session_that_is_closed_while_it_works_stops_and_gives_everything_back
     assert len(codes) == 5
 
 
+def test_launches_leave_a_cluster_that_is_drained_and_none_is_run_twice() -> None:
+    store, board = Store(":memory:"), CoresBoard(MODULES, slots=2)
+    tenants(store, ada=1)
+    engine, _ = begun(store, board)
+    ada = guest(engine, "ada")
+    for _ in range(20):
+        ada.launch("once", 1)
+    serve(engine, ada, until=lambda: len(ada.results) > 6)
+    drained = max(board.started, key=lambda slot: board.started[slot])
+    engine.intake.drain(drained, "worn out")
+    engine.step(0.0)
+    before = board.started[drained]
+    serve(engine, ada)
+    assert board.started[drained] == before, "nothing begins there any more"
+    assert not any(result.code for result in ada.results.values())
+    assert count(engine, ada) == 21
+    assert state(engine, ada) is SessionState.RESIDENT
+
+
+def test_with_its_only_cluster_drained_a_launch_that_has_not_begun_waits() -> None:
+    store, board = Store(":memory:"), CoresBoard(MODULES)
+    tenants(store, ada=1)
+    engine, _ = begun(store, board)
+    ada = guest(engine, "ada")
+    serve(engine, ada)
+    engine.intake.drain(1, "worn out")
+    engine.step(0.0)
+    late = ada.launch("once", 1)
+    for _ in range(50):
+        ada.talk(engine)
+        engine.step(1e-3)
+    assert late not in ada.results
+    assert state(engine, ada) is SessionState.RESIDENT
+    engine.intake.drain(1, "")
+    serve(engine, ada)
+    assert not ada.results[late].code
+    assert count(engine, ada) == 2
+
+
 def test_tenants_sessions_and_a_job_have_their_shares_of_the_cores() -> None:
     store, modules = Store(":memory:"), {FOUR.module: FOUR}
     weights = {"ada": 1.0, "bob": 2.0, "eve": 1.0}

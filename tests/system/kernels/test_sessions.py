@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
-from eddy.client.calls.sessions import Local, Session, SessionFailed
+from eddy.client.calls.sessions import BufferImage, Local, Session, SessionFailed
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
+from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.hypervisor.intake.kernels import KernelLimits
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
@@ -172,13 +174,13 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
     server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel, sent = session.program("kernel void f() {}").kernel("f"), []
-    exchange = session._exchange
+    request = session._client.transport.request
 
-    def counted(until: int = 0, wait_s: float = 0.0) -> None:
-        sent.append(until)
-        exchange(until, wait_s)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        sent.append(arguments)
+        return request(*arguments, **named)
 
-    session._exchange = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(session._client.transport, "request", counted)
     session.launch(kernel, 1, ()).wait()
     written, transaction = [], server.store._db.transaction
 
@@ -193,6 +195,28 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
     session.finish()
     assert len(sent) < 10
     assert len(written) < 100, "accounts, by the second"
+
+
+def test_a_profile_names_kernels_and_says_what_this_board_cannot_know(clients: dict[str, Client]) -> None:
+    with clients["ada"].open_session(memory_bytes=SMALL) as session:
+        x, program = session.buffer(256), session.program(SOURCE)
+        for _ in range(3):
+            session.launch(program.kernel("scale"), (4, 16), (x, 2))
+        session.launch(program.kernel("add"), 64, (x, x))
+        session.finish()
+        found = clients["ada"].profile_session(session.token)
+        kernels = {each["kernel"]: each for each in found["kernels"]}
+        assert {name: each["launches"] for name, each in kernels.items()} == {"scale": 3, "add": 1}
+        shape = kernels["scale"]["shape"]
+        assert shape is not None
+        assert shape["global_size"] == [4, 16]
+        assert (kernels["scale"]["cycles"], kernels["scale"]["causes"], kernels["scale"]["roofline"]) == (None,) * 3
+        assert any("Cycles of" in each for each in found["unknown"])
+        assert clients["operator"].profile_session(session.token)["kernels"]
+        with pytest.raises(NotFound):
+            clients["grace"].profile_session(session.token)
+    with pytest.raises(NotFound, match="has ended"):
+        clients["ada"].profile_session(session.token)
 
 
 def test_a_session_is_found_again_by_its_token_and_by_nobody_else(clients: dict[str, Client]) -> None:
@@ -225,11 +249,53 @@ def test_more_memory_than_there_is_and_more_sessions_than_may_be_are_refused(cli
         opened[0].buffer(4)
 
 
+def test_a_batch_for_an_earlier_life_of_the_server_is_not_taken(session: Session) -> None:
+    session.buffer(16).created.wait()
+    number, path = session.exchange.next, f"/v1/sessions/{session.token}/commands"
+    for life, taken in (("another", number - 1), ("", number)):
+        batch = pack_frame({"commands": [{"n": number, "do": "marker"}], "life": life, "until": number, "wait_s": 5.0})
+        answer = session._client.transport.request("POST", path, content=batch, headers={"Content-Type": MEDIA_TYPE})
+        assert json.loads(split_frame(answer.content)[0])["accepted"] == taken
+    session.exchange.next += 1
+
+
 def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
     session.buffer(16).created.wait()
-    session._next += 1
-    session.buffer(16)
+    number, path = session.exchange.next, f"/v1/sessions/{session.token}/commands"
+    batch = pack_frame({"commands": [{"n": number + 1, "do": "marker"}]})
     with pytest.raises(InvalidRequest, match="numbered without gaps"):
-        session.flush()
-    session._open.clear()
-    session._next -= 2
+        session._client.transport.request("POST", path, content=batch, headers={"Content-Type": MEDIA_TYPE})
+
+
+IMAGES = """
+kernel void mix_texels(read_only image2d_t in, sampler_t how, write_only image2d_t out) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  write_imagef(out, at, read_imagef(in, how, (float2)(at.x + 1.0f, at.y + 0.5f)) + (float4)(0, 0, 0, 0.5f));
+}
+"""
+
+
+def test_buffers_are_images(session: Session) -> None:
+    shape, linear_clamped = (3, 4, 4), 32 | 4
+    texels = np.random.default_rng(5).random(shape).astype("f4")
+    source, target = session.buffer(64 + texels.nbytes), session.buffer(48)
+    session.write(source, texels, offset=64)
+    kernel = session.program(IMAGES).kernel("mix_texels")
+    out = BufferImage(target, shape, "rgba", "unorm_int8")
+    session.launch(kernel, (4, 3), (BufferImage(source, shape, offset=64), linear_clamped, out))
+    beyond = np.concatenate([texels[:, 1:], np.zeros((3, 1, 4), "f4")], axis=1)
+    expected = (texels + beyond) / 2 + np.array([0, 0, 0, 0.5], "f4")
+    found = np.frombuffer(session.read(target).result(), "u1").reshape(shape)
+    assert np.abs(found - expected.clip(0, 1) * 255).max() <= 1
+    session.launch(kernel, (4, 3), (BufferImage(source, shape), linear_clamped, out)).wait()
+    for bad, words in (
+        (source, "image of 2 dimensions"),
+        (BufferImage(source, (4, 4)), "image of 2 dimensions"),
+        (BufferImage(source, (5, 4, 4), offset=64), "texels take 320 bytes"),
+        (BufferImage(source, shape, "rgb"), "an order of"),
+        (BufferImage(source, (0, 4, 4)), "whole numbers"),
+    ):
+        with pytest.raises(SessionFailed, match=words):
+            session.launch(kernel, (4, 3), (bad, linear_clamped, out)).wait()
+    with pytest.raises(SessionFailed):
+        session.finish()

@@ -215,7 +215,8 @@ def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> N
         assert shown["outputs"] == {}
         assert shown["collected_unix_s"] > 0
         assert api.get(f"/v1/jobs/{second.id}/outputs/result").content == output, "the same bytes, of another job"
-    assert bytes_of() == before - REFERENCE_BYTES * outputs
+    freed = before - bytes_of()
+    assert 0 <= REFERENCE_BYTES * outputs - freed < 64, "its record says when they went"
     told = CliRunner().invoke(
         app, ["pool", "purge", str(second.id), "--url", head.url, "--key", pool.keys["ada"], "--json"]
     )

@@ -30,7 +30,7 @@ from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 from eddy.pool.servers.nats_server import NatsServer
 from eddy.store.tables.keys import revoke_after
 from nats.js.kv import KeyValue
-from pool_boards import unhurried
+from pool_boards import all_jobs, unhurried
 from pool_kit import WAIT_S
 
 REQUEST = {"application": "a", "batch": 8}
@@ -157,7 +157,7 @@ def test_a_submission_that_is_repeated_is_one_job(tmp_path: Path) -> None:
         assert other.id > same[0].id
         with pytest.raises(Conflict):
             await table.submit("ada", {**REQUEST, "batch": 9}, "k")
-        assert [job.id for job in await table.all()] == [same[0].id, other.id]
+        assert [job.id for job in await all_jobs(link)] == [same[0].id, other.id]
         with pytest.raises(NotFound):
             await table.job(999)
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import httpx
 from eddy.cli.demo.demo_plan import photograph
-from eddy.pool.head.app import routers
+from eddy.pool.head.app import routes
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.records import JobPart, PoolJob
+from pool_boards import all_jobs
 from pool_kit import WAIT_S, Pool, asking
 
 APP = "image_compression"
@@ -31,9 +32,8 @@ ODD = ("0", "-1", "1e9", "1" * 400, "%2e%2e%2f", "*", "a b", "\u00e9", "%00", "$
 def operations() -> list[tuple[str, str]]:
     """Every operation of a head: method and path."""
     found: list[tuple[str, str]] = []
-    for router in routers():
-        for route in router.routes:
-            found += [(method, route.path) for method in route.methods]  # type: ignore[attr-defined]
+    for route in routes():
+        found += [(method, route.path) for method in route.methods or ()]
     return [each for each in found if " ".join(each) not in OWN]
 
 
@@ -74,7 +74,7 @@ def everything(client: Any) -> list[Any]:
 async def ended(pool: Pool) -> None:
     """Have the only job there is succeed, with an output."""
     async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
-        (job,) = await PoolJobs(link).all()
+        (job,) = await all_jobs(link)
         sha = await PoolBlobs(link).put("ada", b"an output")
 
         def done(now: PoolJob) -> PoolJob:

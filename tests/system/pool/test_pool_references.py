@@ -262,8 +262,8 @@ def incoming(reference: str = OWNER) -> IncomingBlob:
 
 def collector(link: Link, records: Callable[[int], Any] | None = None) -> OutputCollector:
     """One whose mirror knows of the jobs that have records, and of none that needs a blob."""
-    index = SimpleNamespace(select_ended=lambda numbers: [n for n in numbers if records is not None])
-    mirror = SimpleNamespace(index=index, inputs=SimpleNamespace(is_needed=lambda *_: False))
+    projection = SimpleNamespace(select_ended=lambda numbers: [n for n in numbers if records is not None])
+    mirror = SimpleNamespace(projection=projection, inputs=SimpleNamespace(is_needed=lambda *_: False))
     lead: Any = SimpleNamespace(mirror=mirror)
     collecting = OutputCollector(link, lead, PoolBlobs(link))
     if records is not None:

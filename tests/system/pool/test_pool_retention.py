@@ -22,7 +22,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.placement.leader import Leader
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.store.db.bounds import JobBounds
-from pool_boards import on_two_links
+from pool_boards import all_jobs, on_two_links
 from pool_kit import WAIT_S
 
 ALL = JobBounds(max_age_s=1e-6)
@@ -66,10 +66,8 @@ class Pool:
 
     def figures(self) -> list[Any]:
         """What each head counts."""
-        return [
-            (view.usage.entries(None, "", "9999"), view.records.total, view.records.tenant_bytes("ada"))
-            for view in self.views
-        ]
+        kept = [view.projection for view in self.views]
+        return [(each.usage(None, "", "9999"), each.total_bytes(), each.tenant_bytes("ada")) for each in kept]
 
 
 def with_pool(folder: Path, what: Any) -> None:
@@ -137,8 +135,7 @@ def test_what_is_named_stays_and_an_array_goes_whole(tmp_path: Path) -> None:
         first = await pool.table.submit_array("ada", [BODY] * 3)
         await pool.caught_up()
         assert first.array is not None
-        members = pool.lead.mirror.index.members(first.array.id)
-        jobs = [await pool.table.job(number) for number in members]
+        jobs = pool.lead.mirror.projection.members(first.array.id)
         await pool.run(jobs[:2])
         alone, partner, free = await pool.run([await pool.table.submit("ada", BODY) for _ in range(3)])
         await pool.table.submit("ada", {**BODY, "after": [alone.id]})
@@ -150,7 +147,7 @@ def test_what_is_named_stays_and_an_array_goes_whole(tmp_path: Path) -> None:
         await pool.table.change(goes_with.id, lambda job: job.cancelled(1.0))
         assert await pool.collect(ALL) == 3 + 2, "the array, who went with another, and that other"
         assert (await pool.table.job(alone.id)).state == "succeeded", "a job waits for it"
-        assert pool.lead.mirror.index.members(first.array.id) == []
+        assert pool.lead.mirror.projection.members(first.array.id) == []
 
     with_pool(tmp_path, play)
 
@@ -175,6 +172,6 @@ def test_a_head_that_ends_in_between_loses_and_doubles_nothing(tmp_path: Path, a
         assert [each[0] for each in pool.figures()] == [before] * 2
         await pool.collect(ALL)
         assert [each[:2] for each in pool.figures()] == [(before, 0)] * 2
-        assert await pool.table.all() == []
+        assert await all_jobs(pool.link) == []
 
     with_pool(tmp_path, play)

@@ -50,6 +50,20 @@ def test_a_frame_fits_the_smallest_terminal(jobs: int, slots: int, market: Any) 
     assert heads == ["SLOT", *(["SLOT"] if market else []), "TENANTS", "JOB"]
 
 
+def test_sessions_that_do_most_are_shown_and_the_others_counted() -> None:
+    sessions = [
+        {**examples.SESSION, "session": f"s{n:017}", "launches": 10 * n, "running": int(n == 2), "queued": 0}
+        for n in range(1, 7)
+    ]
+    lines = [line.text for line in frame(FrameData(URL, overview(0, 1, sessions=sessions)))]
+    at = next(n for n, line in enumerate(lines) if line.startswith("SESSION"))
+    shown = [line.split()[0] for line in lines[at + 1 : at + 5]]
+    assert shown == [f"s{n:017}" for n in (2, 6, 5, 4)]
+    assert lines[at + 1].split()[1:] == ["ada", "resident", "32M", "3", "0", "20", "4.2"]
+    assert "and 2 more sessions" in lines
+    assert max(map(len, lines)) <= COLUMNS
+
+
 def test_a_frame_shows_what_the_server_said() -> None:
     failed = job(7, "failed", error={"cause": "time-limit", "message": "It took too long."})
     faulted = {**examples.SLOT, "phase": "faulted", "module": None}

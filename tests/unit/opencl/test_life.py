@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from eddy.opencl.standard import number
-from opencl_kit import TABLE, Handle, Host, Refused, handles
+from opencl_kit import TABLE, Handle, Host, Refused, handles, sizes
 
 RELEASES = {
     "clReleaseContext": "CL_INVALID_CONTEXT",
@@ -103,6 +103,13 @@ def test_what_eddy_has_not_is_refused(host: Host, context: Handle, queue: Handle
         context, None, None, None, None, ctypes.byref(code)
     )
     assert (made, code.value) == (None, number("CL_INVALID_OPERATION"))
+
+
+def test_properties_of_contexts_are_checked(host: Host) -> None:
+    user_sync = number("CL_CONTEXT_INTEROP_USER_SYNC")
+    for wrong in ((user_sync, 7), (0x7777, 1), (user_sync, 1, user_sync, 1)):
+        with pytest.raises(Refused, match="CL_INVALID_PROPERTY"):
+            host.make("clCreateContext", sizes(*wrong, 0), 1, handles(host.device), None, None)
 
 
 def test_wait_lists_are_lists_of_events(host: Host, context: Handle, queue: Handle) -> None:

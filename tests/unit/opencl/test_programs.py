@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,8 @@ def test_options_binaries_and_builds_again(host: Host, context: Handle, queue: H
     assert run(host, context, queue, program, "add") == 11
     kept = binary(host, program)
     again = from_binary(host, context, kept)
+    executable = number("CL_PROGRAM_BINARY_TYPE_EXECUTABLE")
+    assert host.ask("clGetProgramBuildInfo", again, host.device, TYPE) == executable
     host.call("clBuildProgram", again, 0, None, b"", None, None)
     assert run(host, context, queue, again, "add") == 11
     for wrong in (b"ELF", kept[:-1], kept[:40] + b"?" + kept[41:], b"EDDYCLB0" + kept[8:]):
@@ -74,6 +77,33 @@ def test_headers_come_from_the_hosts_disk(host: Host, context: Handle, queue: Ha
     (tmp_path / "deep" / "l.h").write_text("#define M 8\n")
     program = host.program(context, f'#include "n.h"\n{ADD}', f"-I {tmp_path}")
     assert run(host, context, queue, program, "add") == 13
+    absolute = host.program(context, f'#include "{tmp_path}/n.h"\n{ADD}')
+    assert run(host, context, queue, absolute, "add") == 13
+    host.release(Program=[program, absolute])
+
+
+def test_headers_are_kept_with_what_they_were_compiled_into(
+    host: Host, context: Handle, queue: Handle, tmp_path: Path
+) -> None:
+    header = tmp_path / "n.h"
+    header.write_text("#define N 9\n")
+    program = host.source(context, f'#include "n.h"\n{ADD}')
+    host.call("clCompileProgram", program, 0, None, f"-I{tmp_path}".encode(), 0, None, None, None, None)
+    header.unlink()
+    linked = host.make("clLinkProgram", context, 0, None, b"", 1, handles(program), None, None)
+    assert run(host, context, queue, linked, "add") == 14
+    again = from_binary(host, context, binary(host, linked))
+    host.call("clBuildProgram", again, 0, None, b"", None, None)
+    assert run(host, context, queue, again, "add") == 14
+    host.release(Program=[program, linked, again])
+
+
+def test_extensions_are_macros(host: Host, context: Handle, queue: Handle) -> None:
+    told = host.ask("clGetDeviceInfo", host.device, number("CL_DEVICE_EXTENSIONS"), form=bytes).decode().rstrip("\0")
+    checks = "".join(f"#if {name} != 1\n#error {name}\n#endif\n" for name in told.split())
+    source = f"{checks}kernel void k(global int *x) {{ x[0] = sizeof(double2) + DBL_RADIX + FLT_RADIX; }}"
+    program = host.program(context, source)
+    assert run(host, context, queue, program, "k") == 20
     host.release(Program=program)
 
 
@@ -134,6 +164,15 @@ def test_what_is_told_of_kernels(host: Host, context: Handle) -> None:
     group = number("CL_KERNEL_COMPILE_WORK_GROUP_SIZE")
     required = host.ask("clGetKernelWorkGroupInfo", kernel, host.device, group, form=bytes)
     assert np.frombuffer(required, "<u8").tolist() == [8, 2, 1]
+    form = struct.pack("<II", number("CL_RGBA"), number("CL_FLOAT"))
+    sides = struct.pack("<I4x9Q", number("CL_MEM_OBJECT_IMAGE2D"), 4, 4, *[0] * 7)
+    read_only = ctypes.c_uint64(number("CL_MEM_READ_ONLY"))
+    image = host.make("clCreateImage", context, read_only, form, sides, None)
+    with pytest.raises(Refused, match="CL_INVALID_ARG_VALUE"):
+        host.argument(kernel, 5, image)
+    with pytest.raises(Refused, match="CL_INVALID_SAMPLER"):
+        host.call("clSetKernelArg", kernel, 6, ctypes.c_size_t(8), None)
+    host.release(MemObject=image)
     for index, given, code in (
         (8, b"1234", "CL_INVALID_ARG_INDEX"),
         (3, b"1234", "CL_INVALID_ARG_SIZE"),

@@ -11,7 +11,6 @@ import pytest
 SOURCES = sorted((Path(__file__).parents[3] / "runtime" / "eddy").rglob("*.py"))
 ALLOWED = {
     "api/http/metrics.py": "FastAPI keeps no route where none matched",
-    "api/http/query_middleware.py": "FastAPI has the routes of an included router behind another",
     "board/port/wire.py": "the name of a type, generic ones have none",
     "pool/connection/refusals.py": "errors of keys of NATS's client lack the attributes of their class",
 }

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 from eddy.api.http.problems import KINDS
-from eddy.api.service.app import routers
+from eddy.api.service.app import routes as api_routes
 from eddy.board.port.port import Cause
 from eddy.cli.main import app
 from eddy.cli.support import output
@@ -31,9 +31,7 @@ WHICH_POLICY = (REFERENCE.parent / "explanations" / "which-policy.md").read_text
 
 
 def routes() -> set[str]:
-    whole = FastAPI()
-    for router in routers():
-        whole.include_router(router)
+    whole = FastAPI(routes=[*api_routes()])
     return {f"{method.upper()} {path}" for path, methods in whole.openapi()["paths"].items() for method in methods}
 
 

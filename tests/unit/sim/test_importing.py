@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,8 @@ def refusal(folder: Path) -> str:
             {"ports": "input [31:0] gain,"},
             "nothing tells what the input gain (32 bits) is; make it an",
         ),
-        ({"ports": "input [7:0] in_tdata, input in_tvalid, output in_tready,"}, "in is an AXI4-Stream port"),
+        ({"ports": "output [7:0] out_tdata, output out_tvalid,"}, "out has no TREADY, so that beats would be lost"),
+        ({"ports": "input [519:0] in_tdata, input in_tvalid,"}, "in has 520 bits of data, more than 512"),
         ({"body": "fancy_ip u (.clk(ap_clk));"}, "k instantiates fancy_ip, of which"),
         ({"comments": ""}, "no comment says which registers s_axi_control has"),
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
@@ -82,6 +84,32 @@ def test_what_a_slot_cannot_run_is_refused_with_why(changes: dict[str, str], why
     if "skid" in why:
         (folder / "skid.v").write_text("module skid (input clk_i);\nendmodule\n")
     assert why in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'initial $system("touch owned");',
+        '`define RUN $sys``tem\ninitial `RUN("touch owned");',
+        'integer f; initial f = $fopen(".profile");',
+        '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif',
+        'import "DPI-C" function int system(string what);',
+    ],
+)
+def test_a_kernel_that_reaches_the_machine_is_refused_with_the_line(body: str, tmp_path: Path) -> None:
+    said = refusal(kernel(tmp_path, body=body))
+    assert re.match(r"k.v:\d+ has '.+', which reaches programs or files of the machine", said), said
+    off = f"// synthesis translate_off\n{body}\n// synthesis translate_on"
+    assert "no comment says which registers" in refusal(kernel(tmp_path, body=off, comments=""))
+
+
+def test_a_link_to_a_file_elsewhere_is_no_source(tmp_path: Path) -> None:
+    (tmp_path / "secret.mem").write_text("41")
+    folder = tmp_path / "given"
+    folder.mkdir()
+    kernel(folder)
+    (folder / "table.mem").symlink_to(tmp_path / "secret.mem")
+    assert find_sources(folder).data == ()
 
 
 def test_vhdl_alone_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:

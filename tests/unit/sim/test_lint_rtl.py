@@ -26,6 +26,15 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}),
     "kernel_mem": tuple({"KernelDataWidth": width, "KernelAddrWidth": 32 + width % 33} for width in (8, 64, 128, 1024)),
     "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}),
+    "kernel_stream_in": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
+    "kernel_stream_out": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
+    "kernel_run": (
+        {},
+        {"NumStreams": 3, "SaysDone": 1, "SaysReady": 1},
+        {"NumStreams": 0, "SaysDone": 1, "ResetAtStart": 0},
+    ),
+    "kernel_scalars": ({}, {"Words": 5}),
+    "kernel_poke": ({}, {"Release": 1, "Acknowledge": 1, "DoneLow": 1}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }
 """Parameters a top is checked with, where its own are not all there is."""

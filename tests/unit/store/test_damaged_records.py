@@ -23,6 +23,7 @@ from eddy.api.access.operator_account import ensure_operator
 from eddy.cli.main import app
 from eddy.core.errors import NotFound, RecordDamaged, StorageDamaged
 from eddy.core.jobs import JobState
+from eddy.core.leases import LeaseRecord
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.sessions import SessionRecord
@@ -119,6 +120,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert [each.id for each in store.arrays.write(several, 0.0)[0]] == [6, 7]
         store.usage.add([UsageRow(day_of(time.time()), TENANT, 0, "slot", 5)], {})
         store.sessions.add(lambda name: SessionRecord(0, name, TENANT, opened_unix_s=1.0))
+        store.leases.add(lambda name: LeaseRecord(0, name, TENANT, asked_unix_s=1.0), 1)
         store.epochs.add([(number, "{}") for number in range(2)], [0, 1])
         for minute in range(2):
             store.samples.add(Sample(60 * minute, 2, 1.0, 1.0, 0.0, 1, 0, {"0": 0.5}))

@@ -3,7 +3,8 @@
 /// beside them: the identity block at 0xF000, and a status at `StatusAddr`, which a start clears.
 ///
 /// Every other address reads zero and ignores writes; every access is answered OKAY, whatever the kernel answers. Bundles see
-/// offsets within their part, of whole words. One write and one read at a time. Every output toward the slot is a flop.
+/// offsets within their part, of whole words. AP_CTRL's auto_restart (bit 7) is always written as zero. One write and one read at
+/// a time. Every output toward the slot is a flop.
 module kernel_axil #(
   /// Register bundles. Bundle 0 is the one that holds AP_CTRL, at the beginning of the window.
   parameter int unsigned NumBundles = 1,
@@ -55,10 +56,12 @@ module kernel_axil #(
 
   /// Pulse: a start is on its way to the kernel, and has not reached it.
   output logic start_o,
-  /// Pulses that set a bit of the status each, and how often.
+  /// Pulses that set a bit of the status each.
   input  logic read_error_i,
   input  logic write_error_i,
-  input  logic refused_i
+  input  logic refused_i,
+  /// Pulses that set bits 23 to 3.
+  input  logic [20:0] trouble_i
 );
 
   typedef logic [NumBundles-1:0] bundles_t;
@@ -131,6 +134,8 @@ module kernel_axil #(
             aw_left_q <= write_to;
             w_left_q <= write_to;
             bundle_awaddr_o <= offset(waddr_q, write_to);
+            // No auto_restart: runs begin with a start each, and their ends are told.
+            if (waddr_q[15:2] == '0) bundle_wdata_o[7] <= 1'b0;
           end
         end
         WrPass: begin
@@ -157,11 +162,11 @@ module kernel_axil #(
   end
 
   // The status: what memory's errors and refused bursts leave until the next start.
-  logic [2:0] status_q;
+  logic [23:0] status_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_o) status_q <= '0;
-    else status_q <= status_q | {refused_i, write_error_i, read_error_i};
+    else status_q <= status_q | {trouble_i, refused_i, write_error_i, read_error_i};
   end
 
   // Reads.
@@ -184,7 +189,7 @@ module kernel_axil #(
       identity_regs_pkg::MagicOffset[15:0] + 16'd4: own = {16'(identity_regs_pkg::KindHls), RegMap};
       identity_regs_pkg::MagicOffset[15:0] + 16'd8: own = BuildHash[31:0];
       identity_regs_pkg::MagicOffset[15:0] + 16'd12: own = BuildHash[63:32];
-      StatusAddr: own = {29'd0, status_q};
+      StatusAddr: own = {8'd0, status_q};
       default: ;
     endcase
     answer = '0;

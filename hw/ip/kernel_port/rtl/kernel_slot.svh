@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // A slot's ports around a kernel: its register bundles, and its memory ports on the slot's one. The top declares NumBundles,
-// BundleBase, BundleBytes and NumPorts, includes this, and connects `bundle_*`, `port_*` and `irq` to the kernel and its
-// `kernel_mem`s. Between runs, when nothing is under way, a start resets what stands between the kernel and memory, so that
+// BundleBase, BundleBytes, NumPorts and `trouble`, includes this, and connects `bundle_*`, `port_*` and `irq` to the kernel and
+// its `kernel_mem`s. Between runs, when nothing is under way, a start resets what stands between the kernel and memory, so that
 // no run can tell what another has done there before it.
 
   logic [15:0] bundle_awaddr, bundle_araddr;
@@ -36,7 +36,8 @@
     .bundle_wready_i(bundle_wready), .bundle_bvalid_i(bundle_bvalid), .bundle_bready_o(bundle_bready),
     .bundle_araddr_o(bundle_araddr), .bundle_arvalid_o(bundle_arvalid), .bundle_arready_i(bundle_arready),
     .bundle_rdata_i(bundle_rdata), .bundle_rvalid_i(bundle_rvalid), .bundle_rready_o(bundle_rready),
-    .start_o(start), .read_error_i(|port_read_error), .write_error_i(|port_write_error), .refused_i(|port_refused)
+    .start_o(start), .read_error_i(|port_read_error), .write_error_i(|port_write_error), .refused_i(|port_refused),
+    .trouble_i(trouble)
   );
 
   kernel_join #(

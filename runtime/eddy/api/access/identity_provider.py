@@ -32,6 +32,8 @@ KEPT_S = 3600.0
 """Wall seconds for which a provider's configuration and keys are used before they are asked for again."""
 LEAST_AGE_S = 30.0
 """Wall seconds before they are asked for again because a token names a key that is not among them."""
+FAILED_S = 5.0
+"""Wall seconds before a provider that did not answer is asked again: those who come meanwhile are told so at once."""
 LEEWAY_S = 60
 """Wall seconds by which clocks may differ."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -146,6 +148,8 @@ class IdentityProvider:
         self.settings, self._clock = settings, clock
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Any], KeySet] | None = None
+        self._failed: tuple[float, str] | None = None
+        """When it was last asked in vain, and what came of it."""
 
     def authorization_url(self, state: str, nonce: str, verifier: str, fresh: bool = False) -> str:
         """Where a browser is sent to log in; `fresh` asks who is there again, so that no key is given unseen.
@@ -257,7 +261,13 @@ class IdentityProvider:
         """
         with self._lock:
             if self._known is None or not 0 <= self._clock() - self._known[0] < KEPT_S:
-                self._known = self._clock(), *self._discover()
+                if self._failed is not None and 0 <= self._clock() - self._failed[0] < FAILED_S:
+                    raise ProviderUnreachable(self._failed[1])
+                try:
+                    self._known = self._clock(), *self._discover()
+                except ProviderUnreachable as failure:
+                    self._failed = self._clock(), failure.message
+                    raise
             return self._known[1], self._known[2]
 
     def _discover(self) -> tuple[dict[str, Any], KeySet]:

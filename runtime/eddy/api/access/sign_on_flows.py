@@ -6,7 +6,7 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +19,8 @@ LIFE_S = 600.0
 CODE_LIFE_S = 120.0
 """Wall seconds in which a command line fetches its key."""
 MOST = 1_000
-"""Of each that are kept; beyond them, the oldest goes: whoever began it begins again."""
+"""Of each that are kept. Beyond them, the oldest goes of the address that began most: anyone may begin a log-in, and
+one who begins many ends nobody else's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Flow:
         tenant: The tenant that is asked for; "" for any.
         port: Where a command line listens; 0 for a dashboard.
         challenge: Of that command line.
+        address: Where it was begun from.
         ends_s: When it is too late.
     """
 
@@ -41,6 +43,7 @@ class Flow:
     tenant: str
     port: int
     challenge: str
+    address: str
     ends_s: float
 
 
@@ -74,14 +77,17 @@ class SignOnFlows:
         self._granted: OrderedDict[str, Granted] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, tenant: str, port: int, challenge: str) -> tuple[str, Flow]:
+    def begin(self, tenant: str, port: int, challenge: str, address: str = "") -> tuple[str, Flow]:
         """A new log-in: its state, and what it is."""
-        made = Flow(new_verifier(), new_verifier(), new_verifier(), tenant, port, challenge, self._clock() + LIFE_S)
-        state = new_verifier()
+        now_s, state = self._clock(), new_verifier()
+        made = Flow(new_verifier(), new_verifier(), new_verifier(), tenant, port, challenge, address, now_s + LIFE_S)
         with self._lock:
-            self._flows[state] = made
-            while len(self._flows) > MOST:
+            while self._flows and next(iter(self._flows.values())).ends_s <= now_s:
                 self._flows.popitem(last=False)
+            self._flows[state] = made
+            if len(self._flows) > MOST:
+                most = Counter(flow.address for flow in self._flows.values()).most_common(1)[0][0]
+                del self._flows[next(each for each, flow in self._flows.items() if flow.address == most)]
         return state, made
 
     def take(self, state: str, browser: str) -> Flow:

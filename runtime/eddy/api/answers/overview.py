@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from eddy.api.answers.schemas import Job, Slot
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer
+from eddy.core.leases import LeaseState
 from eddy.core.sessions import SessionState
 
 JOBS = 40
@@ -58,6 +59,18 @@ class SessionGlance(Answer):
     core_seconds: float = Field(description="What these had of cores.")
 
 
+class LeaseGlance(Answer):
+    """A lease that has not ended."""
+
+    lease: str = Field(description="Its name.")
+    tenant: str = Field(description="Whose it is.")
+    state: LeaseState = Field(description="Where it is in its life.")
+    slots: list[int] = Field(description="What it holds.")
+    module: str = Field(description="What its slots hold; empty for nothing.")
+    ends_unix_s: float | None = Field(description="When it ends by itself; null before it began.")
+    idle_s: float = Field(description="Wall seconds since its holder was last heard of.")
+
+
 class Overview(Answer):
     """The board at a glance. A tenant sees its own jobs and what slots did for it; the operator sees everyone's."""
 
@@ -81,6 +94,9 @@ class Overview(Answer):
     tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
     sessions: list[SessionGlance] = Field(
         default_factory=list, description=f"Sessions that are open, oldest first; at most {SESSIONS}."
+    )
+    leases: list[LeaseGlance] = Field(
+        default_factory=list, description=f"Leases that have not ended, oldest first; at most {SESSIONS}."
     )
     damaged: dict[str, int] = Field(
         default_factory=dict,

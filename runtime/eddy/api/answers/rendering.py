@@ -216,6 +216,8 @@ def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> S
         item=status.item if seen else None,
         drained=bool(status.drained),
         drained_because=status.drained if viewer.admin else "",
+        leased=bool(status.lease),
+        lease=(status.lease or None) if seen else None,
     )
 
 

@@ -335,6 +335,8 @@ class Slot(Answer):
     item: int | None = Field(description="Item it runs.")
     drained: bool = Field(description="Whether nothing new is placed here; what runs ends, its job goes on elsewhere.")
     drained_because: str = Field(description="For the operator: why, and what to do; empty for tenants.")
+    leased: bool = Field(default=False, description="Whether a person holds it by a lease.")
+    lease: str | None = Field(default=None, description="That lease; null where there is none, or it is not yours.")
 
 
 class SlotList(Answer):
@@ -359,6 +361,8 @@ class TenantQuota(Answer):
     max_requests_per_s: float | None = Field(description="Requests a second, by wall time; null for any number.")
     max_slot_s: float | None = Field(description="Board seconds of slots in a day (UTC); null for any number.")
     max_core_s: float | None = Field(description="Board seconds of GPU cores in a day (UTC); null for any number.")
+    max_leases: int = Field(description="Leases that have not ended, at once; 0 in a pool, which leases nothing.")
+    max_lease_s: float = Field(description="Wall seconds that a lease may last.")
 
 
 class Tenant(Answer):

@@ -11,6 +11,7 @@ from threading import Lock
 from eddy.api.access.identity_provider import IdentityProvider, OidcSettings
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.provider_calls import ProviderCalls
 from eddy.api.access.sessions import Sessions
 from eddy.api.access.sign_on_flows import SignOnFlows
 from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
@@ -74,6 +75,7 @@ class Context:
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
         provider: Vouches for people; None where they log in with keys alone.
+        provider_calls: Calls to it.
         flows: Log-ins at the provider that are not over.
         signing_on: Held between looking at the keys there are and making one for somebody who was vouched for.
         hurried: Subscriptions whose messages are sent though their receivers failed a moment ago.
@@ -96,6 +98,7 @@ class Context:
     looks: TenantRateLimits = field(default_factory=TenantRateLimits)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     provider: IdentityProvider | None = None
+    provider_calls: ProviderCalls = field(default_factory=ProviderCalls)
     flows: SignOnFlows = field(default_factory=SignOnFlows)
     signing_on: Lock = field(default_factory=Lock)
     hurried: set[str] = field(default_factory=set)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_origin
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -47,13 +46,13 @@ class QueryMiddleware:
 
     Args:
         app: The application behind it.
-        routers: All its routes.
+        routes: All it has, in their order.
         caller: What its routes depend on that ask who is there.
     """
 
-    def __init__(self, app: ASGIApp, routers: Iterable[APIRouter], caller: Callable[..., Any]) -> None:
+    def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], caller: Callable[..., Any]) -> None:
         self._app = app
-        self._known = [known for router in routers for known in _routes(router, caller)]
+        self._known = [_query_of(route, caller) for route in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on where its query is right."""
@@ -82,14 +81,9 @@ class QueryMiddleware:
         return next(found, None)
 
 
-def _routes(router: APIRouter, caller: Callable[..., Any]) -> Iterator[RouteQuery]:
-    for route in router.routes:
-        inside = getattr(route, "original_router", None)
-        if inside is not None:
-            yield from _routes(inside, caller)
-        elif isinstance(route, APIRoute):
-            methods, names = frozenset(route.methods or ()), dict(_taken(route.dependant))
-            yield RouteQuery(route.path_regex, methods, names, _asks(route.dependant, caller))
+def _query_of(route: APIRoute, caller: Callable[..., Any]) -> RouteQuery:
+    methods, names = frozenset(route.methods or ()), dict(_taken(route.dependant))
+    return RouteQuery(route.path_regex, methods, names, _asks(route.dependant, caller))
 
 
 def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:

@@ -79,6 +79,8 @@ TENANT: dict[str, Any] = {
         "max_requests_per_s": None,
         "max_slot_s": 3600.0,
         "max_core_s": None,
+        "max_leases": 2,
+        "max_lease_s": 14400.0,
     },
     "display_name": "Ада",
     "attributes": {"display_name": "Ада"},
@@ -266,6 +268,36 @@ SLOT: dict[str, Any] = {
     "item": 0,
     "drained": False,
     "drained_because": "",
+    "leased": False,
+    "lease": None,
+}
+LEASE: dict[str, Any] = {
+    "lease": "l5ad1a5cbca4f",
+    "tenant": "ada",
+    "kind": "slot",
+    "state": "active",
+    "slots": [2],
+    "module": "dct",
+    "lasts_s": 1800.0,
+    "memory_bytes": 16777216,
+    "memory_address": 1879048192,
+    "asked_unix_s": 1795991870.1,
+    "begins_unix_s": 1795991875.28,
+    "ends_unix_s": 1795993675.28,
+    "ended_unix_s": None,
+    "position": 0,
+    "expected_unix_s": None,
+    "notice": "",
+    "cause": "",
+    "holds": {"2": "dct"},
+    "loading": [],
+    "said": "",
+    "accesses": 42,
+    "interrupts": 2,
+    "bytes_moved": 32768,
+    "idle_s": 0.5,
+    "idle_limit_s": 600.0,
+    "token": "t3d2f9a7c1e",
 }
 SESSION: dict[str, Any] = {
     "session": "s5ad1a5cbca4f0b3879da070f605d1686",
@@ -377,4 +409,26 @@ PROBLEM: dict[str, Any] = {
     "instance": "/v1/jobs",
     "field": "priority",
     "allowed": [1, 3, 9],
+}
+PROFILE: dict[str, Any] = {
+    "kernels": [
+        {
+            "kernel": "scale",
+            "cluster": {"module": "gpu_4c4w4t", "cores": 4, "warps": 4, "threads": 4, "clk_hz": 100e6},
+            "launches": 1200,
+            "core_seconds": 0.06,
+            "shape": {"global_size": [1024], "local_size": [4], "lane_fill": 1.0, "core_warps": 4},
+            "cycles": 6000000,
+            "causes": {
+                **{"issue": 2400000.0, "divergence": 0.0, "empty-lanes": 0.0, "memory": 2900000.0, "barrier": 0.0},
+                **{"unit": 100000.0, "fetch": 50000.0, "pipeline": 500000.0, "other": 50000.0},
+            },
+            "roofline": {
+                **{"operations_per_cycle": 1.6, "operations_per_byte": 1.2, "issue_bound": 4.0},
+                **{"memory_bytes_per_cycle": 8.0, "memory_bound": 9.6, "bound_by": "issue"},
+            },
+            "advice": ["48% of its cycles: every warp waited for memory. Copy what is used often to local memory."],
+        }
+    ],
+    "unknown": ["Source lines: cores count what they do by cause, not by instruction."],
 }

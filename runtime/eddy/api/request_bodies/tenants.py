@@ -13,6 +13,7 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import LINE, NAME, Request
 from eddy.api.request_bodies.names import DisplayName
 from eddy.api.request_bodies.numbers import Whole
+from eddy.core.leases import MOST_S
 from eddy.core.names import label_value
 from eddy.core.tenants import DISPLAY_NAME, LEAST_WEIGHT, MOST_WEIGHT, Quota
 
@@ -45,6 +46,8 @@ class QuotaSubmission(Request):
     max_requests_per_s: float | None = Field(default=None, gt=0, le=1e6, description="Requests a second; null for any.")
     max_slot_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of slots in a day (UTC).")
     max_core_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of GPU cores in a day.")
+    max_leases: Whole = Field(default=2, ge=0, le=1000, description="Leases that have not ended, at once.")
+    max_lease_s: float = Field(default=14400.0, ge=0, le=MOST_S, description="Wall seconds that a lease may last.")
 
     def applied(self, quota: Quota) -> Quota:
         """A quota with what was named here, and the rest as it was."""

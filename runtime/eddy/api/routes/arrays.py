@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from typing import Annotated
 
@@ -60,7 +61,8 @@ async def submit(
     return await _answer(context, tenant.id, place.id)
 
 
-def routes(job: type[JobSubmission]) -> APIRouter:
+@functools.lru_cache(maxsize=4)
+def router_for(job: type[JobSubmission]) -> APIRouter:
     """The routes, where a job is submitted as `job` says."""
     every = APIRouter(route_class=JsonRoute)
     every.add_api_route(
@@ -74,7 +76,7 @@ def routes(job: type[JobSubmission]) -> APIRouter:
         summary="Submit an array of jobs",
         responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
     )
-    every.include_router(router)
+    every.routes.extend(router.routes)
     return every
 
 

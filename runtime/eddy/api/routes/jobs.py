@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from typing import Annotated
 from urllib.parse import quote
@@ -79,7 +80,8 @@ async def submit(
     return Response(text, 202, headers, media_type="application/json")
 
 
-def routes(model: type[JobSubmission]) -> APIRouter:
+@functools.lru_cache(maxsize=4)
+def router_for(model: type[JobSubmission]) -> APIRouter:
     """The routes, where a submission is as `model` says."""
     every = APIRouter(route_class=JsonRoute)
     every.add_api_route(
@@ -97,7 +99,7 @@ def routes(model: type[JobSubmission]) -> APIRouter:
             **refusals(409, 429, 502),
         },
     )
-    every.include_router(router)
+    every.routes.extend(router.routes)
     return every
 
 

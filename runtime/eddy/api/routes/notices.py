@@ -212,7 +212,7 @@ async def _check_target(context: Context, viewer: TenantRecord, target: str) -> 
     if viewer.admin:
         return
     try:
-        found = await addresses_of(parsed)
+        found = await addresses_of(parsed, viewer.id)
     except AttemptFailed as failure:
         raise InvalidRequest(f"The target cannot be reached: {failure}.", field="target") from failure
     rules.check_addresses(parsed.host, found)

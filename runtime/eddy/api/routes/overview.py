@@ -10,7 +10,7 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from eddy.api.answers.overview import ENDED, JOBS, SESSIONS, Overview, SessionGlance, Span, TenantLoad
+from eddy.api.answers.overview import ENDED, JOBS, SESSIONS, LeaseGlance, Overview, SessionGlance, Span, TenantLoad
 from eddy.api.answers.rendering import job_answer, slot_answer
 from eddy.api.answers.schemas import Job
 from eddy.api.dependencies.callers import Caller, Ctx
@@ -86,6 +86,7 @@ def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | No
         ended=shown(_ended(store, whose)),
         spans=[span for span in done if span is not None],
         sessions=_sessions(context, whose),
+        leases=_leases(context, whose),
         faults=dict(store.happened.faults) if viewer.admin else {},
         tenants=[_load(store, name, jobs) for name, jobs in loads.items()] if viewer.admin else [],
         damaged={kind: count for kind, count in store.damage.counts().items() if count} if viewer.admin else {},
@@ -108,6 +109,23 @@ def _sessions(context: Context, whose: str | None) -> list[SessionGlance]:
             core_seconds=now.core_s,
         )
         for record, now in mine[:SESSIONS]
+    ]
+
+
+def _leases(context: Context, whose: str | None) -> list[LeaseGlance]:
+    open_now = [each for each in context.hypervisor.leases.standings(whose) if each.figures is not None]
+    return [
+        LeaseGlance(
+            lease=each.record.id,
+            tenant=each.record.tenant,
+            state=each.record.state,
+            slots=list(each.record.slots),
+            module=", ".join(name for name in each.figures.modules.values() if name),
+            ends_unix_s=each.record.ends_unix_s,
+            idle_s=each.figures.idle_s,
+        )
+        for each in open_now[:SESSIONS]
+        if each.figures is not None
     ]
 
 

@@ -66,7 +66,7 @@ async def list_sessions(context: Ctx, viewer: Caller, tenant: _Whose = "") -> Se
 )
 async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What it holds and has done."""
-    context.store.sessions.get(session, _seen_by(viewer))
+    context.store.sessions.get(session, seen_by(viewer))
     return _shown(context, session)
 
 
@@ -79,7 +79,7 @@ async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Sess
 )
 async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What runs of it is stopped, and its memory given back. Closing one that has ended changes nothing."""
-    record = context.store.sessions.get(session, _seen_by(viewer))
+    record = context.store.sessions.get(session, seen_by(viewer))
     if not record.state.is_final:
         if record.tenant != viewer.id:
             record_action(context, viewer, "close-session", tenant=record.tenant, session=session)
@@ -119,7 +119,8 @@ async def send_commands(session: SessionId, request: Request, context: Ctx, tena
     return Response(batch_frame(answer), media_type=MEDIA_TYPE)
 
 
-def _seen_by(viewer: TenantRecord) -> str | None:
+def seen_by(viewer: TenantRecord) -> str | None:
+    """Of whom a viewer sees sessions; None for everybody."""
     return None if viewer.admin else viewer.id
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
 
+import anyio.to_thread
 from fastapi import APIRouter, Cookie, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
@@ -18,6 +20,7 @@ from eddy.api.access.session_bodies import SessionCookie, open_session
 from eddy.api.access.sessions import LIFE_S
 from eddy.api.access.sign_on_bodies import SignOnCode, SignOnKey, SignOnOffer
 from eddy.api.access.sign_on_flows import LIFE_S as FLOW_S
+from eddy.api.access.sign_on_flows import Flow
 from eddy.api.dependencies.callers import Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import Responses, refusals
@@ -59,13 +62,16 @@ async def offer(context: Ctx) -> SignOnOffer:
     summary="Log in at the provider",
     responses={**_SENT, **refusals(404, 503)},
 )
-def begin(context: Ctx, tenant: _Tenant = "", port: _Port = 0, challenge: _Challenge = "") -> Response:
+async def begin(
+    http: Request, context: Ctx, tenant: _Tenant = "", port: _Port = 0, challenge: _Challenge = ""
+) -> Response:
     """Send a browser to the identity provider. With a port and a challenge, a command line gets the key."""
     provider = _provider(context)
     if bool(port) != bool(challenge):
         raise InvalidRequest("A command line names a port and a challenge.", field="challenge")
-    state, flow = context.flows.begin(tenant, port, challenge)
-    answer = RedirectResponse(provider.authorization_url(state, flow.nonce, flow.verifier, fresh=bool(port)), 303)
+    state, flow = context.flows.begin(tenant, port, challenge, http.client.host if http.client else "")
+    where = partial(provider.authorization_url, state, flow.nonce, flow.verifier, fresh=bool(port))
+    answer = RedirectResponse(await context.provider_calls.run(where), 303)
     secure = provider.settings.public_url.startswith("https:")
     answer.set_cookie(FLOW_COOKIE, flow.browser, int(FLOW_S), path=PATH, httponly=True, samesite="lax", secure=secure)
     answer.headers["Cache-Control"] = "no-store"
@@ -80,7 +86,7 @@ def begin(context: Ctx, tenant: _Tenant = "", port: _Port = 0, challenge: _Chall
     summary="Come back from the provider",
     responses={**_SENT, **refusals(401, 403, 404, 429, 503)},
 )
-def end(
+async def end(
     http: Request,
     context: Ctx,
     state: _Text = "",
@@ -95,7 +101,18 @@ def end(
     if error or not code:
         message = f"The identity provider refused the log-in ({error[:60] or 'no code'})."
         raise Unauthorized(message, field="error")
-    claims = provider.redeem(code, flow.verifier, flow.nonce)
+    claims = await context.provider_calls.run(provider.redeem, code, flow.verifier, flow.nonce)
+    return await anyio.to_thread.run_sync(_let_in, http, context, flow, claims, old)
+
+
+def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, Any], old: str) -> Response:
+    """Open a session for somebody whom the provider vouches for, or let a command line fetch its key.
+
+    Raises:
+        Forbidden: None of the groups may do anything here.
+        QuotaExceeded: The tenant has too many keys.
+    """
+    provider = _provider(context)
     role, label = provider.settings.rules.role(claims, flow.tenant), _label(claims)
     _check_tenant(context, role)
     if flow.port:

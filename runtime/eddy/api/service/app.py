@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 import structlog
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 
 from eddy.api.access.identity_provider import IdentityProvider
@@ -44,12 +45,14 @@ from eddy.api.routes import (
     holds,
     jobs,
     keys,
+    leases,
     maintenance,
     market,
     notices,
     operate,
     overview,
     partial,
+    profiles,
     session,
     sessions,
     sign_on,
@@ -81,10 +84,15 @@ name says `unix`."""
 _log = structlog.get_logger("eddy.api")
 
 
-def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
-    """All of the API, for these kinds of jobs."""
+def routes(kinds: Mapping[str, KindView] = VIEWS) -> list[APIRoute]:
+    """All of the API, for these kinds of jobs; the first that has a path answers.
+
+    An application takes the routes themselves: FastAPI makes each one again for every application that includes its
+    router, which is half of what a server's first answer costs.
+    """
     others = (
         explain,
+        profiles,
         holds,
         blobs,
         partial,
@@ -93,6 +101,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         market,
         overview,
         history,
+        leases,
         session,
         sessions,
         sign_on,
@@ -107,7 +116,8 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         system,
     )
     model = submission_model(kinds)
-    return (jobs.routes(model), arrays.routes(model), *(part.router for part in others), market.admin)
+    every = (jobs.router_for(model), arrays.router_for(model), *(part.router for part in others), market.admin)
+    return [route for router in every for route in router.routes if isinstance(route, APIRoute)]
 
 
 def compose(
@@ -187,11 +197,10 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(GaugeCollector(context))
     problems.install(app)
-    every = routers(context.kinds)
-    for router in every:
-        app.include_router(router)
+    every = routes(context.kinds)
+    app.router.routes.extend(every)
     dashboard.install(app)
-    app.add_middleware(QueryMiddleware, routers=every, caller=caller)
+    app.add_middleware(QueryMiddleware, routes=every, caller=caller)
     app.add_middleware(MethodMiddleware)
     app.add_middleware(
         BodyLimitMiddleware,

@@ -14,15 +14,18 @@ from eddy import distribution
 from eddy.api.dependencies.context import Context
 from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
+from eddy.core.leases import LeaseState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
 from eddy.core.sessions import SessionFigures, SessionRecord, SessionState
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import market_answer
+from eddy.hypervisor.engine.lease_service import LeaseStanding
 from eddy.hypervisor.sessions.session import Counts
 from eddy.store import Store
 
 _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)
 _FINAL = tuple(state.value for state in JobState if state.is_final)
+_LEASES = tuple(state.value for state in LeaseState if not state.is_final)
 _OPEN = tuple(state.value for state in SessionState if not state.is_final)
 _PHASES = ("empty", "loading", "idle", "running", "waiting", "faulted", "unknown")
 _SPENT = ("running", "reconfiguring", *(cause.value for cause in WaitCause))
@@ -51,6 +54,7 @@ class GaugeCollector(Collector):
         yield from _slots(hypervisor.slots())
         yield from _jobs(context.store)
         yield from _sessions(*hypervisor.sessions.overview())
+        yield from _leases(hypervisor.leases.standings(None))
         yield from _kept(context)
         if hypervisor.price is not None:
             yield from _market(hypervisor.price)
@@ -119,6 +123,14 @@ def _sessions(did: Counts, there: Sequence[tuple[SessionRecord, SessionFigures]]
     text = "Bytes of buffers of sessions since the start: brought, fetched, and found on the board by launches."
     ways = {"up": did.bytes_up, "down": did.bytes_down, "kept": did.bytes_kept}
     yield _counted("eddy_session_bytes", text, "way", ways)
+
+
+def _leases(standings: Sequence[LeaseStanding]) -> Iterator[Metric]:
+    there = [each for each in standings if not each.record.state.is_final]
+    states = Tally(each.record.state.value for each in there)
+    yield _labelled("eddy_leases", "Leases that have not ended, by state.", "state", _each(_LEASES, states))
+    slots = sum(len(each.record.slots) for each in there)
+    yield _one("eddy_leased_slots", "Slots that leases hold.", slots)
 
 
 def _market(loop: PriceLoop) -> Iterator[Metric]:

@@ -176,7 +176,7 @@ class NoticeService:
         body = delivery.body.encode()
         secret = subscription_secret(self._context.hasher.hash, subscription.id)
         headers = sign(secret, delivery.id, int(self._wall_s()), body)
-        return await webhook.post(subscription.target, headers, body, rules)
+        return await webhook.post(subscription.target, headers, body, rules, subscription.tenant)
 
     def _is_operator(self, tenant: str) -> bool:
         return self._context.store.tenants.get(tenant).admin

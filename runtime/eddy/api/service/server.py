@@ -35,6 +35,7 @@ from eddy.board.remote.factory import connect, open_board
 from eddy.board.remote.notary_client import NotaryClient
 from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
+from eddy.core.leases import LeaseRules
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
@@ -84,6 +85,7 @@ class ServerSettings:
     packages: PackageTrust = field(default_factory=PackageTrust)
     unchecked_modules: str = "refuse"
     tenant_memory: float = MOST_PART
+    lease_rules: LeaseRules = field(default_factory=LeaseRules)
     pooled: bool = False
 
 
@@ -244,6 +246,7 @@ class Server:
             memory_part=settings.tenant_memory,
             pooled=settings.pooled,
             standing=self._standing(),
+            lease_rules=settings.lease_rules,
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)

@@ -10,6 +10,9 @@ A kernel that says how many work-groups it runs takes `SLICE_S` and so many time
 A module whose name says that it is a GPU cluster (`cluster_shape`), or that the board was told is one, takes kernels:
 they take the time the latency table says, and report cycles of that time and nothing counted.
 
+An accelerator that is held has the registers of Xilinx HLS, its runs take what the table says, and its caller is never
+counted as gone: virtual time may leap over any limit between two of its calls.
+
 It is calibrated from the `rtl` board or from measurements on a real one (item latencies per task or module, load times
 per slot); where a profile is all there is, loads take image bytes over the profile's two rates.
 """
@@ -22,12 +25,14 @@ from dataclasses import replace
 from math import inf
 
 from eddy.board.model.model_forecast import Latency, ModelFaults, ModelForecast
+from eddy.board.model.model_held import ModelHold
 from eddy.board.model.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model.model_items import ModelItems
 from eddy.board.model.model_memory import ModelMemory
 from eddy.board.model.model_modules import Behaviour, Usage, cores_only
 from eddy.board.model.model_slot import ModelSlot
 from eddy.board.port.events import EventLog
+from eddy.board.port.held import check_accesses
 from eddy.board.port.port import (
     READY,
     BoardDescription,
@@ -38,6 +43,7 @@ from eddy.board.port.port import (
     EventKind,
     Launch,
     Preparation,
+    RegisterAccess,
     SlotCounters,
     SlotPhase,
 )
@@ -63,6 +69,11 @@ class Agenda:
         """
         self._last += 1
         heapq.heappush(self._heap, (at_s, self._last, slot))
+        return self._last
+
+    def reserve(self) -> int:
+        """A number for something that has no planned end."""
+        self._last += 1
         return self._last
 
     def next_s(self) -> float | None:
@@ -95,8 +106,14 @@ class ModelEvents:
         self.now_s = 0.0
 
     def plan(self, at_s: float, slot: int) -> int:
-        """Plan the end of a load or an item; answers its number."""
-        return self._agenda.plan(at_s, slot)
+        """Plan the end of a load or an item; answers its number. One that is never is not planned."""
+        return self._agenda.plan(at_s, slot) if at_s < inf else self._agenda.reserve()
+
+    def ring(self, slot: int, state: ModelSlot) -> None:
+        """Report the interrupt of a module that is held, where it is up and somebody listens."""
+        if state.hold is not None and state.hold.take_interrupt():
+            item = state.hold.launch.item
+            self.log.add(EventKind.INTERRUPT, slot, at_s=self.now_s, started_s=self.now_s, item=item)
 
     def wait(self, until_s: float) -> tuple[BoardEvent, ...]:
         """Let time pass until there is an event that is not acknowledged, or to `until_s`.
@@ -115,10 +132,14 @@ class ModelEvents:
         """Let everything happen that is due, and time pass."""
         for at_s, number, slot in self._agenda.take_due(until_s):
             state = self._slots[slot]
-            if number != state.load and number not in state.items:
+            runs = state.hold is not None and number == state.hold.run
+            if number != state.load and number not in state.items and not runs:
                 continue
             self.now_s = max(self.now_s, at_s)
-            if number == state.load:
+            if runs:
+                self._items.finish_run(slot, state, at_s, self.log)
+                self.ring(slot, state)
+            elif number == state.load:
                 self._end_load(slot, state, at_s)
             else:
                 self._items.finish(slot, state, number, at_s, self.log)
@@ -307,6 +328,27 @@ class ModelBoard:
         number = self._events.plan(self._events.now_s + takes_s, slot)
         state.enter(SlotPhase.RUNNING, self._events.now_s, state.image, items=state.items)
         state.items[number] = item
+        state.hold = ModelHold(number, launch, self._events.now_s) if launch.held else None
+
+    def access(self, slot: int, item: str, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
+        """Read and write registers of a module that an item holds; see the port. No fault comes of them here."""
+        check_accesses(accesses)
+        state = self._slot(slot)
+        hold, found = state.holder_of(slot, item), []
+        for access in accesses:
+            value, begins = hold.access(access)
+            if value is not None:
+                found.append(value)
+            if begins:
+                ends_s = self._events.now_s + self._items.run_s(slot, state)
+                hold.run = self._events.plan(ends_s, slot)
+        return tuple(found)
+
+    def listen(self, slot: int, item: str) -> None:
+        """Have the next interrupt of a module that an item holds reported; see the port."""
+        state = self._slot(slot)
+        state.holder_of(slot, item).listens = True
+        self._events.ring(slot, state)
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or one of its items; nothing where it does not run."""

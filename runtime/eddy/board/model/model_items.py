@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from eddy.board.model.model_forecast import ModelForecast
 from eddy.board.model.model_memory import ModelMemory
 from eddy.board.model.model_modules import Behaviour, ModelModule, RunningItem, Usage, module_of
 from eddy.board.model.model_slot import ModelSlot, charge
 from eddy.board.port.events import EventLog
+from eddy.board.port.held import check_held
 from eddy.board.port.port import Access, Cause, CoreReport, EventKind, Launch, SlotPhase
 from eddy.core.counters import ContextCounters
-from eddy.core.errors import Conflict, ModuleFault
+from eddy.core.errors import Conflict, InvalidRequest, ModuleFault
 from eddy.core.slots import Image
 from eddy.gpu.programs.shape import ClusterShape
 
@@ -55,9 +57,29 @@ class ModelItems:
             raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
         for grant in launch.grants:
             self._arena.buffer(grant.buffer)
+        if launch.held:
+            check_held(slot, launch)
+            if module.shares:
+                raise InvalidRequest(f"slot {slot} holds a GPU cluster; only accelerators are held", field="held")
+            return RunningItem(launch, now_s, Cause.NONE, frozenset()), inf
         cores = module.check(slot, launch, self._arena, state.items.values())
         takes_s, verdict = self._forecast.item(slot, module, self._images[state.image].module, launch)
         return RunningItem(launch, now_s, verdict, frozenset(cores)), takes_s
+
+    def run_s(self, slot: int, state: ModelSlot) -> float:
+        """What a run takes that the caller of a held module begins."""
+        assert state.hold is not None
+        return self._forecast.item(slot, self._module(state), self._images[state.image].module, state.hold.launch)[0]
+
+    def finish_run(self, slot: int, state: ModelSlot, at_s: float, log: EventLog) -> None:
+        """A run of a held module is over: it did its work, or met its fault, which closes the slot."""
+        hold = state.hold
+        assert hold is not None
+        verdict, detail = self._behave(slot, state, hold.launch, hold.arguments())
+        if verdict is Cause.NONE:
+            hold.finish_run()
+        else:
+            self.fail(slot, state, hold.number, at_s, verdict, detail, log)
 
     def finish(self, slot: int, state: ModelSlot, number: int, at_s: float, log: EventLog) -> None:
         """An item's time has come: it did its work, or met its fault, or its limit."""
@@ -66,7 +88,8 @@ class ModelItems:
         if verdict is Cause.TIME_LIMIT:
             detail = f"no end within {launch.time_limit_s:g} s"
         if verdict is Cause.NONE:
-            verdict, detail = self._behave(slot, state, launch)
+            registers = self._module(state).registers(slot, launch, self._arena)
+            verdict, detail = self._behave(slot, state, launch, registers)
         if verdict is not Cause.NONE:
             self.fail(slot, state, number, at_s, verdict, detail, log)
             return
@@ -108,12 +131,11 @@ class ModelItems:
     def _module(self, state: ModelSlot) -> ModelModule:
         return module_of(self._images[state.image].module, self._clusters)
 
-    def _behave(self, slot: int, state: ModelSlot, launch: Launch) -> tuple[Cause, str]:
+    def _behave(self, slot: int, state: ModelSlot, launch: Launch, registers: Mapping[int, int]) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
         behaviour = self._behaviours.get(self._images[state.image].module)
         if behaviour is None:
             return Cause.NONE, ""
-        registers = self._module(state).registers(slot, launch, self._arena)
         window = self._arena.window(launch.grants)
         try:
             behaviour(registers, window)

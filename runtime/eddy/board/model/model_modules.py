@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -130,6 +131,7 @@ class ModelCluster:
         return tuple(CoreReport(core, CoreCounters(cycles, 0, 0, idle)) for core in sorted(cores))
 
 
+@functools.lru_cache(maxsize=256)
 def cluster_shape(module: str) -> ClusterShape | None:
     """The GPU cluster that a module's name says it is, as ``gpu_1c4w4t`` or ``gpu_1c4w4tx_80mhz``; None where it says
     nothing of the kind."""

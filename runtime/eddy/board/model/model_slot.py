@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from eddy.board.model.model_held import ModelHold
 from eddy.board.model.model_modules import RunningItem
 from eddy.board.port.port import SlotCounters, SlotPhase, SlotState
 from eddy.core.counters import ContextCounters
+from eddy.core.errors import Conflict
 
 BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""
@@ -27,6 +29,7 @@ class ModelSlot:
         read_bytes: What finished items were granted to read since then.
         write_bytes: The same for writing.
         accounts: What items that have ended did, by account.
+        hold: What holds the module, where its caller drives it.
     """
 
     phase: SlotPhase = SlotPhase.EMPTY
@@ -38,6 +41,17 @@ class ModelSlot:
     read_bytes: int = 0
     write_bytes: int = 0
     accounts: dict[str, ContextCounters] = field(default_factory=dict)
+    hold: ModelHold | None = None
+
+    def holder_of(self, index: int, item: str) -> ModelHold:
+        """What holds the slot for an item.
+
+        Raises:
+            Conflict: That item does not hold it.
+        """
+        if self.hold is None or self.hold.launch.item != item:
+            raise Conflict(f"slot {index} is not held by {item!r:.80}", field="item", phase=self.phase.value)
+        return self.hold
 
     def enter(
         self, phase: SlotPhase, at_s: float, image: str = "", items: dict[int, RunningItem] | None = None
@@ -45,6 +59,8 @@ class ModelSlot:
         """Enter a phase, with this image and these items and no load."""
         self.phase, self.image, self.items, self.load = phase, image, items or {}, -1
         self.since_s = at_s
+        if phase is not SlotPhase.RUNNING:
+            self.hold = None
 
     def count_from(self, at_s: float) -> None:
         """Begin to count from zero, as after a load."""

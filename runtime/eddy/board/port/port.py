@@ -155,6 +155,7 @@ class Launch:
         task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
         account: On whose account `sharing` counts what it does, a tenant's name; "" on nobody's.
         results: What is read of its registers when it has succeeded.
+        causes: Names of the status register's bits, from the lowest on; () where nothing says them.
     """
 
     item: str
@@ -166,6 +167,29 @@ class Launch:
     task: str = ""
     account: str = ""
     results: tuple[Result, ...] = ()
+    causes: tuple[str, ...] = ()
+    held: bool = False
+    """The module is not started: the caller drives its registers itself (`access`, `listen`) until `stop`. The time
+    limit counts from the last `access` then, so a slot whose caller is gone closes by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterAccess:
+    """One access of a module's registers.
+
+    Attributes:
+        offset: Byte offset in the module's window, a multiple of 4.
+        value: What is written, 32 bits; None reads.
+    """
+
+    offset: int
+    value: int | None = None
+
+
+WINDOW_BYTES = 0x1_0000
+"""Bytes of a module's register window, its identity block included."""
+MOST_ACCESSES = 256
+"""Register accesses of one call at most: each is bounded by the firewall, so the call is, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +220,8 @@ class EventKind(str, enum.Enum):
     ITEM_DONE = "item-done"
     """The item is done, and so are all its memory accesses: what it wrote can be read, and stays as it is."""
     ITEM_FAILED = "item-failed"
+    INTERRUPT = "interrupt"
+    """The module in a slot that is held raised its interrupt after `listen`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +316,8 @@ class BoardDescription:
 
     `computes` is false where items only take their time: what they leave in memory is not what they should.
     `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
-    `image_cache_bytes` is the memory for images, 0 where none is kept.
+    `image_cache_bytes` is the memory for images, 0 where none is kept; `memory_bytes_per_s` is what memory gives all
+    its users together at most, 0 where that is not known.
     """
 
     board: str
@@ -304,6 +331,7 @@ class BoardDescription:
     computes: bool = True
     storage_bytes_per_s: float = 0.0
     image_cache_bytes: int = 0
+    memory_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +429,30 @@ class BoardPort(Protocol):
 
         The slot is closed, unless kernels beside the one stopped go on; either way what was stopped reaches memory no
         more when this returns. Nothing happens where it does not run.
+        """
+
+    def access(self, slot: int, item: str, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
+        """Read and write registers of a module that an item holds (`Launch.held`), in order.
+
+        Args:
+            slot: Where.
+            item: The launch's name.
+            accesses: At most `MOST_ACCESSES`; () only says that the caller is there.
+
+        Returns:
+            What was read, in order; writes answer nothing.
+
+        Raises:
+            InvalidRequest: An offset is not in the module's window, or a value has more than 32 bits; none was done.
+            Conflict: That item does not hold the slot.
+            BoardFault: An access was not answered, or refused; the slot is closed, and `ITEM_FAILED` follows.
+        """
+
+    def listen(self, slot: int, item: str) -> None:
+        """Have the next interrupt of a module that an item holds reported, once, as `INTERRUPT`.
+
+        Raises:
+            Conflict: That item does not hold the slot.
         """
 
     def close(self, slot: int) -> None:

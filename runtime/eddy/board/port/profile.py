@@ -169,6 +169,7 @@ class Profile:
             requires_signature=requires_signature,
             storage_bytes_per_s=self.configuration.storage_bytes_per_s,
             image_cache_bytes=self.configuration.image_cache_bytes,
+            memory_bytes_per_s=self.dram.bytes_per_s,
         )
 
 

@@ -130,6 +130,10 @@ class ClusterRunner:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def take_interrupt(self) -> str:
+        """Nothing: nobody listens but this."""
+        return ""
+
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
         """What the cores of kernels on somebody's account have counted so far."""
         owner = {core: r.launch.account for r in self._running.values() if r.launch.account for core in r.cores}

@@ -92,6 +92,10 @@ class HlsRunner:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def take_interrupt(self) -> str:
+        """Nothing: nobody listens but this."""
+        return ""
+
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
         """Nothing: the module has no cores."""
         return ()
@@ -152,6 +156,8 @@ class HlsRunner:
             self._end(Cause.MODULE_ERROR, f"the module reports done, but its {late}")
         elif status:
             detail = f"the module's status register at {launch.status:#x} reads {status:#x}"
+            named = [name for bit, name in enumerate(launch.causes) if status >> bit & 1]
+            detail += f" ({', '.join(named)})" * bool(named)
             self._end(Cause.MODULE_ERROR, detail)
         elif finished:
             for buffer, data in results:

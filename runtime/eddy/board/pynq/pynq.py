@@ -16,6 +16,7 @@ from eddy.board.images.images import ImageStore
 from eddy.board.images.signing import Trust
 from eddy.board.port.clock import Clock
 from eddy.board.port.events import EventLog
+from eddy.board.port.held import check_accesses, check_held
 from eddy.board.port.port import (
     READY,
     BoardDescription,
@@ -26,6 +27,7 @@ from eddy.board.port.port import (
     EventKind,
     Launch,
     Preparation,
+    RegisterAccess,
     SlotCounters,
     SlotPhase,
 )
@@ -37,6 +39,8 @@ from eddy.board.pynq.slot import (
     BoardSlot,
     buffer_in_use_error,
     check_launch,
+    holder_of,
+    make_held_runner,
     resettable_image,
     slot_busy_error,
     slot_state,
@@ -169,7 +173,19 @@ class PynqBoard:
         if target.runner is None or not target.can_start_item:
             raise slot_busy_error(slot, target)
         check_launch(launch, (running.item for each in self._slots for running in each.launches))
+        if launch.held:
+            check_held(slot, launch)
+            target.runner = make_held_runner(slot, target, self._clock, self._arena)
         self._service.start(slot, launch)
+
+    def access(self, slot: int, item: str, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
+        """Read and write registers of a module that an item holds, in order; see the port."""
+        check_accesses(accesses)
+        return self._service.access(slot, holder_of(slot, self._slot(slot), item), accesses)
+
+    def listen(self, slot: int, item: str) -> None:
+        """Have the next interrupt of a module that an item holds reported, once."""
+        holder_of(slot, self._slot(slot), item).listen()
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
@@ -200,8 +216,9 @@ class PynqBoard:
 
     @property
     def busy(self) -> bool:
-        """Whether an item runs or a slot is being loaded."""
-        return self._loads.slot is not None or any(slot.launches for slot in self._slots)
+        """Whether an item runs or a slot is being loaded; what is only held open may stand still."""
+        items = (launch for slot in self._slots for launch in slot.launches)
+        return self._loads.slot is not None or any(not launch.held for launch in items)
 
     def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
         """Record that an item, or a load, was lost with the process that had the board before."""

@@ -122,5 +122,9 @@ class Runner(Protocol):
     def take_ended(self) -> tuple[EndedItem, ...]:
         """What has ended since this was last asked, in order."""
 
+    def take_interrupt(self) -> str:
+        """The item whose caller listens for the module's interrupt, where it came since this was last asked; "" for
+        none. Only what is held has one."""
+
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
         """What cores that run have counted so far, and on whose account; nothing for modules without cores."""

@@ -11,6 +11,7 @@ from eddy.board.port.port import MAX_RESULT_BYTES, Cause, Launch, SlotPhase, Slo
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.cluster_runner import ClusterRunner
 from eddy.board.pynq.fabric import Fault, SlotFabric
+from eddy.board.pynq.held_runner import HeldRunner
 from eddy.board.pynq.hls_runner import HlsRunner
 from eddy.board.pynq.interrupt_lines import ThrottledLine
 from eddy.board.pynq.memory_gate import MemoryGate
@@ -86,6 +87,30 @@ def make_runner(index: int, slot: BoardSlot, clock: Clock, arena: Arena, control
     parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena, slot.accounts)
     cluster = slot.hardware.module.cluster
     return HlsRunner(parts, control) if cluster is None else ClusterRunner(parts, cluster)
+
+
+def make_held_runner(index: int, slot: BoardSlot, clock: Clock, arena: Arena) -> HeldRunner:
+    """The runner of an accelerator that its caller drives itself, until the slot is closed.
+
+    Raises:
+        InvalidRequest: The slot holds a GPU cluster.
+    """
+    if slot.hardware.module.cluster is not None:
+        raise InvalidRequest(f"slot {index} holds a GPU cluster; only accelerators are held", field="held")
+    parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena, slot.accounts)
+    return HeldRunner(parts)
+
+
+def holder_of(index: int, slot: BoardSlot, item: str) -> HeldRunner:
+    """What holds a slot for an item.
+
+    Raises:
+        Conflict: That item does not hold it.
+    """
+    runner = slot.runner
+    if not isinstance(runner, HeldRunner) or not any(each.item == item for each in runner.launches):
+        raise Conflict(f"slot {index} is not held by {item!r:.80}", field="item", phase=slot.phase.value)
+    return runner
 
 
 def check_launch(launch: Launch, running: Iterable[str]) -> None:

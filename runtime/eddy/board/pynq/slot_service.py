@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 
 from eddy.board.port.clock import Clock
 from eddy.board.port.events import EventLog
-from eddy.board.port.port import Cause, EventKind, Launch, SlotPhase
+from eddy.board.port.port import Cause, EventKind, Launch, RegisterAccess, SlotPhase
 from eddy.board.pynq.fabric import Fabric
+from eddy.board.pynq.held_runner import HeldRunner
 from eddy.board.pynq.runner import EndedItem, SlotFailed, StartFailed
 from eddy.board.pynq.slot import BoardSlot
 from eddy.board.pynq.slot_loader import SlotLoader
 from eddy.board.pynq.slot_steps import SlotSteps
+from eddy.core.errors import BoardFault
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +74,19 @@ class SlotService:
         else:  # it failed before it was started
             self._safely(index, slot, lambda: None, SlotPhase.FAULTED)
 
+    def access(self, index: int, runner: HeldRunner, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
+        """Do register accesses for who holds a slot; a fault among them closes it.
+
+        Raises:
+            BoardFault: One was not answered, or refused; or the module misbehaved meanwhile.
+        """
+        found: list[int] = []
+        self._safely(index, self._slots[index], lambda: found.extend(runner.access(accesses)), SlotPhase.FAULTED)
+        if not runner.launches:
+            message = f"slot {index} was closed: a register access went wrong; its event says how"
+            raise BoardFault(message, cause=Cause.CONTROL_REFUSED.value)
+        return tuple(found)
+
     def stop(self, index: int, item: str) -> None:
         """Stop what a slot runs, or the one item; nothing where it does not run."""
         slot = self._slots[index]
@@ -84,6 +99,10 @@ class SlotService:
             self._safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
         elif runner is not None and fault:
             self._on_idle_fault(slot)
+        rang = runner.take_interrupt() if runner is not None else ""
+        if rang:
+            now_s = self._clock.now_s()
+            self._events.add(EventKind.INTERRUPT, index, at_s=now_s, started_s=now_s, item=rang)
         if fault and slot.runner is not None:
             slot.hardware.fault.arm()
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eddy.board.port.port import BoardEvent
+from eddy.board.port.port import BoardEvent, EventKind
 from eddy.files import PRIVATE
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,11 @@ class Journal:
 
     def acknowledge(self, events: Iterable[BoardEvent]) -> None:
         """A client has these events: what they ended needs no report any more."""
-        ended = {JournalEntry(event.slot, event.item, event.image) for event in events}
+        ended = {
+            JournalEntry(event.slot, event.item, event.image)
+            for event in events
+            if event.kind is not EventKind.INTERRUPT
+        }
         if not ended:
             return
         self._started = [started for started in self._started if started not in ended]

@@ -23,6 +23,7 @@ from eddy.board.port.port import (
     Buffer,
     Launch,
     Preparation,
+    RegisterAccess,
     SlotCounters,
 )
 from eddy.core.counters import SharingCounters
@@ -148,6 +149,15 @@ class SocketBoard:
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or one of its items."""
         self._call("stop", slot=slot, item=item)
+
+    def access(self, slot: int, item: str, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
+        """Read and write registers of a module that an item holds, in order."""
+        result: tuple[int, ...] = self._call("access", slot=slot, item=item, accesses=accesses)
+        return result
+
+    def listen(self, slot: int, item: str) -> None:
+        """Have the next interrupt of a module that an item holds reported."""
+        self._call("listen", slot=slot, item=item)
 
     def close(self, slot: int) -> None:
         """Close a slot."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -37,6 +37,33 @@ def import_module(
         Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
         typer.Option("--type", help="NAME=DTYPE: element type of an argument's buffer, as <f4. May be repeated."),
     ] = None,
+    start: Annotated[
+        str, typer.Option(help="What starts it: PORT, OFFSET.BIT or REGISTER.BIT, with :pulse or :level behind.")
+    ] = "",
+    done: Annotated[
+        str, typer.Option(help="What says that it is done: the same, with :low or :clear (written back) behind.")
+    ] = "",
+    registers: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option("--register", help="NAME=OFFSET[:BITS][:out]: a register no source tells of. May be repeated."),
+    ] = None,
+    ends: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option("--ends", help="STREAM=tlast or =length: what ends a stream from it. May be repeated."),
+    ] = None,
+    packets: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option("--packet", help="STREAM=BYTES: TLAST after each so many bytes, for lines. May be repeated."),
+    ] = None,
+    ties: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option(
+            "--tie", help="PORT=VALUE: an input's value; first: one in a stream's first beat. May be repeated."
+        ),
+    ] = None,
+    stall_cycles: Annotated[
+        int, typer.Option(help="Cycles without a move after which a run counts as stuck.", min=256, max=1 << 24)
+    ] = 65_536,
     check: Annotated[bool, typer.Option(help="Check the module as well, so that jobs may run it.")] = True,
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
     as_json: AsJson = False,
@@ -51,7 +78,13 @@ def import_module(
             return
         tree = source_root(Path.cwd())
         folder = (root or tree).resolve()
-        kernel = _import(source, top, name, _pairs(values, "set"), _pairs(types, "type"), as_json)
+        said = {
+            **{"name": name, "top": top, "start": start, "done": done, "stall_cycles": stall_cycles},
+            **{"types": _pairs(types, "type"), "registers": _pairs(registers, "register")},
+            **{"ends": _pairs(ends, "ends"), "ties": _pairs(ties, "tie")},
+            **{"values": _numbers(values, "set"), "packets": _numbers(packets, "packet")},
+        }
+        kernel = _import(source, said, as_json)
         check_name(kernel.name, tree)
         files = write_new(folder, _texts(kernel, folder), kernel.name)
         findings, took_s = (
@@ -91,9 +124,14 @@ def _pairs(given: list[str] | None, field: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _import(
-    source: Path, top: str, name: str, values: dict[str, str], types: dict[str, str], quiet: bool
-) -> ImportedKernel:
+def _numbers(given: list[str] | None, field: str) -> dict[str, int]:
+    try:
+        return {key: int(value, 0) for key, value in _pairs(given, field).items()}
+    except ValueError as error:
+        raise InvalidRequest(f"--{field} takes whole numbers: {error}", field=field, allowed="NAME=INTEGER") from error
+
+
+def _import(source: Path, said: dict[str, Any], quiet: bool) -> ImportedKernel:
     """Read and try the kernel; the readers come with an extra, so their absence is said and is no traceback."""
     try:
         from eddy_sim.importing.kernel import KernelChoices, import_kernel
@@ -101,16 +139,12 @@ def _import(
         raise InvalidRequest(
             f"importing a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
         ) from error
-    try:
-        numbers = {key: int(value, 0) for key, value in values.items()}
-    except ValueError as error:
-        raise InvalidRequest(f"--set takes whole numbers: {error}", field="set", allowed="NAME=INTEGER") from error
 
     def progress(what: str) -> None:
         if not quiet:
             typer.echo(f"eddy: {what}", err=True)
 
-    return import_kernel(source, KernelChoices(name, top, numbers, types), progress)
+    return import_kernel(source, KernelChoices(**said), progress)
 
 
 def _texts(kernel: ImportedKernel, folder: Path) -> dict[str, str | bytes]:

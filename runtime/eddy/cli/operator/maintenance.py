@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import re
 import time
-from calendar import timegm
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
+from eddy.cli.support.durations import TIME, parse_duration, parse_time
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
-from eddy.core.errors import InvalidRequest
 
 app = typer.Typer(help="Maintenance windows: slots closed by calendar.", no_args_is_help=True)
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_FORMATS = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d %H:%M")
-TIME = "2026-12-24T08:00Z (UTC), or +2h from now"
 
 
 @app.command("plan")
@@ -84,36 +79,7 @@ def _say(window: Mapping[str, Any], as_json: bool) -> None:
 
 def _row(window: Mapping[str, Any]) -> dict[str, Any]:
     begins, ends = (
-        time.strftime("%m-%d %H:%M", time.gmtime(window[name])) for name in ("begins_unix_s", "ends_unix_s")
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(window[name])) for name in ("begins_unix_s", "ends_unix_s")
     )
     which = ", ".join(map(str, window["slots"])) or "all"
     return {**window, "from": begins, "to": ends, "which": which}
-
-
-def parse_duration(text: str, option: str) -> float:
-    """Seconds of a duration such as ``90m``.
-
-    Raises:
-        InvalidRequest: It is none.
-    """
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smhd])", text.strip())
-    if found is None:
-        message = f"--{option} is {text!r:.40}; give a number with s, m, h or d, as 90m."
-        raise InvalidRequest(message, field=option, allowed="a number with s, m, h or d")
-    return float(found.group(1)) * _UNITS_S[found.group(2)]
-
-
-def parse_time(text: str, now_unix_s: float) -> float:
-    """Seconds since 1970 of a time in UTC, or of one that is so far from now.
-
-    Raises:
-        InvalidRequest: It is none.
-    """
-    if text.startswith("+"):
-        return now_unix_s + parse_duration(text[1:], "from")
-    for form in _FORMATS:
-        try:
-            return float(timegm(time.strptime(text.strip(), form)))
-        except ValueError:
-            continue
-    raise InvalidRequest(f"--from is {text!r:.40}; give {TIME}.", field="from", allowed=TIME)

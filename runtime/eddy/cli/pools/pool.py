@@ -263,6 +263,7 @@ def serve(
             creds=pool_creds,
             connections=ConnectionLimits(max_connections, max_connections_per_client),
             retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
+            folder=folder / "heads",
         )
         head = Head(settings)
 

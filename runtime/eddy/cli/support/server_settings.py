@@ -15,6 +15,7 @@ from eddy.api.service.server import ServerSettings
 from eddy.api.service.tls import TlsFiles
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.core.errors import InvalidRequest
+from eddy.core.leases import LeaseRules
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.notices.settings import NoticeSettings
@@ -53,6 +54,7 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         packages=PackageTrust.load(told["trusted_packages"], told["unsigned_packages"]),
         traces=told["traces"],
         tenant_memory=told["tenant_memory"],
+        lease_rules=LeaseRules(told["lease_idle_s"], told["lease_notice_s"], told["lease_part"]),
         pooled=bool(told["pool"]),
         tls=TlsFiles.named(told["tls_cert"], told["tls_key"]),
     )

@@ -74,6 +74,7 @@ def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: C
         *_market(seen.market, state, columns),
         *_tenants(state),
         *_sessions(state, columns),
+        *_leases(state, columns),
     ]
     left = max(lines - len(fixed), 3)
     found = [*fixed, *_jobs(state, left, columns)]
@@ -175,6 +176,22 @@ def _sessions(state: Mapping[str, Any], columns: int, most: int = 4) -> list[Lin
     return [Line(head, "head"), *map(Line, texts), *more]
 
 
+def _leases(state: Mapping[str, Any], columns: int, most: int = 4) -> list[Line]:
+    """Those that hold slots first."""
+    found = sorted(state.get("leases", ()), key=lambda each: not each["slots"])
+    if not found:
+        return []
+    rows: list[tuple[Any, ...]] = [("LEASE", "TENANT", "STATE", "SLOTS", "HOLDS", "UNUSED")]
+    for each in found[:most]:
+        slots = ",".join(map(str, each["slots"])) or "-"
+        rows.append(
+            (each["lease"], each["tenant"], each["state"], slots, each["module"] or "-", f"{each['idle_s']:.0f}s")
+        )
+    head, *texts = _table(_LEASE, rows, columns)
+    more = [Line(f"and {len(found) - most} more leases")] if len(found) > most else []
+    return [Line(head, "head"), *map(Line, texts), *more]
+
+
 def _jobs(state: Mapping[str, Any], room: int, columns: int) -> list[Line]:
     """Jobs under way, then those that ended, as many as there is room for."""
     found = [*state["jobs"], *state["ended"]]
@@ -210,6 +227,7 @@ def _ends(entry: Mapping[str, Any]) -> str:
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (16, "<"), (12, "<"), (12, ">"), (5, ">"))
 _BOARD = ((16, "<"), (14, "<"), (8, "<"), (5, ">"), (5, ">"), (10, ">"), (12, "<"))
 _CLUSTER = ((4, ">"), (22, "<"), (6, ">"), (10, ">"), (10, ">"), (14, ">"))
+_LEASE = ((14, "<"), (12, "<"), (9, "<"), (8, "<"), (18, "<"), (8, ">"))
 _SESSION = ((18, "<"), (12, "<"), (9, "<"), (6, ">"), (7, ">"), (6, ">"), (8, ">"), (7, ">"))
 _JOB = ((12, ">"), (8, "<"), (13, "<"), (12, "<"), (6, ">"), (7, ">"), (7, ">"), (8, ">"))
 """Widths of columns, and on which side each is aligned. Numbers keep theirs where there is room, so that they stand

@@ -8,6 +8,7 @@ from typing import Any
 from eddy.client import answers
 from eddy.client.calls.blob_calls import BlobCalls
 from eddy.client.calls.job_calls import JobCalls
+from eddy.client.calls.lease_calls import LeaseCalls
 from eddy.client.calls.lookup_calls import LookupCalls
 from eddy.client.calls.notice_calls import NoticeCalls
 from eddy.client.calls.operator_calls import OperatorCalls
@@ -84,7 +85,7 @@ SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
 
 
-class ClientCalls(AccountCalls, BlobCalls, JobCalls, LookupCalls, NoticeCalls, OperatorCalls, SubmitCalls):
+class ClientCalls(AccountCalls, BlobCalls, JobCalls, LeaseCalls, LookupCalls, NoticeCalls, OperatorCalls, SubmitCalls):
     """The calls of a client; `BlockingCaller` or `AwaitingCaller` beside it says how they are carried out."""
 
 

@@ -65,6 +65,16 @@ class JobCalls(Caller):
         return self.transport.read_answer(answers.Explained, "GET", f"/v1/jobs/{job}/explain")
 
     @call
+    def profile(self, job: int) -> Operation[answers.KernelProfiles]:
+        """Where the cycles of a kernel job went, next to what its cluster could do, and what would help.
+
+        Raises:
+            NotFound: You have none of that id.
+            InvalidRequest: It is no kernel job.
+        """
+        return self.transport.read_answer(answers.KernelProfiles, "GET", f"/v1/jobs/{job}/profile")
+
+    @call
     def cancel(self, job: int, *, wait_s: float = 0.0) -> Operation[answers.Job]:
         """Ask for a job's end; answers the job object, at once or, with `wait_s`, when it has ended.
 

@@ -62,6 +62,16 @@ class LookupCalls(Caller):
         return found["sessions"]
 
     @call
+    def profile_session(self, session: str) -> Operation[answers.KernelProfiles]:
+        """Where the cycles of an open session's launches went, by kernel; see `profile`.
+
+        Raises:
+            NotFound: You have none of that name, or it has ended.
+        """
+        path = f"/v1/sessions/{quote_segment(session)}/profile"
+        return self.transport.read_answer(answers.KernelProfiles, "GET", path)
+
+    @call
     def market(self) -> Operation[MarketView]:
         """Prices of the clusters, and one's own shares of them; a notebook draws them."""
         return MarketView((yield from self.transport.read_answer(answers.MarketAnswer, "GET", "/v1/market")))

@@ -5,15 +5,56 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from eddy.gpu.programs.ndrange import Local
 
 
+class NamedBuffer(Protocol):
+    """A buffer of a session."""
+
+    @property
+    def id(self) -> int:
+        """Its name there."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferView:
+    """A buffer from an offset on, as a kernel's argument."""
+
+    buffer: NamedBuffer
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferImage:
+    """A buffer's texels as an image, as a kernel's argument.
+
+    Attributes:
+        buffer: Which.
+        shape: (width, channels), (height or layers, width, channels) or (depth or layers, height, width, channels).
+        order: Channel order: "rgba", "r", ... (`eddy.gpu.programs.image.ORDERS`).
+        kind: Channel type: "unorm_int8", "float", ... (`eddy.gpu.programs.image.KINDS`).
+        offset: Bytes of the buffer before them.
+    """
+
+    buffer: NamedBuffer
+    shape: tuple[int, ...]
+    order: str = "rgba"
+    kind: str = "float"
+    offset: int = 0
+
+
 def sent_argument(value: object) -> dict[str, Any]:
-    """An argument of a launch that is no buffer."""
+    """An argument of a launch."""
+    if isinstance(value, BufferView):
+        return {"buffer": value.buffer.id, "offset": value.offset}
+    if isinstance(value, BufferImage):
+        texels = {"shape": list(value.shape), "image": [value.order, value.kind]}
+        return {"buffer": value.buffer.id, "offset": value.offset, **texels}
     if value is None:
         return {"null": True}
     if isinstance(value, Local):

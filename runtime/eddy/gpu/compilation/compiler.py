@@ -40,6 +40,7 @@ from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, s
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
 from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, thread_item_id
+from eddy.gpu.work_items.local_placement import share_locals
 
 _log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 8 << 20
@@ -51,7 +52,9 @@ _DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
 """What clang and lld say as they end by a signal because they were refused memory."""
-_NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|unknown type name 'double\d+'")
+_NEEDS_DOUBLE = re.compile(
+    r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|(?:unknown type name|undeclared identifier) 'double\d+'"
+)
 """How a source is refused that uses `double`, which only then is put before it."""
 _ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
 """Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""
@@ -227,7 +230,7 @@ class Compiler:
 
     def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
         """The assembly of a module."""
-        module, end = thread_item_id(ir).encode(), ("-x", "ir", "-S", "-o", "-", "-")
+        module, end = share_locals(thread_item_id(ir)).encode(), ("-x", "ir", "-S", "-o", "-", "-")
         try:
             return self._step((*code, "-w", *end), module, said).decode()
         except CompilationFailed as error:

@@ -12,8 +12,12 @@ from eddy.gpu.compilation import builtins
 from eddy.gpu.compilation.toolchain import LIBRARY
 from eddy.gpu.programs.layout import c_header
 
-_SAMPLER = re.compile(r"^(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(?=[ \t]+\w+[ \t]*=))", re.M)
-"""A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
+_SAMPLER = re.compile(
+    r"//[^\n]*|/\*.*?\*/|[{}]|"
+    r"^(?P<indent>[ \t]*)(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(?=[ \t]+\w+[ \t]*=))",
+    re.M | re.S,
+)
+"""A sampler of the program, which is a number here, outside comments; and braces, which tell what is of a function."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}(?:\([\w, ]{0,128}(?:\.\.\.)?\))?\Z", re.A)
 """A macro, with parameters or without."""
 _OFF, _ON = "#pragma OPENCL FP_CONTRACT OFF\n", "\n#pragma OPENCL FP_CONTRACT DEFAULT"
@@ -64,7 +68,20 @@ def complete(source: str, defines: Mapping[str, object], doubles: bool = False, 
     """
     macros = definitions(defines)
     named = builtins.text_for(macros + source) if functions else ""
-    source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
+    source = _with_constant_samplers(source.removeprefix("\ufeff"))
     # What the library computes is rounded as its errors say, whatever the options are.
     text = f'# 1 "opencl.h"\n{_OFF}{base(doubles)}{named}{_ON}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()
+
+
+def _with_constant_samplers(source: str) -> str:
+    """A source whose samplers outside functions are constants; one at the start of a line is always."""
+    depth = 0
+
+    def replace(found: re.Match[str]) -> str:
+        nonlocal depth
+        indent = found["indent"]
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        return found[0] if indent is None or (indent and depth > 0) else f"{indent}__constant sampler_t"
+
+    return _SAMPLER.sub(replace, source) if "sampler_t" in source else source

@@ -128,6 +128,7 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #define FLT_RADIX 2
 #ifdef EDDY_DOUBLES
 #define HUGE_VAL __builtin_huge_val()
+#define DBL_RADIX 2
 #define DBL_DIG 15
 #define DBL_MANT_DIG 53
 #define DBL_MAX_10_EXP 308

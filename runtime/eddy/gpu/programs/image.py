@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,6 +65,11 @@ class Texels:
     def element(self) -> str:
         """numpy's letter and size of a channel."""
         return KINDS[self.kind][1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all texels."""
+        return math.prod(self.shape) * int(self.element[1])
 
     @property
     def dimensions(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.profiles import LaunchShape
 from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.programs.program import Program
@@ -80,6 +81,14 @@ class Arrangement:
     def groups(self) -> int:
         """Work-groups in all."""
         return math.prod(self.num_groups)
+
+    def launch_shape(self, threads: int) -> LaunchShape:
+        """How it fills the lanes of a core, where a warp has so many."""
+        items = math.prod(self.cut_size)
+        places = self.groups * self.group_warps * threads * self.lane_items
+        warps = min(self.core_groups, self.groups) * self.group_warps
+        sizes = self.global_size[: self.work_dim], self.local_size[: self.work_dim]
+        return LaunchShape(*sizes, min(items / places, 1.0), warps)
 
 
 def arrange_ndrange(

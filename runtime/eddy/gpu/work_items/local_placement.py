@@ -33,6 +33,15 @@ def local_variables(ir: str) -> set[str]:
     return set(_LOCAL.findall(ir))
 
 
+def share_locals(ir: str) -> str:
+    """A module whose `__local` variables stay memory of the work-group.
+
+    To the optimizer one that a kernel writes before it reads it, and nothing else names, is a variable of the kernel's
+    own; what begins with a value from outside the module is not.
+    """
+    return _LOCAL.sub(lambda found: f"{found[0].removesuffix('global ')}externally_initialized global ", ir)
+
+
 def place_locals(text: str, variables: set[str]) -> PlacedFunction | None:
     """A function with values in place of `__local` variables; None where one is used in another way than as an address.
 

@@ -95,7 +95,7 @@ class ClusterBinding:
 
     def _is_open(self, slot: MachineSlot, spread: CorePartition) -> bool:
         module = self._loads.target_module(slot)
-        able = not slot.drained and slot.rests_until_s <= self._state.now_s
+        able = not slot.withheld and slot.rests_until_s <= self._state.now_s
         return able and module in spread.variants and module == self._loads.next_module(slot)
 
     def _offer(self, slot: MachineSlot, spread: CorePartition, tenant: str, first: bool) -> ClusterOffer:
@@ -123,8 +123,10 @@ class ClusterBinding:
         assert spec.spread is not None
         assert spec.kernel is not None
         variant = spec.spread.variants[module]
-        kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
-        job.spec = replace(spec, application=variant.application, kernel=kernel)
+        if spec.application is not variant.application or spec.kernel.module != module:
+            groups = variant.groups
+            kernel = replace(spec.kernel, module=module, groups=groups, slice_groups=groups, shape=variant.shape)
+            job.spec = replace(spec, application=variant.application, kernel=kernel)
         self._queues.bind(job, BoundKernel(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
         if job.memory is BufferState.NONE:
             self._state.request_memory(job)
@@ -132,7 +134,7 @@ class ClusterBinding:
 
     def is_host(self, slot: MachineSlot) -> bool:
         """Whether a cluster may run kernels bound to others of its kind: not what is to be loaded again, or drained."""
-        return bool(slot.module) and not slot.drained and slot.module == self._loads.next_module(slot)
+        return bool(slot.module) and not slot.withheld and slot.module == self._loads.next_module(slot)
 
     def restart_when_idle(self, job: Job) -> None:
         """A kernel begins again, once none of its slices runs on any cluster."""

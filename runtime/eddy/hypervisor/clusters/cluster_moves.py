@@ -51,12 +51,14 @@ class ClusterMoves:
         """
         for number, progress in list(self._queues.progress.items()):
             job = self._state.jobs[number]
-            if progress.running or job.ending is not None or not self._state.slots[progress.slot].drained:
+            if progress.running or job.ending is not None or not self._state.slots[progress.slot].withheld:
                 continue
             assert job.spec.spread is not None
             variants, left = job.spec.spread.variants, partial(self._work.slices_left, tenant=job.spec.tenant)
             there = [
-                slot for slot in self._binding.slots if not slot.drained and self._loads.target_module(slot) in variants
+                slot
+                for slot in self._binding.slots
+                if not slot.withheld and self._loads.target_module(slot) in variants
             ]
             same = [slot.index for slot in there if self._loads.target_module(slot) == progress.module]
             if same:
@@ -113,7 +115,7 @@ class ClusterMoves:
 
     def _is_idle(self, slot: MachineSlot) -> bool:
         """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
-        able = not slot.drained and not slot.failed_loads and slot.rests_until_s <= self._state.now_s
+        able = not slot.withheld and not slot.failed_loads and slot.rests_until_s <= self._state.now_s
         stays = self._loads.target_module(slot) == self._loads.next_module(slot)
         used = self._loop.accounts[slot.index].running or self._work.startable_slices(slot.index)
         return able and stays and not used

@@ -222,7 +222,7 @@ class SharedClusters:
     @property
     def wake_s(self) -> float | None:
         """Board time at which something is due though nothing happens: an epoch, or a slot that has rested."""
-        resting = (slot for slot in self.slots if slot.rests_until_s > self.state.now_s and not slot.drained)
+        resting = (slot for slot in self.slots if slot.rests_until_s > self.state.now_s and not slot.withheld)
         rested = [slot.rests_until_s for slot in resting]
         return min([*rested, *(() if self.loop.wake_s is None else (self.loop.wake_s,))], default=None)
 
@@ -230,11 +230,11 @@ class SharedClusters:
 
     def assign(self) -> None:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
-        shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
+        shared = [slot for slot in self.slots if not slot.withheld or slot.phase is Phase.RUNNING]
         tenants = self.queues.tenants().union(self.state.streaming.values()) if shared else set[str]()
         known = self.work.waiting_s, self.work.running, self.queues.reachable_slots
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
-        if any(slot.drained for slot in self.slots):
+        if any(slot.withheld for slot in self.slots):
             self.moves.leave_drained_slots()
         self.moves.leave_unpromised_slots()
         self.binding.bind()
@@ -246,7 +246,7 @@ class SharedClusters:
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
         account.update_claimants(self.state.now_s, self.queues.tenants_with_work(slot.index))
-        if slot.phase is Phase.LOADING or account.is_closing or slot.drained:
+        if slot.phase is Phase.LOADING or account.is_closing or slot.withheld:
             return
         for core in account.free:
             if (tried := next(self.trials.due_kernels(slot.index), None)) is not None:

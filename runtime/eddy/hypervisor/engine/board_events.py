@@ -112,8 +112,10 @@ class BoardEvents:
         return [message for message in found if message is not None]
 
     def _input(self, event: BoardEvent, machine: Machine, work: Mapping[int, BoardWork]) -> Input | None:
-        at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
-        message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), machine)
+        if self.offset_s:
+            at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
+            event = dataclasses.replace(event, at_s=at_s, started_s=started_s)
+        message = to_input(event, machine)
         if isinstance(message, (ItemEnded, SliceEnded)) and message.cause is not Cause.NONE and event.cores:
             slot = machine.slots[message.slot]
             job = message.job if isinstance(message, SliceEnded) else slot.job

@@ -23,12 +23,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from eddy.board.port.port import BoardDescription, BoardEvent, BoardPort
 from eddy.core.applications import Application
+from eddy.core.leases import LeaseRules
 from eddy.core.records import SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.commands import Commands
 from eddy.hypervisor.engine.lag_writer import LagWriter
+from eddy.hypervisor.engine.lease_keeper import LeaseKeeper
 from eddy.hypervisor.engine.output_writer import OutputWriter, Spawn, run_inline
 from eddy.hypervisor.engine.recovery import RecoveryResult, recover
 from eddy.hypervisor.engine.session_keeper import SessionKeeper
@@ -50,7 +52,7 @@ from eddy.hypervisor.intake.preparation_hold import PreparationHold
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job import Job
-from eddy.hypervisor.jobs.work import JobKind
+from eddy.hypervisor.jobs.work import BoardWork, JobKind
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
 from eddy.memory_tuning import pause_collection
@@ -128,6 +130,7 @@ class Engine:
         memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
         pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
         standing: Reads the record of a module's check again; nothing is read by default.
+        lease_rules: What holds for leases.
     """
 
     def __init__(
@@ -148,6 +151,7 @@ class Engine:
         memory_part: float = MOST_PART,
         pooled: bool = False,
         standing: Standing = never,
+        lease_rules: LeaseRules = LeaseRules(),  # noqa: B008 - frozen
     ) -> None:
         self.board, self.store, self.price = board, store, price
         self._admitted = ModuleGate(standing, allow_unchecked)
@@ -187,6 +191,8 @@ class Engine:
         self._overdue = OverdueJobs()
         self.sessions = SessionKeeper(store, self.buffers, self.intake.work, planner, spawn, awaken)
         """Memory that tenants hold on the board, and their launches on it."""
+        self.leases = LeaseKeeper(store, board, self.buffers, self.intake.work, lease_rules)
+        """Slots that persons hold."""
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
 
     def start(self) -> None:
@@ -218,9 +224,14 @@ class Engine:
                 self.buffers,
                 self.price,
                 lambda: self.tenant_memory.most,
-                self.sessions.recover,
+                self._recover_holders,
+                self.leases.leased_slots(),
             )
             self._go_on(description, found)
+
+    def _recover_holders(self, machine: Machine, events: Iterable[BoardEvent]) -> dict[int, BoardWork]:
+        """Give the machine the sessions and leases that the board still has memory of."""
+        return {**self.sessions.recover(machine, events), **self.leases.recover(machine, self.board.state())}
 
     def _go_on(self, description: BoardDescription, found: RecoveryResult) -> None:
         """Hold what was recovered, and decide for the first time."""
@@ -263,6 +274,7 @@ class Engine:
         self.board.now_s()
         self._holding.check_preparations()
         self.sessions.expire()
+        self.leases.look()
         self.account()
 
     def account(self) -> None:
@@ -272,12 +284,12 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
-        return not (self._pending or self.machine.busy or self._wake_s() < FOREVER)
+        return not (self._pending or self.machine.busy or self.leases.is_driving or self._wake_s() < FOREVER)
 
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        came = self.sessions.pending or self.intake.pending or self._admitted.pending
+        came = self.sessions.pending or self.leases.pending or self.intake.pending or self._admitted.pending
         return bool(came or self._holding.pending or self.keeping.ready)
 
     @property
@@ -303,8 +315,10 @@ class Engine:
             StorageFailed: Something cannot be kept; call `start` again.
         """
         self._holding.check_preparations()
-        until_s = min(self.now_s + quantum_s, self._wake_s())
-        events = self.events.wait(until_s, self._pending, self.machine.busy)
+        self.leases.look()
+        until_s = min(self.now_s + self.leases.pace(quantum_s, self.machine.busy), self._wake_s())
+        events = self.events.wait(until_s, self._pending, self.machine.busy or self.leases.is_driving)
+        self.leases.take_events(events)
         inputs = self._inputs(events)
         self.buffers.sweep()
         if inputs or events:
@@ -321,6 +335,7 @@ class Engine:
         inputs += self._overdue.take_overdue(self.machine.jobs)
         inputs += self.commits.take_stored_outputs(self.machine.jobs)
         inputs += self.sessions.take_inputs(self.now_s, self.machine)
+        inputs += self.leases.take_inputs(self.now_s, self.machine)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
         return inputs
@@ -348,7 +363,14 @@ class Engine:
 
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
-        outcome = self.machine.step(self.now_s, inputs)
+        told = 0
+
+        def stream_on(ended: list[int]) -> list[m.Input]:
+            nonlocal told
+            told = len(ended)
+            return self.sessions.observe([*ended], self.machine, self.now_s)
+
+        outcome = self.machine.step(self.now_s, inputs, stream_on)
         if outcome.only_allocates and not outcome.ended:
             self.commits.defer(outcome)
         else:
@@ -358,7 +380,8 @@ class Engine:
             self.intake.work.pop(number, None)
             self.keeping.forget(number, self.commits.take_unnamed_outputs(number))
         self.estimates.observe_step(outcome.log, self.machine)
-        answers = self.sessions.observe(outcome.ended, self.machine, self.now_s)
+        answers = self.sessions.observe(outcome.ended[told:], self.machine, self.now_s)
+        answers += self.leases.observe(outcome, self.machine, self.now_s)
         self.sessions.begin_slices(outcome.commands)
         load: m.Load | None = None
         for command in outcome.commands:

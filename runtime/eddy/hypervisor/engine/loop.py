@@ -16,6 +16,8 @@ import anyio.to_thread
 from eddy.board.port.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import StorageFailed
+from eddy.core.leases import LeaseRules
+from eddy.core.profiles import ClusterBounds
 from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.cores.market_loop import PriceLoop
@@ -23,6 +25,7 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.lease_service import LeaseService
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
 from eddy.hypervisor.engine.session_service import SessionService
 from eddy.hypervisor.engine.status import add_drain_reasons, unreachable_slot_statuses
@@ -63,6 +66,7 @@ class Hypervisor:
         memory_part: Most of the board's memory that the jobs of a tenant hold together, where there are several.
         pooled: Whether the board's jobs are a pool's as well, whose tenants are unknown here: there may be several.
         standing: Reads the record of a module's check again; nothing is read by default.
+        lease_rules: What holds for leases.
 
     Attributes:
         price: As given.
@@ -70,6 +74,7 @@ class Hypervisor:
         following: What becomes of jobs, as it happens.
         operating: What operators change while jobs run.
         sessions: Memory that tenants hold on the board, and their launches on it.
+        leases: Slots that persons hold, and what they do with them.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Hypervisor:
         memory_part: float = MOST_PART,
         pooled: bool = False,
         standing: Standing = never,
+        lease_rules: LeaseRules = LeaseRules(),  # noqa: B008 - frozen
     ) -> None:
         self.price = price
         self._disk = ThreadPoolExecutor(1, "eddy-disk")
@@ -111,6 +117,7 @@ class Hypervisor:
             memory_part=memory_part,
             pooled=pooled,
             standing=standing,
+            lease_rules=lease_rules,
         )
         self._store = store
         self.followers = JobSubscriptions()
@@ -120,6 +127,7 @@ class Hypervisor:
         self.asking = ForecastService(self._engine, self._turning.on_board)
         self._compilations = Compilations(self._engine.intake)
         self.sessions = SessionService(self._engine, self._turning, self._engine.planner, self._compilations)
+        self.leases = LeaseService(self._engine, self._turning)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.wake
         )
@@ -288,6 +296,14 @@ class Hypervisor:
         known = self._engine.status
         statuses = unreachable_slot_statuses(known, self.now_s()) if self.unreachable_reason else known
         return add_drain_reasons(statuses, self._engine.intake.drained)
+
+    def cluster_bounds(self, module: str) -> ClusterBounds:
+        """What a kind of cluster can do at most; once it is ready.
+
+        Raises:
+            NotFound: The board has no such cluster.
+        """
+        return self._engine.planner.bounds(module, self._engine.description.memory_bytes_per_s)
 
     @property
     def usable_slots(self) -> frozenset[int]:

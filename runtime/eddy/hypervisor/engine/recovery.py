@@ -19,7 +19,8 @@ job has its buffers all of them are there         it goes on
                                                   (where items work in place, as a kernel's slices: from the first)
 =================== ============================= ==========================================================
 
-An item that runs for nobody is stopped; buffers of jobs that ended, or are not known, are freed.
+What the holder of a lease drives goes on; any other item that runs for nobody is stopped. Buffers of jobs that ended,
+or are not known, are freed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from eddy.board.port.port import (
@@ -49,7 +51,7 @@ from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_records import record_of, restore_job, snapshot_of
-from eddy.hypervisor.jobs.metering import nanoseconds
+from eddy.hypervisor.jobs.metering import SlotMeter, nanoseconds
 from eddy.hypervisor.jobs.slot import DRAINED, MachineSlot, Phase
 from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
 from eddy.hypervisor.machine.failures import internal_error_message
@@ -89,6 +91,15 @@ class LastTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class LeasedSlot:
+    """A slot that a lease of a tenant holds; `item` is what its holder drives it under, "" where nobody may."""
+
+    lease: str
+    tenant: str
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecoveryResult:
     """What was recovered.
 
@@ -117,6 +128,7 @@ def recover(
     price: PriceLoop | None = None,
     most_memory: Callable[[], int] | None = None,
     recover_sessions: Callable[[Machine, Iterable[BoardEvent]], Mapping[int, BoardWork]] = lambda _machine, _events: {},
+    leased: Mapping[int, LeasedSlot] = MappingProxyType({}),
 ) -> RecoveryResult:
     """Recover what the store and the board hold.
 
@@ -129,7 +141,9 @@ def recover(
         buffers: Taken over from the board; those of nobody are freed.
         price: Shares the cores of GPU clusters; None where kernels take whole slots.
         most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
-        recover_sessions: Gives the machine the sessions whose memory the board has, and frees that of others.
+        recover_sessions: Gives the machine the sessions and leases whose memory the board has, and frees that of
+            others.
+        leased: Slots that leases hold; what their holders drive goes on.
     """
     if price is not None:
         price.life = store.value("life", 0, int) + 1
@@ -140,13 +154,16 @@ def recover(
     machine = _machine(board.describe(), images, policies, price, store.tenants.weight, most_memory)
     for index, slot in machine.slots.items():
         slot.drained = store.meta(DRAINED.format(index))
+        if index in leased:
+            slot.leased, slot.lease_tenant = leased[index].lease, leased[index].tenant
     buffers.adopt(state.buffers)
     taken = _Jobs(store, kinds, buffers, machine, clock.now_s, board.describe().computes)
     taken.adopt()
     modules = {image.sha256: image.module for image in images}
     usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
     snapshots = store.slot_snapshots()
-    _adopt_slots(board, snapshots, state, usual, modules, machine, clock.now_s)
+    held = {index: slot.item for index, slot in leased.items() if slot.item}
+    _adopt_slots(board, snapshots, state, usual, modules, machine, clock.now_s, held)
     _keep_slots(store, snapshots, machine)
     _count_time(store, machine, clock.now_s)
     if len(usual) < len(events):
@@ -315,21 +332,23 @@ def _adopt_slots(
     modules: Mapping[str, str],
     machine: Machine,
     now_s: float,
+    held: Mapping[int, str],
 ) -> None:
     """Recover every slot, as far as board and store agree."""
     for index, fresh in list(machine.slots.items()):
         actual = state.slots[index]
-        known = MachineSlot(index, fresh.load_s, since_s=now_s, drained=fresh.drained)
+        known = dataclasses.replace(fresh, since_s=now_s, meter=SlotMeter())
         snapshot = snapshots.get(index)
         if snapshot:
             try:
                 _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)
             except (KeyError, TypeError, ValueError) as error:
                 _log.error("what was kept of slot %d is damaged, and is passed over: %r", index, error)
-                known = MachineSlot(index, fresh.load_s, since_s=now_s, drained=fresh.drained)
+                known = dataclasses.replace(fresh, since_s=now_s, meter=SlotMeter())
         if actual.phase is SlotPhase.LOADING and known.phase is not Phase.LOADING:
             known.phase = Phase.LOADING
-        if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING:
+        drives = actual.item != "" and held.get(index) == actual.item
+        if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING and not drives:
             board.stop(index)
             known.forget_module()
         known.faulted = actual.phase is SlotPhase.FAULTED and known.phase is Phase.FREE

@@ -15,7 +15,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from eddy.board.port.port import BoardEvent, EventKind
@@ -34,11 +34,11 @@ from eddy.hypervisor.jobs.job import BufferState, Job
 from eddy.hypervisor.jobs.work import BoardWork, JobMemory
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.sessions.commands import Command
-from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, read_directory
+from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, Found, read_directory
 from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, LaunchTarget, SessionLaunch
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
-from eddy.hypervisor.sessions.session import Clusters, Counts, Session
+from eddy.hypervisor.sessions.session import Clusters, Counts, EndedLaunch, Session
 from eddy.store import Store
 
 LOOK_S = 0.5
@@ -113,9 +113,12 @@ class SessionKeeper:
 
         Raises:
             NotFound: There is none of that id, it is another tenant's, or it has ended; says why.
+            BoardUnreachable: It is being recovered.
         """
         record = self._store.sessions.get(name, tenant)
         session = self._open.get(name)
+        if session is None and not record.state.is_final:
+            raise BoardUnreachable("The hypervisor is recovering its sessions; try again in a moment.")
         if session is None or record.state.is_final:
             why = f"Session {name} has ended ({record.cause or record.state.value}); open another one."
             raise NotFound(why, field="session", asked=name, state=record.state.value, cause=record.cause)
@@ -134,7 +137,7 @@ class SessionKeeper:
             QuotaExceeded: Too much waits already.
         """
         with self._feeding:
-            session.check(commands)
+            session.check(commands, sum(each.brought_bytes for each in self._others(session.record)))
             self._inbox.append(partial(self._feed, session, commands, known))
 
     def close(self, session: Session, cause: str = "closed") -> None:
@@ -146,6 +149,10 @@ class SessionKeeper:
     def has_ended(self, name: str) -> bool:
         """Whether a session is not open any more."""
         return self._store.sessions.get(name).state.is_final
+
+    def _others(self, record: SessionRecord) -> Iterator[Session]:
+        """Other open sessions of a session's tenant."""
+        return (each for each in self.sessions if each.record.tenant == record.tenant and each.record.id != record.id)
 
     def _put(self, what: Callable[[float], Iterable[m.Input]]) -> None:
         """Into the inbox, from any thread."""
@@ -192,7 +199,7 @@ class SessionKeeper:
         if machine.state.memory.waiting:
             self.room.make(machine, self._by_number.values())
         for number, session in [*self._active.items()]:
-            inputs += self._advance(session, now_s)
+            inputs += self._advance_or_end(session, now_s)
             if not (session.has_work and session.state is SessionState.RESIDENT and session.may_go_on):
                 del self._active[number]
             self._wake(session)
@@ -256,7 +263,13 @@ class SessionKeeper:
     # Its parts ----------------------------------------------------------------------------------------------------
 
     def _make(self, record: SessionRecord) -> Session:
-        return Session(record, JobMemory(self._buffers, session_job(record.number)), self._clusters)
+        return self._session(record, JobMemory(self._buffers, session_job(record.number)))
+
+    def _session(self, record: SessionRecord, memory: JobMemory, found: Found | None = None) -> Session:
+        def others_bytes() -> int:
+            return sum(each.stream.data_bytes for each in self._others(record))
+
+        return Session(record, memory, self._clusters, found, others_bytes)
 
     def _clusters(self) -> Clusters:
         """The clusters there are; the same object as long as they are the same."""
@@ -282,10 +295,23 @@ class SessionKeeper:
         self._active[session.record.number] = session
 
     def _feed(self, session: Session, commands: tuple[Command, ...], known: int, now_s: float) -> list[m.Input]:
+        if self._open.get(session.record.id) is not session:
+            return []  # it was recovered meanwhile: its client hears of another life, and sends again
         session.stream.take(known)
         session.accept(commands, now_s)
         self._touched(session)
         return []
+
+    def _advance_or_end(self, session: Session, now_s: float) -> list[m.Input]:
+        """Advance a session. An error that nobody foresaw is its own: it ends, and others go on."""
+        try:
+            return self._advance(session, now_s)
+        except (BoardUnreachable, StorageFailed):
+            raise
+        except Exception:
+            _log.exception("session %s cannot go on", session.record.id)
+            self.keep(session, SessionState.CLOSING, "internal-error")
+            return self._begin_close(session, "internal-error", now_s)
 
     def _advance(self, session: Session, now_s: float) -> list[m.Input]:
         if session.state is SessionState.SPILLED and session.has_work:
@@ -309,7 +335,9 @@ class SessionKeeper:
             return
         code = "" if job.state is JobState.SUCCEEDED else job.cause or job.state.value
         ended_s = job.arrival_s if job.ended_s is None else job.ended_s
-        session.end_launch(command, job.started_s, ended_s, job.core_seconds, code, job.detail)
+        module = "" if job.spec.kernel is None else job.spec.kernel.module
+        how = EndedLaunch(module, job.started_s, ended_s, job.core_seconds, job.cores, code, job.detail)
+        session.end_launch(command, how)
         self._touched(session)
         if session.state is SessionState.CLOSING and not session.running:
             self._inbox.append(lambda _: [m.Cancel(session_job(number))])
@@ -439,7 +467,7 @@ class SessionKeeper:
         for command in done:
             if found.fates.get(command) is Fate.WHOLE:
                 found = found.with_fate(command, Fate.COMPLETE)
-        session = Session(record, memory, self._clusters, found)
+        session = self._session(record, memory, found)
         self._adopt(session, before)
         spec = session_spec(record, machine.state.now_s)
         job = Job(spec, machine.graph(spec))
@@ -453,7 +481,7 @@ class SessionKeeper:
             self._over(self._make(record), SessionState.LOST, "memory-file-lost")
             return
         memory = JobMemory(self._buffers, session_job(record.number))
-        self._adopt(Session(record, memory, self._clusters, found.directory), before)
+        self._adopt(self._session(record, memory, found.directory), before)
 
     def _adopt(self, session: Session, before: Session | None) -> None:
         if before is not None:

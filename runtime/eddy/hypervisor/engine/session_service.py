@@ -148,7 +148,8 @@ class SessionService:
         return session.programs[name]
 
     async def send(self, name: str, tenant: str | None, batch: Batch) -> BatchAnswer:
-        """Feed a session, and answer what has come of it.
+        """Feed a session, and answer what has come of it. Of a batch that was meant for another life of the server
+        nothing is taken: its launches need programs that have to be built again first.
 
         Raises:
             NotFound: There is no such session, or it has ended.
@@ -158,10 +159,11 @@ class SessionService:
         await self._turning.ready.wait()
         session = self.get(name, tenant)
         known = batch.known if batch.life == self._keeper.life else 0
-        if batch.commands or known:
+        goes_on = batch.life in ("", self._keeper.life)
+        if (batch.commands and goes_on) or known:
             self._keeper.submit(session, batch.commands, known)
             self._turning.wake()
-        if batch.wait_s > 0:
+        if batch.wait_s > 0 and goes_on:
             await self._wait(session, batch, known)
         session = self._open(session)
         results = tuple(each for each in tuple(session.stream.results) if each[0] > known)

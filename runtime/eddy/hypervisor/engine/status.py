@@ -28,12 +28,13 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
                 pool=slot.pool.value,
                 region=slot.region,
                 module=known.module,
-                tenant=known.tenant,
+                tenant=known.holder if known.leased else known.tenant,
                 job=known.job,
                 task=known.task,
                 item=known.item,
                 phase=phase,
                 since_s=known.since_s,
+                lease=known.leased,
             )
         )
     return tuple(found)

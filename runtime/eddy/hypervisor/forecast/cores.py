@@ -67,7 +67,7 @@ class CoresPicture:
 def picture_cores(clusters: SharedClusters, now_s: float) -> CoresPicture:
     """The kernels of shared clusters as they are now; for the thread that steps the machine."""
     state, loop, queues = clusters.state, clusters.loop, clusters.queues
-    usable = [slot for slot in clusters.slots if not slot.drained]
+    usable = [slot for slot in clusters.slots if not slot.withheld]
     cores = sum(
         loop.kinds[module].cores for slot in usable if (module := clusters.loads.target_module(slot)) in loop.kinds
     )

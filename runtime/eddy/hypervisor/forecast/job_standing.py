@@ -88,7 +88,7 @@ def _of_kernel(machine: Machine, number: int) -> WaitNow:
         return WaitNow("", f"It runs on {progress.running} of the cores in slot {progress.slot}.")
     if machine.jobs[number].lacks_memory:
         return WaitNow("memory", "The board's memory is full: it is given memory when jobs before it end.")
-    if all(slot.drained for slot in clusters.slots):
+    if all(slot.withheld for slot in clusters.slots):
         closed = [slot.drained for slot in clusters.slots if slot.drained.startswith(MARK)]
         if closed:
             return WaitNow("maintenance", f"Every cluster is closed by calendar ({window_of(closed[0])}).")

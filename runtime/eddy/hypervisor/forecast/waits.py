@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from eddy.core.maintenance import MARK
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast
+from eddy.hypervisor.jobs.slot import LEASED
 from eddy.policy.dispatch.views.job_view import TaskView
 
 
@@ -66,6 +67,8 @@ def describe_wait(
     closed = [because for because in queue.unseen.values() if because.startswith(MARK)]
     if not usable and closed:
         return WaitNow("maintenance", f"The slots that it fits in are closed by calendar ({window_of(closed[0])}).")
+    if not usable and queue.unseen and all(because.startswith(LEASED) for because in queue.unseen.values()):
+        return WaitNow("lease", "Every slot that it fits in is leased: a person has it for a stated time.")
     if not usable and queue.unseen:
         return WaitNow("drain", "Every slot that it fits in is drained, or rests after failed loads.")
     free = [slot for slot in queue.view.slots if slot.index in usable and slot.job is None]

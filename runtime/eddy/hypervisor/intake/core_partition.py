@@ -129,7 +129,8 @@ class PartitionedKernelWork:
 def make_variant(plan: Plan) -> m.KernelVariant:
     """What the state machine needs of a plan."""
     arrangement = plan.packing.arrangement
-    return m.KernelVariant(plan.application, arrangement.groups, arrangement.core_groups, plan.soft, plan.clusters)
+    sizes = arrangement.groups, arrangement.core_groups
+    return m.KernelVariant(plan.application, *sizes, plan.soft, plan.clusters, plan.record.shape)
 
 
 def cluster_kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKind]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.profiles import ClusterBounds
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
 from eddy.core.units import format_bytes
 from eddy.gpu.compilation.build import build
@@ -22,6 +23,7 @@ from eddy.gpu.launches.packed_arguments import Extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.launches.request import Buffer as ArrayArgument
 from eddy.gpu.launches.request import KernelRequest, RepeatedArray
+from eddy.gpu.programs.layout import LINE_BYTES
 from eddy.gpu.programs.log import MAX_LOG_BYTES as MAX_LOG_BYTES
 from eddy.gpu.programs.ndrange import arrange_ndrange
 from eddy.gpu.programs.program import Program
@@ -90,6 +92,23 @@ class KernelPlanner:
         shapes = {manifest.module: cluster_shape(manifest) for manifest in found}
         return dict(sorted(shapes.items(), key=lambda entry: (-entry[1].harts, entry[0])))
 
+    def bounds(self, module: str, memory_bytes_per_s: float) -> ClusterBounds:
+        """What a kind of cluster can do at most.
+
+        Args:
+            module: Which.
+            memory_bytes_per_s: Of the board's memory; 0 where that is not known.
+
+        Raises:
+            NotFound: The board has no such cluster.
+        """
+        manifest = self._modules.get(module)
+        if manifest is None or manifest.kind is not ModuleKind.GPU:
+            raise NotFound(f"The board has no cluster {module} any more: its bounds are not known.", field="module")
+        shape = cluster_shape(manifest)
+        lanes = shape.cores, shape.warps, shape.threads
+        return ClusterBounds(*lanes, manifest.clk_hz, LINE_BYTES, memory_bytes_per_s)
+
     def prepare(self, request: JobRequest, store: Store) -> Plan:
         """Check a request and compile it; nothing is kept. Takes up to seconds: not for the board's thread.
 
@@ -108,7 +127,8 @@ class KernelPlanner:
             packing = self._lay_out(kernel, program, shape)
         groups = packing.arrangement.groups
         size = slice_groups(groups, packing.places, self.limits)
-        record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program))
+        lanes = packing.arrangement.launch_shape(shape.threads)
+        record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program), shape=lanes)
         return Plan(kernel, program, packing, record, _application(record, packing.bytes, limit_s))
 
     def prepare_spread(self, request: JobRequest, store: Store, region: str) -> dict[str, Plan]:
@@ -197,7 +217,8 @@ class KernelPlanner:
         with _named_as_asked():
             packing, clusters = self._fitting(kernel, program, shape, clusters)
         groups = packing.arrangement.groups
-        record = KernelRecord(kernel.kernel, module, groups, groups, _outputs(kernel, program))
+        lanes = packing.arrangement.launch_shape(shape.threads)
+        record = KernelRecord(kernel.kernel, module, groups, groups, _outputs(kernel, program), shape=lanes)
         application = _application(record, packing.bytes, self._limit_s(request), region + module)
         return Plan(kernel, program, packing, record, application, program.soft, clusters)
 

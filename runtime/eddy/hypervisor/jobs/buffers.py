@@ -180,6 +180,7 @@ class JobBuffers:
             status=-1 if manifest.status is None else manifest.status.offset,
             task=application.task_name(task),
             results=tuple(results),
+            causes=() if manifest.status is None else manifest.status.causes,
         )
 
     def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddy.core.applications import Application
+from eddy.core.profiles import LaunchShape
 from eddy.core.records import APPLICATION, JobRecord, KernelRecord
 from eddy.core.slots import Pool
 from eddy.core.submission_options import NOTHING, SubmissionOptions
@@ -36,6 +37,7 @@ class KernelVariant:
         wave: Work-groups a core runs side by side: the least a slice has.
         soft: Whether it computes with floating point that the cluster has no unit for.
         clusters: Clusters of that kind whose cores may run slices of it at the same time.
+        shape: How its ND-range fills lanes there; None where nobody asks.
     """
 
     application: Application
@@ -43,6 +45,7 @@ class KernelVariant:
     wave: int
     soft: bool = False
     clusters: int = 1
+    shape: LaunchShape | None = None
 
 
 @dataclass(frozen=True, slots=True)

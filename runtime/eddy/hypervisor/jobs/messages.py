@@ -154,6 +154,32 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseSlot:
+    """A slot is withheld from jobs for a lease of a tenant: what runs there ends at its next boundary."""
+
+    slot: int
+    lease: str
+    tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnleaseSlot:
+    """A slot that a lease held is given to jobs again; what its holder `used` was closed, and is not trusted."""
+
+    slot: int
+    used: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLeased:
+    """A slot that a lease holds, and nothing runs in, is to be loaded with a module, before any job's load once the
+    configuration port is free; `Configured` or `LoadFailed` follows."""
+
+    slot: int
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
 class CloseSoon:
     """Slots are closed by calendar: which ones, in how many board seconds, and by which maintenance window. Those that
     are not named stay open."""
@@ -218,6 +244,9 @@ Input = (
     | Drain
     | Undrain
     | CloseSoon
+    | LeaseSlot
+    | UnleaseSlot
+    | LoadLeased
     | AdmitModules
     | Overdue
     | Switch
@@ -329,6 +358,7 @@ class StepResult:
         slots: Indices of slots that changed.
         ended: Ids of jobs that reached a final state.
         drained: By slot that was drained or undrained: why it is drained, "" where it is not any more.
+        load_failures: By slot of a lease whose load failed: why.
         stored: Job and item whose outputs count from now on.
     """
 
@@ -339,6 +369,7 @@ class StepResult:
     slots: set[int] = field(default_factory=set)
     ended: list[int] = field(default_factory=list)
     drained: dict[int, str] = field(default_factory=dict)
+    load_failures: dict[int, str] = field(default_factory=dict)
 
     @property
     def only_allocates(self) -> bool:
@@ -355,4 +386,5 @@ class StepResult:
             self.slots | later.slots,
             [*self.ended, *later.ended],
             {**self.drained, **later.drained},
+            {**self.load_failures, **later.load_failures},
         )

@@ -12,6 +12,8 @@ from eddy.policy.dispatch.views.view import SlotView
 
 DRAINED = "drained.{}"
 """Name of the stored value that says why a slot is drained; "" where it is not."""
+LEASED = "leased: "
+"""What the reason of a slot begins with that a lease holds."""
 MAX_REST_S = 60.0
 """Longest time a slot whose loads fail is left alone: a repaired slot is back within a minute."""
 
@@ -54,6 +56,8 @@ class MachineSlot:
         was_near: Whether the image of the load under way did.
         scrubs: What is resident may serve another tenant without a load.
         drained: Why nothing new is placed here, for people; "" where it is.
+        leased: The lease that holds it; "" for none. It is withheld from jobs then.
+        lease_tenant: Whose lease that is.
         meter: Whose its time is.
     """
 
@@ -74,6 +78,8 @@ class MachineSlot:
     scrubbing: bool = False
     scrubs: bool = False
     drained: str = ""
+    leased: str = ""
+    lease_tenant: str = ""
     near_load_s: float = 0.0
     near: frozenset[str] = frozenset()
     coming: frozenset[str] = frozenset()
@@ -83,8 +89,8 @@ class MachineSlot:
 
     def enter(self, phase: Phase, at_s: float) -> None:
         """Change the phase."""
-        self.meter.set_holder(NOBODY if phase is Phase.FREE or self.job is None else self.tenant, at_s)
         self.phase, self.since_s, self.cached = phase, at_s, None
+        self.meter.set_holder(self.holder, at_s)
 
     def release(self, at_s: float) -> None:
         """Nobody holds it any more; what is resident stays."""
@@ -113,8 +119,13 @@ class MachineSlot:
         self.rests_until_s = at_s + pause_s
 
     def is_offered(self, now_s: float) -> bool:
-        """Whether policies are shown it: not while it rests, nor once it is drained and free."""
-        return self.rests_until_s <= now_s and not (self.drained and self.phase is Phase.FREE)
+        """Whether policies are shown it: not while it rests, nor once it is withheld and no job has it."""
+        return self.rests_until_s <= now_s and not (self.withheld and (self.phase is Phase.FREE or self.job is None))
+
+    @property
+    def withheld(self) -> str:
+        """Why no job is given it: it is drained, or leased; "" where jobs are."""
+        return self.drained or (self.leased and f"{LEASED}{self.leased}")
 
     def view(self) -> SlotView:
         """What a policy sees."""
@@ -138,7 +149,8 @@ class MachineSlot:
     @property
     def holder(self) -> str:
         """The tenant whose its time is; "" for nobody."""
-        return NOBODY if self.phase is Phase.FREE or self.job is None else self.tenant
+        free = self.phase is Phase.FREE or self.job is None
+        return (self.lease_tenant if self.leased else NOBODY) if free else self.tenant
 
     def snapshot(self) -> dict[str, Any]:
         """What a restarted hypervisor needs; plain JSON."""

@@ -68,6 +68,9 @@ class LoadReportHandler:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.release(message.at_s)
+            if slot.leased:
+                slot.rests_until_s = 0.0  # its holder may try again at once
+                self.state.out.load_failures[slot.index] = f"{message.cause}: {message.detail}".rstrip(": ")
             if self.state.clusters is not None:
                 self.state.clusters.load_failed(slot, module, message.refused)
             self.draining.load_ended(slot, "" if message.refused else message.cause)

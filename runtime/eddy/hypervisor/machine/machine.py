@@ -18,7 +18,8 @@ Guarantees, whatever the policy decides:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from eddy.core.slots import Pool
@@ -47,8 +48,10 @@ from eddy.hypervisor.jobs.messages import (
     LaunchItem,
     LaunchSlice,
     LaunchStreamReport,
+    LeaseSlot,
     Load,
     LoadFailed,
+    LoadLeased,
     NoMemory,
     Overdue,
     ReadAhead,
@@ -60,6 +63,7 @@ from eddy.hypervisor.jobs.messages import (
     Switch,
     SwitchPrice,
     Undrain,
+    UnleaseSlot,
     Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
@@ -69,6 +73,7 @@ from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
 from eddy.hypervisor.machine.request_handler import RequestHandler
 from eddy.hypervisor.machine.slot_drainer import SlotDrainer
+from eddy.hypervisor.machine.slot_leases import SlotLeases
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolSlots, PoolState
 from eddy.hypervisor.slots.residency import LIVE, Residency
@@ -82,12 +87,16 @@ class InputHandler:
 
     Args:
         state: Where.
+
+    Attributes:
+        leases: Withholds slots for persons.
     """
 
     def __init__(self, state: MachineState) -> None:
         self.state, draining = state, SlotDrainer(state)
         self._items, loads = ItemReportHandler(state, draining), LoadReportHandler(state, draining)
         requests = RequestHandler(state, draining, ClosingCalendar(state))
+        self.leases = leases = SlotLeases(state)
         self._takes: Mapping[type[Any], Callable[[Any], None]] = {
             ItemEnded: self._items.finish_item,
             SliceEnded: self._items.finish_slice,
@@ -103,6 +112,9 @@ class InputHandler:
             Drain: requests.drain,
             Undrain: requests.undrain,
             CloseSoon: requests.close_soon,
+            LeaseSlot: leases.lease,
+            UnleaseSlot: leases.unlease,
+            LoadLeased: leases.load,
             AdmitModules: requests.admit_modules,
             Switch: requests.switch,
             SwitchPrice: requests.switch_price,
@@ -199,12 +211,16 @@ class Machine:
         """Whether the board works for it: a load or an item is under way, so an event will come."""
         return any(slot.phase in (Phase.LOADING, Phase.RUNNING) for slot in self.slots.values())
 
-    def step(self, now_s: float, inputs: Iterable[Input]) -> StepResult:
+    def step(
+        self, now_s: float, inputs: Iterable[Input], then: Callable[[list[int]], Iterable[Input]] | None = None
+    ) -> StepResult:
         """Take in what happened, in order, and answer what is to be done.
 
         Args:
             now_s: Board time, not before the last step's.
             inputs: What happened since the last step.
+            then: What follows from the jobs that ended by that, before anything is decided: the next launch of a
+                stream is there when the core of the one before is given to somebody. Jobs without a record alone.
         """
         out = self.state.begin(now_s)
         if not self.state.begun:
@@ -212,11 +228,12 @@ class Machine:
             self.state.read_ahead(self.state.images.all_images(self.state.now_s))
         happened = False
         ended: set[int] = set()
-        for message in inputs:
+        for message in itertools.chain(inputs, () if then is None else self._following(out, then)):
             self.reports.take(message)
             happened = happened or _concerns_policies(message)
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
+        self.reports.leases.begin_load()
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
         self.decisions.launch_ready(ended)
         if happened:
@@ -227,6 +244,11 @@ class Machine:
         self.state.derive_states()
         out.commands.sort(key=_rank)
         return out
+
+    @staticmethod
+    def _following(out: StepResult, then: Callable[[list[int]], Iterable[Input]]) -> Iterator[Input]:
+        """What follows, asked once all that happened was taken in."""
+        yield from then(out.ended)
 
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now."""

@@ -92,8 +92,8 @@ class PolicyDriver:
         Never while all slots are drained: time alone brings none of them back.
         """
         slots = [self.state.slots[index] for index in pool.slots]
-        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.state.now_s and not slot.drained]
-        if all(slot.drained and slot.phase is Phase.FREE for slot in slots):
+        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.state.now_s and not slot.withheld]
+        if all(slot.withheld and slot.phase is Phase.FREE for slot in slots):
             asked_s = None
         return min([*rested, *(() if asked_s is None else (asked_s,))], default=None)
 
@@ -197,8 +197,8 @@ class PolicyDriver:
             return "the slot is not free"
         if slot.rests_until_s > self.state.now_s:
             return "the slot rests: its loads failed"
-        if slot.drained:
-            return "the slot is drained"
+        if slot.withheld:
+            return "the slot is drained" if slot.drained else "the slot is leased"
         if job.slot_of[task] is not None:
             return "the task has a slot"
         if job.items.is_done(task):

@@ -54,8 +54,8 @@ class RequestHandler:
             self.state.request_memory(job)
             return
         self.calendar.look(job)
-        wanted = job.spec.application.label, job.spec.pool, self.state.now_s
-        if wanted != self._read_last:  # of many that come at once and are alike, the first one has them read
+        wanted = job.spec.application.label, job.spec.pool, self.state.now_s if job.spec.kept else 0.0
+        if wanted != self._read_last:  # of many alike at once, or in a session's stream, the first one has them read
             self._read_last = wanted
             self.state.read_ahead(self.state.images.images_of_job(job.spec.application, *wanted[1:]))
 

@@ -16,7 +16,10 @@ def stall(machine: Machine) -> str:
         else:
             slots, who = list(pool.slots), f"the policy {pool.policy.name}"
         drained = [index for index in slots if machine.slots[index].drained]
-        if slots and len(drained) == len(slots):
+        leased = [index for index in slots if machine.slots[index].leased]
+        if leased and {*drained, *leased} == {*slots}:
+            said.append(f"slots {', '.join(map(str, leased))} of pool {name.value} are leased (`eddy leases`)")
+        elif slots and len(drained) == len(slots):
             because, again = machine.slots[drained[0]].drained, f"`eddy undrain {drained[0]}` brings one back"
             said.append(f"every slot of pool {name.value} is drained ({because}); {again}")
         else:

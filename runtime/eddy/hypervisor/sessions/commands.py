@@ -8,7 +8,8 @@
     {"n": 11, "do": "copy", "source": 3, "target": 4, "source_offset": 0, "target_offset": 64, "bytes": 16}
     {"n": 12, "do": "fill", "buffer": 3, "offset": 0, "bytes": 64, "pattern": "AAAAAA=="}
     {"n": 13, "do": "launch", "program": "<id>", "kernel": "saxpy", "global": [1024], "local": null, "offset": null,
-     "arguments": [{"buffer": 3, "offset": 0}, {"value": 2.5}, {"bytes": "AACAPw=="}, {"local": 64}, {"null": true}]}
+     "arguments": [{"buffer": 3, "offset": 0}, {"value": 2.5}, {"bytes": "AACAPw=="}, {"local": 64}, {"null": true},
+                   {"buffer": 4, "shape": [64, 64, 4], "image": ["rgba", "unorm_int8"]}]}
     {"n": 14, "do": "marker"}   {"n": 15, "do": "barrier"}
 
 Each may have `after`: numbers of commands that must have succeeded first. Numbers are the client's and count up by one,
@@ -28,6 +29,7 @@ from typing import Any, ClassVar, TypeGuard
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_bytes
 from eddy.gpu.launches.request import MAX_ARGUMENTS, MAX_RECORD_BYTES
+from eddy.gpu.programs.image import Texels
 from eddy.gpu.programs.ndrange import Local
 
 MOST_COMMANDS = 512
@@ -124,10 +126,17 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class BufferArgument:
-    """A buffer, from an offset on, as a kernel's argument."""
+    """A buffer, from an offset on, as a kernel's argument.
+
+    Attributes:
+        buffer: Which.
+        offset: Of its first byte.
+        texels: How it is an image; None where it is none.
+    """
 
     buffer: int
     offset: int = 0
+    texels: Texels | None = None
 
 
 LaunchArgument = BufferArgument | Local | bytes | float | int | tuple[float, ...] | None
@@ -178,12 +187,12 @@ class Command:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """Buffers it names."""
+        """Buffers it names, each once."""
         body = self.body
         if isinstance(body, (Create, Release)):
             return (body.buffer,)
         if isinstance(body, Copy):
-            return (body.source.buffer, body.target.buffer)
+            return tuple({body.source.buffer, body.target.buffer})
         if isinstance(body, LaunchCommand):
             return tuple({each.buffer for each in body.arguments if isinstance(each, BufferArgument)})
         return () if isinstance(body, (Marker, Refused)) else (body.box.buffer,)
@@ -336,7 +345,7 @@ def _argument(raw: object, place: int) -> LaunchArgument:
     name = f"arguments[{place}]"
     if isinstance(raw, dict):
         if "buffer" in raw and _is_whole(raw["buffer"], 1) and _is_whole(raw.get("offset", 0), 0):
-            return BufferArgument(raw["buffer"], raw.get("offset", 0))
+            return BufferArgument(raw["buffer"], raw.get("offset", 0), _texels(raw, name))
         if "value" in raw and _are_numbers(raw["value"]):
             value = raw["value"]
             return tuple(value) if isinstance(value, list) else value
@@ -349,6 +358,18 @@ def _argument(raw: object, place: int) -> LaunchArgument:
         if raw.get("null") is True:
             return None
     raise _wrong(name, "a buffer with its offset, a value, bytes in base 64, bytes of local memory, or null")
+
+
+def _texels(raw: Mapping[str, Any], name: str) -> Texels | None:
+    """How a buffer is an image."""
+    if "image" not in raw:
+        return None
+    shape, image = raw.get("shape"), raw["image"]
+    if not isinstance(shape, list) or not 2 <= len(shape) <= 4 or not _is_sizes(shape, len(shape)):
+        raise _wrong(f"{name}.shape", "2 to 4 whole numbers, the last of which are the channels of a texel")
+    if not isinstance(image, list) or len(image) != 2 or not all(isinstance(part, str) for part in image):
+        raise _wrong(f"{name}.image", "an order and a type of channels, such as rgba and unorm_int8")
+    return Texels(tuple(shape), *image)
 
 
 def _are_numbers(value: object) -> bool:

@@ -49,7 +49,10 @@ class Fate(enum.IntEnum):
     @property
     def has_ended(self) -> bool:
         """Whether the command is over."""
-        return self in (Fate.COMPLETE, Fate.FAILED, Fate.READ)
+        return self in _ENDS
+
+
+_ENDS = frozenset({Fate.COMPLETE, Fate.FAILED, Fate.READ})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +112,14 @@ class Directory:
         """What is known of a command."""
         if number <= self.through - FATES // 2:
             return Fate.COMPLETE
-        return Fate(self._whole[_HEAD.size + number % FATES])
+        code = self._whole[_HEAD.size + number % FATES]
+        return Fate(code) if code else Fate.UNKNOWN
 
     def note(self, number: int, fate: Fate) -> None:
         """A command began or ended."""
         self._whole[_HEAD.size + number % FATES] = fate
         self._marked = True
-        while Fate(self._whole[_HEAD.size + (self.through + 1) % FATES]).has_ended:
+        while self._whole[_HEAD.size + (self.through + 1) % FATES] in _ENDS:
             self.through += 1
             self._whole[_HEAD.size + (self.through + FATES // 2) % FATES] = Fate.UNKNOWN
 

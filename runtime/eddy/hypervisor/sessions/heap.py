@@ -9,9 +9,12 @@ from eddy.core.errors import MemoryExhausted
 from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import align
 
+ALIGNMENT = 128
+"""Bytes: the largest type of OpenCL C, `double16`, lies at a multiple of its size."""
+
 
 class Heap:
-    """First fit in a range, each piece at the beginning of a line.
+    """First fit in a range, each piece at a multiple of `ALIGNMENT`.
 
     Args:
         begin: First offset.
@@ -20,7 +23,7 @@ class Heap:
 
     def __init__(self, begin: int, end: int) -> None:
         self._end = end
-        self._begin = align(begin)
+        self._begin = align(begin, ALIGNMENT)
         self._taken: list[tuple[int, int]] = []
         """Beginning and end of each piece, in order."""
 
@@ -35,7 +38,7 @@ class Heap:
         Raises:
             MemoryExhausted: No gap is large enough; says what is free.
         """
-        wanted = align(max(size, 1))
+        wanted = align(max(size, 1), ALIGNMENT)
         for begin, end in self.gaps():
             if end - begin >= wanted:
                 insort(self._taken, (begin, begin + wanted))
@@ -57,7 +60,7 @@ class Heap:
         Raises:
             MemoryExhausted: It is not free, or outside the range.
         """
-        end = begin + align(max(size, 1))
+        end = begin + align(max(size, 1), ALIGNMENT)
         if not any(first <= begin and end <= last for first, last in self.gaps()):
             what = f"no room for {format_bytes(size)} at {begin} in the session"
             message = f"{what}; release buffers, or open it with more memory_bytes"

@@ -39,6 +39,8 @@ CODE_BYTES = 256 << 10
 """Room for a program at the beginning of a region."""
 MOST_LAYOUTS = 64
 """Launches whose place in the region is remembered."""
+MOST_BLOCKS = 32
+"""Launch blocks that a layout remembers."""
 ESTIMATE_S = 1e-3
 ZEROS = bytes(1 << 20)
 
@@ -119,6 +121,16 @@ class Layout:
     begin: int
     fresh: bool = True
     users: int = 0
+    _blocks: dict[tuple[int, int, int], tuple[int, bytes]] = field(default_factory=dict)
+
+    def block(self, area: int, first: int, count: int) -> tuple[int, bytes]:
+        """The launch block of a slice, see `Packing.core_block`: launches that are alike are often cut alike."""
+        cut = area, first, count
+        if cut not in self._blocks:
+            if len(self._blocks) >= MOST_BLOCKS:
+                self._blocks.clear()
+            self._blocks[cut] = self.packing.core_block(*cut)
+        return self._blocks[cut]
 
 
 class Layouts:
@@ -222,7 +234,12 @@ class Layouts:
         if argument.offset >= size:
             message = f"buffer {argument.buffer} has {format_bytes(size)}; its argument begins at {argument.offset}"
             raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"0..{size - 1}")
-        return Extent(argument, size - argument.offset, "", at=offset + argument.offset)
+        texels, room = argument.texels, size - argument.offset
+        if texels is not None and texels.size_bytes > room:
+            message = f"the texels take {format_bytes(texels.size_bytes)}; the buffer has {format_bytes(room)} for them"
+            raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"at most {room} bytes of texels")
+        element = texels.element if texels else ""
+        return Extent(argument, room, element, texels=texels, at=offset + argument.offset)
 
 
 def _sizes(launch: LaunchCommand) -> tuple[object, ...]:
@@ -333,7 +350,9 @@ class SessionLaunch:
         task = TaskSpec(0, self.kernel, module, (), ESTIMATE_S, self._limit_s)
         application = Application(f"kernel:{self.kernel}", (task,), ())
         clusters = 1 if traits.atomics else offer.slots
-        return m.KernelVariant(application, arrangement.groups, arrangement.core_groups, traits.soft, clusters)
+        lanes = arrangement.launch_shape(offer.shape.threads)
+        sizes = arrangement.groups, arrangement.core_groups
+        return m.KernelVariant(application, *sizes, traits.soft, clusters, lanes)
 
     def _layout(self, module: str) -> Layout:
         found = self._layouts.get(module)
@@ -354,7 +373,7 @@ class SessionLaunch:
         layout = self._layout(launch.module)
         self._region.load(self.program.by_module[launch.module].digest, self.program.traits[launch.module].image)
         self._region.fill(layout)
-        at, block = layout.packing.core_block(launch.area, launch.first, launch.count)
+        at, block = layout.block(launch.area, launch.first, launch.count)
         self._region.memory.write(REGION, at, block)
         region = self._region.memory.find(REGION).id
         cores = (launch.core,)

@@ -20,7 +20,8 @@ from eddy.hypervisor.jobs.buffers import Content, Pieces
 from eddy.hypervisor.jobs.work import Fetch, JobMemory
 from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Found, read_directory
 from eddy.hypervisor.sessions.launches import DIRECTORY
-from eddy.hypervisor.sessions.session import PIECE_BYTES, Session
+from eddy.hypervisor.sessions.moves import PIECE_BYTES
+from eddy.hypervisor.sessions.session import Session
 
 
 class KeptMemory(Protocol):

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.counters import CoreCounters
+from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.profiles import KernelTotals
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM
 from eddy.hypervisor.jobs.work import JobMemory
 from eddy.hypervisor.sessions.commands import (
-    Box,
     Command,
     Copy,
     Create,
@@ -36,17 +37,20 @@ from eddy.hypervisor.sessions.launches import (
     SessionLaunch,
     SessionRegion,
 )
+from eddy.hypervisor.sessions.moves import PIECE_BYTES, RUN_BYTES, Move, find_buffer, move_bytes
 from eddy.hypervisor.sessions.stream import MOST_RESULTS, MOST_WAITING, CommandStream, Entry
 
 MOST_PROGRAMS = 256
+MOST_PROFILED = 256
+"""Kernels whose counters are kept for a profile; what comes later is not."""
 MOST_BROUGHT_BYTES = 128 << 20
 """Of writes that have not been carried out."""
 MOST_READ_BYTES = 128 << 20
 """Of reads whose client has not taken them; the session does nothing more until it has."""
-PIECE_BYTES = 4 << 20
-"""Bytes that are copied at a time."""
+MOST_TENANT_BYTES = 256 << 20
+"""Of writes that have not been carried out in all sessions of a tenant together, and of reads as many."""
 STEP_BYTES = 16 << 20
-"""Bytes a session copies before others have their turn."""
+"""Bytes a session copies before others have their turn; a piece costs `RUN_BYTES` more."""
 INTERRUPTED = "interrupted"
 """Code of a command of which nobody knows what it did, because the server was restarted meanwhile."""
 WHY_INTERRUPTED = "the server was restarted meanwhile: what it did, or read, is not known"
@@ -63,6 +67,29 @@ class Counts:
     bytes_down: int = 0
     bytes_kept: int = 0
     core_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLaunch:
+    """How a launch ended.
+
+    Attributes:
+        module: The cluster's it ran on.
+        started_s: Board seconds at which it began; None where it did not.
+        ended_s: Board seconds.
+        core_s: Core-seconds it took.
+        cores: What its cores counted.
+        code: Why it failed; "" where it is complete.
+        message: The same for people.
+    """
+
+    module: str
+    started_s: float | None
+    ended_s: float
+    core_s: float
+    cores: tuple[CoreCounters, ...] = ()
+    code: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +113,26 @@ class Session:
         memory: Its buffers on the board.
         clusters: What there is, as it is when asked.
         found: What its directory says, where it was open in an earlier life.
+        others_bytes: Of reads in other sessions of the tenant that their clients have not taken.
 
     Attributes:
         state: Where it is in its life.
         programs: By id; others add to it.
         stream: Its commands.
         running: Launches that the state machine has, by command.
+        work: What launches counted since the server started, by program, kernel and cluster.
         streams: Whether the state machine takes its tenant to have work between its launches.
         asked_s: Wall time of its last request.
         cause: Why it ended; "" while it is open.
     """
 
     def __init__(
-        self, record: SessionRecord, memory: JobMemory, clusters: Callable[[], Clusters], found: Found | None = None
+        self,
+        record: SessionRecord,
+        memory: JobMemory,
+        clusters: Callable[[], Clusters],
+        found: Found | None = None,
+        others_bytes: Callable[[], int] = int,
     ) -> None:
         self.record, self._memory, self._clusters = record, memory, clusters
         self.state, self.cause = record.state, record.cause
@@ -106,10 +140,15 @@ class Session:
         self.programs: dict[str, BuiltProgram] = {}
         self.running: dict[int, SessionLaunch] = {}
         self.counts = Counts()
+        self.work: dict[tuple[str, str, str], KernelTotals] = {}
         self.streams = False
+        self._others_bytes = others_bytes
         self.asked_s = time.monotonic()
-        self._brought = self._taken = 0
-        """Bytes of writes that were not carried out, and the number of the last command of a batch that came."""
+        self._brought = self._carried = self._taken = 0
+        """Bytes of writes that came, those of them that were dealt with, and the number of the last command that came:
+        the first and the last are counted where a batch is checked, by one thread at a time."""
+        self._moving: tuple[int, Move] | None = None
+        """The command on memory that was begun and has not ended, and what is left of it."""
         self._buffers: dict[int, tuple[int, int]] = {} if found is None else dict(found.buffers)
         self._heap = Heap(CODE_BYTES, record.options.memory_bytes)
         for offset, size in self._buffers.values():
@@ -149,10 +188,19 @@ class Session:
         """Number of the last command that came; by any thread."""
         return self._taken
 
+    @property
+    def brought_bytes(self) -> int:
+        """Of writes that came and were not dealt with; by any thread."""
+        return self._brought - self._carried
+
     # What comes in ------------------------------------------------------------------------------------------------
 
-    def check(self, commands: tuple[Command, ...]) -> None:
+    def check(self, commands: tuple[Command, ...], others_bytes: int = 0) -> None:
         """Whether a batch can be taken, which it is then; by one thread at a time, any one.
+
+        Args:
+            commands: The batch.
+            others_bytes: Of writes that wait in other sessions of the tenant.
 
         Raises:
             InvalidRequest: Its numbers do not go on where the last one's ended.
@@ -165,16 +213,17 @@ class Session:
                 message = f"Commands are numbered without gaps: {expected + place} is next, not {command.number}."
                 raise InvalidRequest(message, field="commands", allowed=expected + place)
         waiting = max(self._taken - self.directory.through, len(self.stream.open)) + len(new)
-        brought = self._brought + sum(map(_brings, new))
+        brings = sum(map(_brings, new))
+        brought = self.brought_bytes + brings
         if waiting >= MOST_WAITING:
             message = f"{waiting} commands would wait; {MOST_WAITING} may: wait for some to end."
             raise QuotaExceeded(message, limit=MOST_WAITING, asked=waiting)
-        if brought > MOST_BROUGHT_BYTES:
-            message = (
-                f"{format_bytes(brought)} would wait to be written; {MOST_BROUGHT_BYTES} may: wait for writes to end."
-            )
-            raise QuotaExceeded(message, limit=MOST_BROUGHT_BYTES, asked=brought)
+        for asked, most in ((brought, MOST_BROUGHT_BYTES), (brought + others_bytes, MOST_TENANT_BYTES)):
+            if asked > most and brings:
+                message = f"{format_bytes(asked)} would wait to be written; {most} may: wait for writes to end."
+                raise QuotaExceeded(message, limit=most, asked=asked)
         self._taken += len(new)
+        self._brought += brings
 
     def accept(self, commands: tuple[Command, ...], now_s: float) -> None:
         """Take a batch; what was taken before is passed over."""
@@ -184,7 +233,6 @@ class Session:
             entry = self.stream.accept(command, now_s)
             if entry is None:
                 continue
-            self._brought += _brings(command)
             if fate:
                 self._answer_again(entry, fate, now_s)
 
@@ -211,8 +259,11 @@ class Session:
 
     @property
     def is_full(self) -> bool:
-        """Whether its client has to take results before anything more is done."""
-        return self.stream.data_bytes > MOST_READ_BYTES or len(self.stream.results) >= MOST_RESULTS
+        """Whether its client has to take results before anything more is done: its own, whatever others leave."""
+        held = self.stream.data_bytes
+        if held > MOST_READ_BYTES or len(self.stream.results) >= MOST_RESULTS:
+            return True
+        return held > PIECE_BYTES and held + self._others_bytes() > MOST_TENANT_BYTES
 
     @property
     def is_at_rest(self) -> bool:
@@ -244,6 +295,8 @@ class Session:
 
     def _next(self) -> Entry | None:
         """The oldest command that may begin, where there is one."""
+        if self._moving is not None:
+            return self.stream.open[self._moving[0]]
         head = self.stream.head()
         if head is None or self._may_begin(head):
             return head
@@ -272,34 +325,32 @@ class Session:
             return None
 
     def _carry_out(self, entry: Entry, now_s: float) -> int:
-        """Do something with memory; answers how many bytes that moved."""
-        data, moved = b"", 1
+        """Do something with memory, or go on with it; answers what that cost, in bytes."""
+        number, body, data = entry.command.number, entry.command.body, b""
         try:
-            body = entry.command.body
             if isinstance(body, Refused):
                 raise InvalidRequest(body.message)
             if isinstance(body, Create):
                 self._create(body)
             elif isinstance(body, Release):
-                self._heap.free(self._place(body.buffer)[0])
+                self._heap.free(find_buffer(self._buffers, body.buffer)[0])
                 del self._buffers[body.buffer]
                 self.directory.remove_buffer(body.buffer)
-            elif isinstance(body, Write):
-                moved += self._write(body.box, body.data)
-                self.counts.bytes_up += len(body.data)
-            elif isinstance(body, Read):
-                data = self._read(body.box)
-                moved += len(data)
-                self.counts.bytes_down += len(data)
-            elif isinstance(body, Copy):
-                moved += self._copy(body)
-            elif isinstance(body, Fill):
-                moved += self._write(body.box, body.pattern * (body.box.bytes // len(body.pattern)))
+            elif isinstance(body, (Write, Read, Copy, Fill)):
+                if self._moving is None:
+                    self._moving = number, move_bytes(self._region, self._buffers, body)
+                return next(self._moving[1])
+        except StopIteration as done:
+            data = done.value
+        except BoardUnreachable:
+            raise
         except EddyError as error:
             self.end(entry, now_s, code=error.code, message=error.message)
-        else:
-            self.end(entry, now_s, data=data)
-        return moved
+            return RUN_BYTES
+        self.counts.bytes_up += _brings(entry.command)
+        self.counts.bytes_down += len(data)
+        self.end(entry, now_s, data=data)
+        return RUN_BYTES
 
     def _create(self, body: Create) -> None:
         if body.buffer in self._buffers:
@@ -318,67 +369,43 @@ class Session:
             raise
         self._buffers[body.buffer] = offset, body.bytes
 
-    def _place(self, buffer: int) -> tuple[int, int]:
-        if buffer not in self._buffers:
-            raise NotFound(f"the session has no buffer {buffer}; it was never made, or is released", field="buffer")
-        return self._buffers[buffer]
-
-    def _spans(self, box: Box) -> Iterator[tuple[int, int]]:
-        """Offset in the region and size of each piece of a box.
-
-        Raises:
-            NotFound: There is no such buffer.
-            InvalidRequest: It is not within it.
-        """
-        offset, size = self._place(box.buffer)
-        if box.end > size:
-            message = f"bytes up to {box.end} of buffer {box.buffer} are named, which has {size}"
-            raise InvalidRequest(message, field="offset", allowed=f"0..{size}")
-        for begin, length in box.spans():
-            for at in range(begin, begin + length, PIECE_BYTES):
-                yield offset + at, min(PIECE_BYTES, begin + length - at)
-
-    def _write(self, box: Box, data: bytes) -> int:
-        at = 0
-        for offset, size in self._spans(box):
-            self._memory.write(REGION, offset, data[at : at + size])
-            at += size
-        return at
-
-    def _read(self, box: Box) -> bytes:
-        return b"".join(self._region.read(offset, size) for offset, size in self._spans(box))
-
-    def _copy(self, body: Copy) -> int:
-        if body.source.shape != body.target.shape:
-            raise InvalidRequest("source and target of a copy have the same shape", field="shape")
-        list(self._spans(body.target))  # what is refused is refused before anything is read
-        return self._write(body.target, self._read(body.source))
-
     # What ended ---------------------------------------------------------------------------------------------------
 
     def end(self, entry: Entry, now_s: float, **how: object) -> None:
         """A command ended; `how` is as `CommandStream.end` has it."""
+        if self._moving is not None and self._moving[0] == entry.command.number:
+            self._moving = None
         self.stream.end(entry, now_s, **how)  # type: ignore[arg-type]
         failed = bool(how.get("code"))
         self.counts.failures += failed
-        self._brought -= _brings(entry.command)
+        self._carried += _brings(entry.command)
         good = Fate.READ if isinstance(entry.command.body, Read) else Fate.COMPLETE
         self.directory.note(entry.command.number, Fate.FAILED if failed else good)
 
-    def end_launch(
-        self, number: int, started_s: float | None, ended_s: float, core_s: float, code: str, message: str
-    ) -> None:
+    def end_launch(self, number: int, ended: EndedLaunch) -> None:
         """A launch ended on its clusters."""
         launch, entry = self.running.pop(number), self.stream.open[number]
+        code = ended.code
         log = launch.log(self._memory).decode(errors="replace")
         launch.end()
         self.counts.launches += 1
         self.counts.failed_launches += bool(code)
-        self.counts.core_s += core_s
+        self.counts.core_s += ended.core_s
+        self._add_work(launch, ended)
         self.counts.bytes_kept += sum(self._buffers[each][1] for each in entry.command.buffers if each in self._buffers)
         if code:
             self._region.code = ""  # it may have written over the program
-        self.end(entry, ended_s, code=code, message=message, log=log, started_s=started_s)
+        self.end(entry, ended.ended_s, code=code, message=ended.message, log=log, started_s=ended.started_s)
+
+    def _add_work(self, launch: SessionLaunch, ended: EndedLaunch) -> None:
+        """Take down what a launch counted, for a profile."""
+        key = launch.program.id, launch.kernel, ended.module
+        variant = launch.variants.get(ended.module)
+        known = self.work.get(key)
+        if known is None and len(self.work) >= MOST_PROFILED:
+            return
+        known = known or KernelTotals(launch.kernel, ended.module, 0, 0.0)
+        self.work[key] = known.add(ended.core_s, ended.cores, known.shape if variant is None else variant.shape)
 
     def fail_all(self, now_s: float, code: str, message: str) -> None:
         """No command that is left will be carried out."""

@@ -271,7 +271,8 @@ class MachineState:
             job.loading -= 1
         else:
             job.held -= 1
-        self.log(job, slot, at_s, what, detail="drained" if what is JobEventKind.PREEMPT and slot.drained else "")
+        because = "drained" if slot.drained else "leased" if slot.leased else ""
+        self.log(job, slot, at_s, what, detail=because if what is JobEventKind.PREEMPT else "")
         if what is JobEventKind.PREEMPT:
             job.preemptions += 1
             job.preempted = True

@@ -14,6 +14,8 @@ static cl_int check_properties(const char *function, const cl_context_properties
             return refuse(function, CL_INVALID_PROPERTY, "there is no property 0x%llx", (unsigned long long)name);
         if (name == CL_CONTEXT_PLATFORM && !is_live((void *)value, PLATFORM))
             return refuse(function, CL_INVALID_PLATFORM, "the platform of the properties is none of ours");
+        if (name == CL_CONTEXT_INTEROP_USER_SYNC && value != CL_FALSE && value != CL_TRUE)
+            return refuse(function, CL_INVALID_PROPERTY, "CL_CONTEXT_INTEROP_USER_SYNC is neither true nor false");
         for (size_t before = 0; before < *count; before += 2)
             if (properties[before] == name) return refuse(function, CL_INVALID_PROPERTY, "a property is given twice");
     }

@@ -75,10 +75,19 @@ static cl_int set_memory(const char *function, struct argument *argument, bool i
     return CL_SUCCESS;
 }
 
+/// What a kernel may do with an image has to be allowed by the image's flags.
+static cl_int check_access(const char *function, const struct argument_info *info, cl_mem image) {
+    bool reads = info->access == CL_KERNEL_ARG_ACCESS_READ_ONLY, writes = info->access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
+    if ((reads && image->flags & CL_MEM_WRITE_ONLY) || (writes && image->flags & CL_MEM_READ_ONLY))
+        return refuse(function, CL_INVALID_ARG_VALUE, "the image's flags do not let a kernel %s %s",
+                      reads ? "read" : "write", info->name);
+    return CL_SUCCESS;
+}
+
 static cl_int set_sampler(const char *function, struct argument *argument, size_t size, const void *value) {
     cl_sampler sampler;
     if (size != sizeof sampler) return refuse(function, CL_INVALID_ARG_SIZE, "a sampler has %zu bytes", sizeof sampler);
-    if (!value) return refuse(function, CL_INVALID_ARG_VALUE, "no sampler");
+    if (!value) return refuse(function, CL_INVALID_SAMPLER, "no sampler");
     memcpy(&sampler, value, sizeof sampler);
     if (!is_live(sampler, SAMPLER)) return refuse(function, CL_INVALID_SAMPLER, "%p is no sampler", (void *)sampler);
     argument->sampler = sampler;
@@ -113,7 +122,10 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *
     switch (info->kind) {
     case GLOBAL_POINTER:
     case CONSTANT_POINTER: code = set_memory(__func__, argument, false, size, value); break;
-    case IMAGE: code = set_memory(__func__, argument, true, size, value); break;
+    case IMAGE:
+        code = set_memory(__func__, argument, true, size, value);
+        if (!code) code = check_access(__func__, info, argument->memory);
+        break;
     case SAMPLER_VALUE: code = set_sampler(__func__, argument, size, value); break;
     case LOCAL_POINTER: code = set_local(__func__, argument, size, value); break;
     default: code = set_value(__func__, argument, info, size, value); break;

@@ -76,8 +76,6 @@ static cl_int check_arguments(const char *function, cl_command_queue queue, cl_k
 static cl_int check_group(const char *function, const struct kernel_info *info, cl_uint dimensions,
     const size_t *global, const size_t *local) {
     size_t items = 1;
-    if (!local && info->required[0])
-        return refuse(function, CL_INVALID_WORK_GROUP_SIZE, "the kernel requires a work-group size; give it");
     for (cl_uint k = 0; local && k < dimensions; k++) {
         if (!local[k] || global[k] % local[k])
             return refuse(function, CL_INVALID_WORK_GROUP_SIZE, "%zu items are not divided by groups of %zu", global[k], local[k]);
@@ -120,6 +118,9 @@ static cl_int launch(const char *function, cl_command_type type, cl_command_queu
     if (kernel->program->context != queue->context)
         return refuse(function, CL_INVALID_CONTEXT, "the kernel is another context's");
     CHECK(check_range(function, dimensions, offset, global));
+    const uint64_t *wanted = kernel->info->required;
+    const size_t required[3] = {wanted[0], wanted[1], wanted[2]};
+    if (!local && required[0]) local = required;
     CHECK(check_group(function, kernel->info, dimensions, global, local));
     CHECK(check_arguments(function, queue, kernel));
     cl_event command = new_command(queue, type, LAUNCH);

@@ -186,6 +186,11 @@ static cl_int compile(const char *function, cl_program program, enum mode mode, 
     put(&program->log, log, size);
     if (!code && !read_kernels(program, &reader))
         code = refuse(function, CL_OUT_OF_HOST_MEMORY, "the helper's list of kernels cannot be read");
+    const uint8_t *units = code ? NULL : get_text(&reader, &size);
+    if (units && size) { // with the headers of the host's disk, which may be gone when it is linked
+        clear(&program->units);
+        put(&program->units, units, size);
+    }
     program->status = code ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
     program->type = code ? CL_PROGRAM_BINARY_TYPE_NONE : type;
     clear(&body);
@@ -398,7 +403,8 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program
     LOCKED;
     NEED(program, PROGRAM, CL_INVALID_PROGRAM);
     NEED(device, DEVICE, CL_INVALID_DEVICE);
-    cl_program_binary_type type = program->status == CL_BUILD_SUCCESS ? program->type : CL_PROGRAM_BINARY_TYPE_NONE;
+    bool known = program->status == CL_BUILD_SUCCESS || (program->from_binary && program->status == CL_BUILD_NONE);
+    cl_program_binary_type type = known ? program->type : CL_PROGRAM_BINARY_TYPE_NONE;
     switch (name) {
     case CL_PROGRAM_BUILD_STATUS:
         return answer(__func__, &program->status, sizeof program->status, room, value, size_ret);

@@ -12,7 +12,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
 
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.sessions import Sessions
@@ -132,16 +133,15 @@ def create_head(
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
-    app.add_middleware(QueryMiddleware, routers=routers(), caller=caller_of)
+    app.add_middleware(QueryMiddleware, routes=routes(), caller=caller_of)
     app.add_middleware(BodyLimitMiddleware, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
     app.add_middleware(RequestLogMiddleware, metrics=parts.metrics, ending=parts.ending)
-    for router in routers():
-        app.include_router(router)
+    app.router.routes.extend(routes())
     dashboard.install(app)
     return app
 
 
-def routers() -> tuple[APIRouter, ...]:
+def routes() -> list[APIRoute]:
     """All of the API of a head; the first that has a path answers."""
     parts = (
         apps,
@@ -159,7 +159,7 @@ def routers() -> tuple[APIRouter, ...]:
         keys,
         health,
     )
-    return tuple(part.router for part in parts)
+    return [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
 
 
 @contextlib.asynccontextmanager

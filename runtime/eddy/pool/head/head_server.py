@@ -59,6 +59,7 @@ class HeadSettings:
         creds: A credentials file of NATS, where neither URL nor file says who connects.
         connections: Bounds on connections, as a board's server has them.
         retention: What is kept of jobs that have ended.
+        folder: Where what this head reads of jobs is kept; None for memory.
     """
 
     pool: str
@@ -75,6 +76,7 @@ class HeadSettings:
     creds: str = ""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     retention: JobBounds = field(default_factory=JobBounds)
+    folder: Path | None = None
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -145,7 +147,7 @@ class Head:
             # A server may end between any two calls; a head that gave up for that would have to start again.
             numbers = await steadily(lambda: load_pool_numbers(link))
             catalogue = load_catalogue(it.bitstreams)
-            lead = Leader(link, it.name, it.policy, it.egress_bps, it.replan, it.patience_s)
+            lead = Leader(link, it.name, it.policy, it.egress_bps, it.replan, it.patience_s, it.folder)
 
             async def begun() -> None:
                 ready()
@@ -155,20 +157,17 @@ class Head:
             )
             self._uvicorn = _Quiet(configuration(app, self._limits), app.state.parts.ending)
             self._uvicorn.should_exit = self._told
-            watching = asyncio.ensure_future(self._until_replaced(link, lead))
+            watching = asyncio.ensure_future(self._until_replaced(link))
             await self._uvicorn.serve(sockets=[self._socket])
             if watching.done():
                 raise PoolReplaced("The pool's servers came back without what they kept. Start the head again.")
             watching.cancel()
 
-    async def _until_replaced(self, link: Link, lead: Leader) -> None:
-        """Stop once the servers keep another pool than this head began with, or less of it than it has heard: what it
-        knows is of no use then."""
+    async def _until_replaced(self, link: Link) -> None:
+        """Stop once the servers keep another pool than this head began with: what it knows is of no use then."""
         looked, began_with = link.reconnects, await steadily(lambda: identity(link))
         while True:
             await asyncio.sleep(LOOK_S)
-            if lead.mirror.is_ahead:
-                return self.stop()
             if looked == link.reconnects:
                 continue
             looked = link.reconnects

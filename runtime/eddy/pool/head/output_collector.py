@@ -148,7 +148,7 @@ class OutputCollector:
             for reference in references:
                 if reference.isdecimal():
                     of_jobs[int(reference)].add(sha)
-        for number in self._lead.mirror.index.select_ended(of_jobs):
+        for number in self._lead.mirror.projection.select_ended(of_jobs):
             with contextlib.suppress(EddyError):
                 if not of_jobs[number] <= (job := await self._table.job(number)).output_blobs:
                     await self.tidy(job)

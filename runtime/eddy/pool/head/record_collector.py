@@ -77,15 +77,15 @@ class RecordCollector:
         await self._remove_marks()
 
     async def _remove_excess(self) -> None:
-        index, now_s = self._lead.mirror.index, time.time()
-        ended = index.count_ended()
+        projection, now_s = self._lead.mirror.projection, time.time()
+        ended = projection.count_ended()
         latest_us = round(1e6 * (now_s - LEAST_AGE_S))
         excess = self._bounds.excess(ended)
         for tenant in ended:
             if self._bounds.max_age_s:
                 await self._remove_of(tenant, min(latest_us, round(1e6 * (now_s - self._bounds.max_age_s))), None)
             if most := excess.get(tenant):
-                most -= max(ended[tenant] - index.count_ended().get(tenant, 0), 0)
+                most -= max(ended[tenant] - projection.count_ended().get(tenant, 0), 0)
                 await self._remove_of(tenant, latest_us, most)
 
     async def _remove_of(self, tenant: str, before_us: int, most: int | None) -> None:
@@ -93,14 +93,14 @@ class RecordCollector:
         passed_over = set[int]()
         while most is None or most > 0:
             limit = len(passed_over) + (BATCH if most is None else min(BATCH, most))
-            oldest = self._lead.mirror.index.select_oldest(tenant, before_us, limit)
+            oldest = self._lead.mirror.projection.select_oldest(tenant, before_us, limit)
             rows = [row for row in oldest if row[0] not in passed_over]
             if not rows:
                 return
             units = dict.fromkeys((array, array is not None) if array else (number, False) for number, array in rows)
             going: list[int] = []
             for unit, is_array in units:
-                members = self._lead.mirror.index.members(unit) if is_array else [unit]
+                members = [job.id for job in self._lead.mirror.projection.members(unit)] if is_array else [unit]
                 array = unit if is_array else None
                 if any(self._lead.mirror.jobs.names(each, array) for each in members):
                     passed_over.update(members)
@@ -128,7 +128,7 @@ class RecordCollector:
 
         await asyncio.gather(*map(remove, jobs))
         for number in {*numbers} - spent.keys():  # gone, or nobody can read it: an operator's matter
-            self._lead.mirror.index.forget(number)
+            self._lead.mirror.projection.forget(number)
         for array in arrays:
             await self._remove_submission(array)
         self.removed += len(jobs)
@@ -171,6 +171,7 @@ class RecordCollector:
             _, number, revision = marks[0]
             await self._link.js.purge_stream(stream, seq=revision + 1, subject=f"$KV.eddy_jobs.{number}")
             marks.popleft()
+            self._lead.mirror.projection.drop_entry(str(number))
 
     async def _heard_of(self, jobs: list[PoolJob]) -> None:
         """Wait until this head has heard what it removed itself: it would choose the same again.
@@ -179,5 +180,5 @@ class RecordCollector:
             Conflict: It does not hear it.
         """
         await self._lead.mirror.wait_caught_up()
-        if any(self._lead.mirror.index.has(job.id) for job in jobs):
+        if any(self._lead.mirror.projection.has(job.id) for job in jobs):
             raise Conflict("What was removed is still told.", jobs=len(jobs))

@@ -6,14 +6,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, cast
 
 import anyio
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import StreamInfo
+from nats.js.api import ConsumerConfig, DeliverPolicy, StreamInfo
 from nats.js.errors import KeyNotFoundError, NotFoundError
-from nats.js.kv import KeyValue
+from nats.js.kv import KV_MARKER_REASON, KV_OP, KeyValue
 
 from eddy.pool.connection.refusals import UNDONE, PoolStreams, is_stream_missing, translate_refusal
 
@@ -28,13 +29,17 @@ FORGET_S = 1.0
 
 
 @contextlib.asynccontextmanager
-async def watch_bucket(bucket: KeyValue, keys: str = ">") -> AsyncIterator[KeyValue.KeyWatcher]:
-    """Every entry of a bucket and every change, as the client tells them; nothing is left of it after the block. Of
-    these names, a pattern of NATS.
+async def watch_bucket(bucket: KeyValue, keys: str = ">", after: int = 0) -> AsyncIterator[KeyValue.KeyWatcher]:
+    """Every entry of a bucket and every change, in the order of revisions; nothing is left of it after the block.
 
     The client alone leaves the watch's consumer behind, for five minutes, and a server bounds those of a stream.
+
+    Args:
+        bucket: One that keeps the last entry of each key alone.
+        keys: Of these names, a pattern of NATS.
+        after: Those of later revisions alone.
     """
-    beginning: asyncio.Future[Any] = asyncio.ensure_future(bucket.watch(keys, inactive_threshold=INACTIVE_S))
+    beginning: asyncio.Future[Any] = asyncio.ensure_future(_watch(bucket, keys, after))
     try:
         # The client leaves one that is cancelled meanwhile, and hears it for ever.
         yield await asyncio.shield(beginning)
@@ -42,6 +47,31 @@ async def watch_bucket(bucket: KeyValue, keys: str = ">") -> AsyncIterator[KeyVa
         await asyncio.wait([beginning], timeout=FORGET_S)
         if beginning.done() and not beginning.exception():
             await _forgotten(bucket, beginning.result())
+
+
+async def _watch(bucket: KeyValue, keys: str, after: int) -> Any:
+    """As the client's own, which begins with the first entry always, and ends the list by a mark of its own."""
+    watch: Any = KeyValue.KeyWatcher(bucket)  # type: ignore[no-untyped-call]
+
+    async def told(message: Msg) -> None:
+        place, at = message.metadata, cast(Any, message.metadata.timestamp)
+        key, operation = message.subject.removeprefix(bucket._pre), operation_of(message.header)
+        await watch._updates.put(
+            KeyValue.Entry(bucket._name, key, message.data, place.sequence.stream, None, at, operation)
+        )
+
+    begin = ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=after + 1, inactive_threshold=INACTIVE_S
+    )
+    watch._sub = await bucket._js.subscribe(
+        f"{bucket._pre}{keys}", stream=bucket._stream, cb=told, ordered_consumer=True, config=begin
+    )
+    return watch
+
+
+def operation_of(header: Mapping[str, str] | None) -> str | None:
+    """What took an entry away; None where it is there."""
+    return next((header[name] for name in (KV_OP, KV_MARKER_REASON) if name in header), None) if header else None
 
 
 async def _forgotten(bucket: KeyValue, watch: Any) -> None:
@@ -79,8 +109,9 @@ async def confirm_stream(js: JetStreamContext, stream: str) -> StreamInfo:
     return await cast(PoolStreams, js).confirm_stream(stream)
 
 
-async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, None]:
+async def entries(bucket: KeyValue, after: int = 0) -> AsyncGenerator[KeyValue.Entry | None, None]:
     """Every entry of a bucket and every change from then on; None once, when those that were there are through.
+    Those of later revisions than `after` alone.
 
     The client's own mark for that is not used. It comes from whichever server serves the watch, and one that was cut
     off tells of an end before it has caught up. Here the end is the last entry that the bucket's leader knew of.
@@ -92,8 +123,8 @@ async def entries(bucket: KeyValue) -> AsyncGenerator[KeyValue.Entry | None, Non
     """
     state = (await confirm_bucket(bucket)).state
     last = int(state.last_seq) if state.messages else 0
-    async with watch_bucket(bucket) as watch:
-        read, deadline = 0, time.monotonic() + PATIENCE_S
+    async with watch_bucket(bucket, after=after) as watch:
+        read, deadline = after, time.monotonic() + PATIENCE_S
         while read < last:
             entry = None
             with anyio.move_on_after(LOOK_S) as look:

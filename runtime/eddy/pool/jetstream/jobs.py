@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import hashlib
 import json
 import re
@@ -15,13 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
+from nats.js.api import RawStreamMsg
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.errors import NotFoundError as NatsNotFound
 from nats.js.kv import KeyValue
 
 from eddy.api.http.problems import BodyTooLarge
 from eddy.core.errors import Conflict, EddyError, NotFound
 from eddy.core.submission_options import ArrayPlace
-from eddy.pool.jetstream.bucket_reader import confirm_bucket, entries, newest_revision, read_entry
+from eddy.pool.jetstream.bucket_reader import confirm_bucket, entries, newest_revision, operation_of, read_entry
 from eddy.pool.jetstream.link import Link
 from eddy.pool.records.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records.records import PoolJob
@@ -58,18 +61,25 @@ class JobEntry:
     """An entry of the bucket of jobs, as it is told.
 
     Attributes:
-        number: Of the job; None where its key is none.
+        key: Its.
         job: The record; None where it cannot be read, or is gone.
-        revision: Of the entry.
-        size_bytes: What it takes.
+        revision: Of the entry; 0 where not even a mark is left that it was taken away.
+        written_us: When it was written, microseconds since 1970 by the servers' clocks.
+        data: The record as it is kept.
         gone: Whether it was taken away.
     """
 
-    number: int | None
+    key: str
     job: PoolJob | None
     revision: int
-    size_bytes: int
-    gone: bool
+    written_us: int
+    data: bytes = b""
+    gone: bool = False
+
+    @property
+    def number(self) -> int | None:
+        """Of the job; None where the key is none."""
+        return int(self.key) if re.fullmatch("[0-9]{1,18}", self.key) else None
 
 
 class PoolJobs:
@@ -293,50 +303,73 @@ class PoolJobs:
             return changed
         raise Conflict("The job is changed by too many at once; try again.")
 
-    async def all(self) -> list[PoolJob]:
-        """Every record there is that can be read, by number.
-
-        Raises:
-            TimeoutError: The servers did not tell them all.
-        """
-        found = []
-        async with contextlib.aclosing(self.following()) as following:
-            async for told in following:
-                if told is None:
-                    break
-                if told.job is not None:
-                    found.append(told.job)
-        return sorted(found, key=lambda job: job.id)
-
     async def last_revision(self) -> int:
         """The revision of the change that was made last, to whichever record, also where that is there no more; for
         certain."""
-        return int((await confirm_bucket(self._link.jobs)).state.last_seq)
+        return (await self.state())[1]
 
     async def newest(self) -> int:
         """The revision of the entry that was written last, of those that are there; 0 where there is none."""
         return await newest_revision(self._link.jobs)
 
-    async def following(self) -> AsyncGenerator[JobEntry | None, None]:
-        """Every entry, and every change from then on; None once those that were there are through. Those that cannot be
-        read are set aside."""
-        async with contextlib.aclosing(entries(self._link.jobs)) as told:
+    async def following(self, after: int = 0) -> AsyncGenerator[JobEntry | None, None]:
+        """Every entry of a later revision, and every change from then on; None once those that were there are through.
+        Those that cannot be read are set aside."""
+        async with contextlib.aclosing(entries(self._link.jobs, after)) as told:
             async for entry in told:
                 yield None if entry is None else self._entry(entry)
 
+    async def state(self) -> tuple[int, int]:
+        """How many entries there are, marks of removed ones included, and the revision of the last change; for
+        certain."""
+        state = (await confirm_bucket(self._link.jobs)).state
+        return int(state.messages), int(state.last_seq)
+
+    async def keys(self) -> set[str]:
+        """Of all entries, marks of removed ones included, without a look at the entries."""
+        js, bucket, found = self._link.js, self._link.jobs, set[str]()
+        while True:
+            asked = json.dumps({"subjects_filter": f"{bucket._pre}>", "offset": len(found)}).encode()
+            answer = await js._api_request(f"{js._prefix}.STREAM.INFO.{bucket._stream}", asked, timeout=js._timeout)
+            names = answer["state"].get("subjects") or {}
+            found |= {name.removeprefix(bucket._pre) for name in names}
+            if not names or len(found) >= int(answer.get("total") or 0):
+                return found
+
+    async def entry(self, key: str) -> JobEntry:
+        """An entry as it is now."""
+        subject = f"{self._link.jobs._pre}{key}"
+        try:
+            return self._entry(_as_told(key, await self._link.js.get_msg(self._link.jobs._stream, subject=subject)))
+        except NatsNotFound:
+            return JobEntry(key, None, 0, 0, gone=True)
+
+    async def written_us(self, key: str, revision: int) -> int | None:
+        """When an entry was written, microseconds since 1970; None where it is not of that revision any more."""
+        try:
+            message = await self._link.js.get_msg(self._link.jobs._stream, revision)
+        except NatsNotFound:
+            return None
+        return _microseconds(message.time) if message.subject == f"{self._link.jobs._pre}{key}" else None
+
     def _entry(self, entry: KeyValue.Entry) -> JobEntry:
-        number = int(entry.key) if re.fullmatch("[0-9]{1,18}", entry.key) else None
-        data, revision = entry.value or b"", int(entry.revision or 0)
-        if entry.operation is None:
-            try:
-                job = job_from_json(data, entry.key)
-            except UnreadableRecord as wrong:
-                self._link.troubles.record_unreadable("eddy_jobs", entry.key, wrong.details["cause"])
-                return JobEntry(number, None, revision, len(data), gone=False)
-            self._link.troubles.forget("eddy_jobs", entry.key)
-            return JobEntry(number, job, revision, len(data), gone=False)
+        data, told = entry.value or b"", (int(entry.revision or 0), _microseconds(entry.created))
+        try:
+            job = None if entry.operation else job_from_json(data, entry.key)
+        except UnreadableRecord as wrong:
+            self._link.troubles.record_unreadable("eddy_jobs", entry.key, wrong.details["cause"])
+            return JobEntry(entry.key, None, *told, data)
         self._link.troubles.forget("eddy_jobs", entry.key)
-        return JobEntry(number, None, revision, len(data), gone=True)
+        return JobEntry(entry.key, job, *told, data, gone=bool(entry.operation))
+
+
+def _as_told(key: str, message: RawStreamMsg) -> KeyValue.Entry:
+    operation, at = operation_of(message.headers), message.time
+    return KeyValue.Entry("eddy_jobs", key, message.data, message.seq, None, at, operation)  # type: ignore[arg-type]
+
+
+def _microseconds(date: Any) -> int:
+    return round(1e6 * date.timestamp()) if isinstance(date, datetime.datetime) else 0
 
 
 def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:

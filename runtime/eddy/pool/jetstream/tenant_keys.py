@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
@@ -145,19 +145,12 @@ class PoolKeys:
             async for entry in told:
                 if entry is None:
                     break
-                if (key := self._told(entry)) is not None:
+                if (key := self.read_told(entry)) is not None:
                     found.append(key)
         latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
         return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
 
-    async def following(self) -> AsyncGenerator[ApiKey, None]:
-        """Every key, and every change from then on."""
-        async with contextlib.aclosing(entries(self._link.keys)) as told:
-            async for entry in told:
-                if entry is not None and (key := self._told(entry)) is not None:
-                    yield key
-
-    def _told(self, entry: KeyValue.Entry) -> ApiKey | None:
+    def read_told(self, entry: KeyValue.Entry) -> ApiKey | None:
         """The key of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
         if not entry.key.startswith(KEY):
             return None

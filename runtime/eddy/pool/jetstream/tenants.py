@@ -8,11 +8,11 @@ import json
 import math
 import re
 import time
-from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.kv import KeyValue
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
@@ -206,23 +206,22 @@ class PoolTenants:
     async def all(self) -> list[PoolTenant]:
         """Every tenant whose record can be read, by name."""
         found: dict[str, PoolTenant] = {}
-        async with contextlib.aclosing(self.following()) as following:
-            async for tenant in following:
-                if tenant is None:
-                    break
-                found[tenant.id] = tenant
-        return [found[key] for key in sorted(found)]
-
-    async def following(self) -> AsyncGenerator[PoolTenant | None, None]:
-        """Every tenant, and every change from then on; None once those that were there are through."""
         async with contextlib.aclosing(entries(self._link.keys)) as told:
             async for entry in told:
                 if entry is None:
-                    yield None
-                elif entry.key.startswith(TENANT):
-                    self._link.troubles.forget("eddy_keys", entry.key)
-                    if entry.operation is None:
-                        try:
-                            yield PoolTenant.decode(entry.value, entry.key.removeprefix(TENANT))
-                        except UnreadableRecord as wrong:
-                            self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])
+                    break
+                if (tenant := self.read_told(entry)) is not None:
+                    found[tenant.id] = tenant
+        return [found[key] for key in sorted(found)]
+
+    def read_told(self, entry: KeyValue.Entry) -> PoolTenant | None:
+        """The tenant of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
+        if not entry.key.startswith(TENANT):
+            return None
+        self._link.troubles.forget("eddy_keys", entry.key)
+        if entry.operation is None:
+            try:
+                return PoolTenant.decode(entry.value, entry.key.removeprefix(TENANT))
+            except UnreadableRecord as wrong:
+                self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])
+        return None

@@ -56,23 +56,32 @@ class Estimates:
     seen: dict[int, int] = field(default_factory=dict)
     """Parts that were taken in of each job that has not ended."""
 
-    def learn(self, job: PoolJob, kinds: Mapping[str, str]) -> None:
-        """Take in what a job's record says that was not seen yet; `kinds` is the kind of each board. The last record of
-        a job, once it has ended, is taken in once."""
-        for part in job.parts[self.seen.get(job.id, 0) :]:
-            self._take(job, part, kinds.get(part.board, ""))
-        self.seen[job.id] = len(job.parts)
+    def learn(self, job: PoolJob, kinds: Mapping[str, str]) -> dict[tuple[str, str], ItemTimes]:
+        """Take in what a job's record says that was not seen yet, and answer what is known otherwise by that. The last
+        record of a job, once it has ended, is taken in once. `kinds` is the kind of each board."""
+        keys = [(job.timed, kinds[part.board]) for part in self._unseen(job) if self._take(job, part, kinds)]
+        self.skip(job)
+        return {key: self.known[key] for key in keys}
+
+    def skip(self, job: PoolJob) -> None:
+        """What a job's record says was taken in."""
         if job.is_ended:
-            del self.seen[job.id]
+            self.seen.pop(job.id, None)
+        else:
+            self.seen[job.id] = len(job.parts)
+
+    def _unseen(self, job: PoolJob) -> tuple[JobPart, ...]:
+        return job.parts[self.seen.get(job.id, 0) :]
 
     def now(self) -> Estimates:
         """The same, for another thread: kinds of work that are learned later are not in it."""
         return Estimates(dict(self.known))
 
-    def _take(self, job: PoolJob, part: JobPart, kind: str) -> None:
-        if kind:
+    def _take(self, job: PoolJob, part: JobPart, kinds: Mapping[str, str]) -> bool:
+        if kind := kinds.get(part.board, ""):
             spread = self.known.setdefault((job.timed, kind), ItemTimes())
             spread.add(max(part.ended_unix_s - part.started_unix_s, 0.0) / part.items)
+        return bool(kind)
 
     def item_s(self, work: str, kind: str) -> tuple[float, float]:
         """Mean and 90th percentile of seconds an item takes; from other kinds of boards where this one is unknown."""

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 
 import structlog
 from nats.js.kv import KeyValue
@@ -18,40 +19,33 @@ from eddy.pool.connection.refusals import AWAY, SAID_NO
 from eddy.pool.connection.streams import LEASE_S, RENEW_S
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.bucket_reader import entries, watch_bucket
-from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
+from eddy.pool.jetstream.jobs import JobEntry
 from eddy.pool.jetstream.kept_usage import KEPT_USAGE, kept_usage_read
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import KeyCache, PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
-from eddy.pool.mirror.array_assembler import ArrayAssembler
 from eddy.pool.mirror.board_drops import FLOODS, HELD_BACK, BoardDrops
 from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.mirror.flood_guard import LEASES, FloodGuard
 from eddy.pool.mirror.job_followers import JobFollowers
-from eddy.pool.mirror.job_index import JobIndex
 from eddy.pool.mirror.job_inputs import InputLocations, NeededInputs
+from eddy.pool.mirror.job_reader import JobReader
 from eddy.pool.mirror.open_jobs import OpenJobs
-from eddy.pool.mirror.record_bytes import RecordBytes
-from eddy.pool.mirror.usage_accounts import UsageAccounts, spent_from_json
-from eddy.pool.records.record_json import to_json
+from eddy.pool.mirror.projection import Projection
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.records.reports import kept_board_read, lease_read
 
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
 _log = structlog.get_logger("eddy.pool")
-ENDED = 200
-"""Jobs that ended last that are kept, to be shown."""
+LEARNED = 2000
+"""Jobs that ended last of which a head that starts looks where inputs went."""
 COLLECTABLE = 10_000
 """Jobs that have just ended that are kept until somebody looked at their outputs."""
 MARKS = 100_000
 """Marks of removed records that are remembered, until the head that leads takes them away."""
-CAUGHT_UP_S = 5.0
-"""Wall seconds that what others have written may take to come here."""
 AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
 """Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
-MOST_BEHIND = 3
-"""Looks in a row at which servers have kept less than was heard, before they have lost it."""
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -134,8 +128,11 @@ class Mirror:
         link: The pool.
         head: Name of the head; its own beats in the bucket of leases tell whether renewals would be heard.
         clock: Seconds that never jump.
+        folder: Where what was read of jobs is kept; None for memory.
 
     Attributes:
+        projection: What was read of jobs.
+        reader: Reads it.
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
@@ -144,54 +141,44 @@ class Mirror:
         floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
-        index: All jobs, to be listed.
-        arrays: Which arrays are there whole.
-        records: Bytes of records.
-        usage: What tenants had of boards.
         inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.
         keys: Tenants' keys.
-        ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
         changed: Set when something a decision depends on has changed.
         whole: Set once everything that was there has been read.
     """
 
-    def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._link, self._table = link, PoolJobs(link)
+    def __init__(
+        self, link: Link, head: str, clock: Callable[[], float] = time.monotonic, folder: Path | None = None
+    ) -> None:
+        self._link, self._pool_tenants, self._pool_keys = link, PoolTenants(link), PoolKeys(link)
         self._beat, self.heard = f"{BEATS}{head}", LeaseClock(clock)
         self.date = ServerClock(clock)
-        self.jobs = OpenJobs()
+        self.projection = Projection(folder)
+        self.reader = JobReader(link, self.projection, self._heard_of_job, self._settled)
+        self.jobs = OpenJobs(is_failed=self.projection.is_failed, find=self.projection.job)
         self.boards: dict[str, PoolBoard] = {}
         self._kinds: dict[str, str] = {}
         self._heard: dict[str, float] = {}
         self.estimates, self.drops, self.floods = Estimates(), BoardDrops(clock), FloodGuard(clock)
         self.tenants: dict[str, PoolTenant] = {}
         self.there = InputLocations()
-        self.index = JobIndex()
-        self.arrays = ArrayAssembler()
         self.followers, self.keys = JobFollowers(), KeyCache()
-        self.records, self.inputs, self.usage = RecordBytes(), NeededInputs(), UsageAccounts(self.index.has)
+        self.inputs = NeededInputs()
         self.collectable: deque[PoolJob] = deque(maxlen=COLLECTABLE)
         self.marks: deque[tuple[float, int, int]] = deque(maxlen=MARKS)
-        self._revision = 0
-        self._caught_up_at = -1
-        self._behind = 0
+        self._restored = False
         self._anew = asyncio.Event()
-        self._moved = asyncio.Event()
         self._kinds_known = asyncio.Event()
-        self.ended: deque[PoolJob] = deque(maxlen=ENDED)
         self.began_s = time.monotonic()
         self.seen = PoolObservations()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
-        self._follows = (
-            *(self._boards, self._leases, self._jobs, self._tenants, self._tenant_keys),
-            self._used_by_removed,
-        )
+        self._follows = (self._boards, self._leases, self._jobs, self._secrets)
 
     def alive(self, name: str) -> bool:
         """Whether a board's lease holds."""
@@ -231,7 +218,7 @@ class Mirror:
             tasks = [asyncio.ensure_future(each()) for each in self._follows]
             try:
                 # A server that was away has forgotten who watched.
-                while connection == self._link.reconnects and not self._anew.is_set():
+                while connection == self._link.reconnects and not (self._anew.is_set() or self.projection.damaged):
                     if (await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED))[0]:
                         break
             finally:
@@ -244,6 +231,8 @@ class Mirror:
                 elif isinstance(outcome, Exception):
                     # A head that follows no more places by what was, for ever, and nobody would notice.
                     _log.error("following the pool failed, and begins again", exc_info=outcome)
+            if self.projection.damaged:
+                self._begin_again()
             followed = (
                 connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MOST_AGAIN_S
             )
@@ -322,75 +311,61 @@ class Mirror:
 
     async def _jobs(self) -> None:
         await self._kinds_known.wait()  # times of parts are learned by the kind of their board
-        await self._see_that_servers_kept_all()
-        async with contextlib.aclosing(self._table.following()) as following:
-            there: set[int] | None = set()
-            async for told in following:
-                if told is None:
-                    for number in self.index.numbers() - (there or set()):
-                        self._lost(number, gone=True)  # its record was removed while nothing was heard
-                    there = None
-                    self.whole.set()
-                    continue
-                if there is not None and told.number is not None and not told.gone:
-                    there.add(told.number)
-                if told.revision <= self._revision:
-                    continue  # the watch began again
-                try:
-                    self._heard_of_job(told)
-                except Exception as failure:  # one record must not keep a head from all that come behind it
-                    _log.exception("a job's record cannot be dealt with", job=told.number)
-                    self._link.troubles.record_unreadable("eddy_jobs", str(told.number), repr(failure))
-                self._revision = told.revision
-                self._moved.set()
+        self._restore()
+        await self.reader.run()
+
+    def _begin_again(self) -> None:
+        """What was read is damaged: it is read again, as by a head that starts."""
+        _log.error("what this head has read of the pool is damaged, and is read again")
+        self.projection.make_again()
+        self.estimates = Estimates()
+        self.whole.clear()
+        self.reader.forget()
+
+    def _restore(self) -> None:
+        """Take in what an earlier head has read, the first time."""
+        if self._restored:
+            return
+        for job in self.projection.open_jobs():
+            self.estimates.skip(job)
+            self.inputs.add_job(job)
+            self.drops.learn(job, news=False)
+            self.jobs.add_record(job)
+        for job in reversed(self.projection.last_ended(None, LEARNED)):
+            self.there.record_sent(job.last_board, job)
+        self.estimates.known = self.projection.times()
+        self.marks += [(time.monotonic(), int(key), revision) for key, revision in self.projection.marks()]
+        self._restored = True
+
+    def _settled(self) -> None:
+        """All that is there was read: other jobs are nobody's."""
+        for number in [number for number in self.jobs if not self.projection.has(number)]:
+            self._heard_of_job(JobEntry(str(number), None, 0, 0, gone=True))
+        self.whole.set()
 
     def _heard_of_job(self, told: JobEntry) -> None:
-        job = told.job
+        job, number = told.job, told.number
         if job is None:
-            if told.number is not None:
-                self._lost(told.number, told.gone)
-                if told.gone:
-                    self.marks.append((time.monotonic(), told.number, told.revision))
+            if number is not None:
+                self._lost(number, told.gone)
+            self.projection.put(told)
+            if told.gone and told.revision and number is not None:
+                self.marks.append((time.monotonic(), number, told.revision))
             return
-        self.records.add_record(job, told.size_bytes, news=self.whole.is_set())
-        for each in self.arrays.add_record(job):
-            size_bytes = told.size_bytes if each is job else len(to_json(each)) if each.is_ended else 0
-            self._take(each, size_bytes)
+        for each in self.projection.put(told):
+            self._take(each)
         self.followers.tell(job, told.revision)
 
     def _lost(self, number: int, gone: bool) -> None:
         """A record was taken away, or cannot be read: it is no job any more. What waits for one that had not ended, or
         may not have, has waited in vain."""
         before = self.jobs.get(number)
-        if before is not None or not (gone or self.index.has(number)):
+        if before is not None or not (gone or self.projection.has(number)):
             self.jobs.drop_record(number)
-        if before is not None and gone:
-            self.records.remove_record(before)
-        self.inputs.remove_job(number)
-        if (ended := self.index.forget(number)) is not None and gone:
-            self.records.remove_ended(ended.tenant, ended.size_bytes)
-            self.usage.add(ended.tenant, {day: -had for day, had in ended.spent.items()})
+        elif gone and self.projection.has(number):
             self.jobs.failed.discard(number)
-            if ended.array is not None and not self.index.members(ended.array):
-                self.arrays.forget(ended.array)
+        self.inputs.remove_job(number)
         self.changed.set()
-
-    async def _see_that_servers_kept_all(self) -> None:
-        """See that the servers know of all changes that were heard here: what is behind them would be taken as told.
-
-        Raises:
-            TimeoutError: They do not.
-        """
-        if await self._table.last_revision() >= self._revision:
-            self._behind = 0
-            return
-        self._behind += 1  # a server may lead that has not taken in all it was sent
-        raise asyncio.TimeoutError("the servers have fewer records of jobs than this head has read")
-
-    @property
-    def is_ahead(self) -> bool:
-        """Whether this head has heard of changes that the servers do not keep: what it knows is of no use then."""
-        return self._behind >= MOST_BEHIND
 
     async def wait_caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
@@ -398,17 +373,7 @@ class Mirror:
         Raises:
             TimeoutError: It did not come.
         """
-        last, deadline = await self._table.last_revision(), time.monotonic() + CAUGHT_UP_S
-        await asyncio.wait_for(self.whole.wait(), CAUGHT_UP_S)
-        while self._revision < last:
-            self._moved.clear()
-            try:
-                await asyncio.wait_for(self._moved.wait(), AGAIN_S)
-            except asyncio.TimeoutError:
-                if await self._table.newest() <= self._revision:  # what was last is gone
-                    self._revision = max(self._revision, last)
-                elif time.monotonic() > deadline:
-                    raise
+        await self.reader.wait_caught_up()
 
     async def array_owner(self, number: int) -> str | None:
         """Whose array has a number, of all that were there when the servers were connected to last; None where no array
@@ -417,52 +382,41 @@ class Mirror:
         Raises:
             TimeoutError: They were not told.
         """
-        if self._caught_up_at != (connection := self._link.reconnects):
-            await self.wait_caught_up()
-            self._caught_up_at = connection
-        return self.index.array_owner(number)
+        await self.reader.wait_settled()
+        return self.projection.array_owner(number)
 
-    async def _tenants(self) -> None:
-        async with contextlib.aclosing(PoolTenants(self._link).following()) as following:
-            async for tenant in following:
-                if tenant is not None:
-                    self.tenants[tenant.id] = tenant
-                    self.changed.set()
+    async def _secrets(self) -> None:
+        """Tenants, their keys, and what jobs of theirs had whose records are gone."""
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is not None:
+                    self._heard_of_tenant(entry)
 
-    async def _used_by_removed(self) -> None:
-        async with watch_bucket(self._link.keys, f"{KEPT_USAGE}*") as watch:
-            async for entry in watch:
-                if entry is not None and entry.operation is None:
-                    tenant = entry.key.removeprefix(KEPT_USAGE)
-                    kept = kept_usage_read(self._link, tenant, entry.value)
-                    going = {number: spent_from_json(days) for number, days in kept.removing.items()}
-                    self.usage.set_kept(tenant, spent_from_json(kept.had), going)
-
-    async def _tenant_keys(self) -> None:
-        async with contextlib.aclosing(PoolKeys(self._link).following()) as following:
-            async for key in following:
-                self.keys.add_key(key)
+    def _heard_of_tenant(self, entry: KeyValue.Entry) -> None:
+        if (tenant := self._pool_tenants.read_told(entry)) is not None:
+            self.tenants[tenant.id] = tenant
+            self.changed.set()
+        elif (key := self._pool_keys.read_told(entry)) is not None:
+            self.keys.add_key(key)
+        elif entry.key.startswith(KEPT_USAGE) and entry.operation is None:
+            name = entry.key.removeprefix(KEPT_USAGE)
+            self.projection.set_kept(name, kept_usage_read(self._link, name, entry.value))
 
     @property
     def weights(self) -> dict[str, float]:
         """Of tenants, by name."""
         return {name: tenant.weight for name, tenant in self.tenants.items()}
 
-    def _take(self, job: PoolJob, size_bytes: int) -> None:
-        self.index.add_record(job, size_bytes)
+    def _take(self, job: PoolJob) -> None:
         self.inputs.add_job(job)
-        self.usage.add_record(job, news=self.whole.is_set())
         self.drops.learn(job, news=self.whole.is_set())
-        self.estimates.learn(job, self._kinds)
+        self.projection.put_times(self.estimates.learn(job, self._kinds))
         for part in job.parts[-1:]:
             self.there.record_sent(part.board, job)
-        known = self.jobs.get(job.id)
         if self.whole.is_set():
-            self.seen.add_record(known, job)
-        if job.is_ended and (known is not None or not self.whole.is_set()):
-            self.ended.append(job)
-        if job.is_ended and self.whole.is_set():
-            self.collectable.append(job)
+            self.seen.add_record(self.jobs.get(job.id), job)
+            if job.is_ended:
+                self.collectable.append(job)
         self.jobs.add_record(job)
         self.changed.set()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -70,15 +70,23 @@ class OpenJobs(Mapping[int, PoolJob]):
 
     Args:
         jobs: Those that are there at first.
+        is_failed: Whether the job of a number, or one of the array, is known elsewhere to have ended without success.
+        find: Finds a job that has ended.
 
     Attributes:
-        failed: Numbers of jobs that have ended without success.
+        failed: Numbers of jobs of which that is known here alone.
         partners: Boards of jobs that others go with.
     """
 
-    def __init__(self, jobs: Iterable[PoolJob] = ()) -> None:
+    def __init__(
+        self,
+        jobs: Iterable[PoolJob] = (),
+        is_failed: Callable[[int, bool], bool] = lambda *_: False,
+        find: Callable[[int], PoolJob | None] = lambda _: None,
+    ) -> None:
         self.failed: set[int] = set()
-        self.partners = PartnerBoards()
+        self._is_failed = is_failed
+        self.partners = PartnerBoards(find)
         self._jobs: dict[int, PoolJob] = {}
         self._of: Counter[str] = Counter()
         self._on: dict[str, dict[int, PoolJob]] = {}
@@ -114,7 +122,7 @@ class OpenJobs(Mapping[int, PoolJob]):
         if not job.is_ended:
             self._jobs[job.id] = job
             self._file(job)
-        elif job.state != SUCCEEDED:
+        elif job.state != SUCCEEDED and not self._is_failed(job.id, False):
             self.failed.add(job.id)
         self.partners.add_record(job, before, self._jobs)
         self._note_in_array(job)
@@ -155,7 +163,7 @@ class OpenJobs(Mapping[int, PoolJob]):
             members.add(job.id)
             return
         members.discard(job.id)
-        if job.state != SUCCEEDED:
+        if job.state != SUCCEEDED and not self._is_failed(job.array.id, True):
             self._failed_arrays.add(job.array.id)
         if not members:
             del self._members[job.array.id]
@@ -198,8 +206,9 @@ class OpenJobs(Mapping[int, PoolJob]):
     def _stands(self, each: Predecessor) -> str:
         """How a job or array stands that is waited for; of one that is not known it is taken that it succeeded."""
         if not each.array:
-            return _OPEN if each.id in self._jobs else _BAD if each.id in self.failed else _GOOD
-        failed = each.id in self._failed_arrays
+            failed = each.id in self.failed or self._is_failed(each.id, False)
+            return _OPEN if each.id in self._jobs else _BAD if failed else _GOOD
+        failed = each.id in self._failed_arrays or self._is_failed(each.id, True)
         if self._members.get(each.id) and not (failed and each.wanted is Condition.SUCCESS):
             return _OPEN
         return _BAD if failed else _GOOD

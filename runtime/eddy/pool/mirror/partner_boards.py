@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from eddy.pool.records.records import PoolJob
 
@@ -11,12 +11,12 @@ from eddy.pool.records.records import PoolJob
 class PartnerBoards:
     """Boards of partners, for as long as an open job names them.
 
-    Attributes:
-        unread: Partners that have ended, or whose record has not come by: whoever places reads them once.
+    Args:
+        find: Finds a job that is not among the open ones.
     """
 
-    def __init__(self) -> None:
-        self.unread: set[int] = set()
+    def __init__(self, find: Callable[[int], PoolJob | None]) -> None:
+        self._find = find
         self._followers: dict[int, set[int]] = {}
         self._board: dict[int, str] = {}
 
@@ -46,17 +46,12 @@ class PartnerBoards:
         if job.is_ended:
             self.drop(job)
         elif before is None:
-            new = partner not in self._followers
             self._followers.setdefault(partner, set()).add(job.id)
-            if new and partner in known:
-                self.observe(known[partner])
-            elif new:
-                self._board[partner] = ""
-                self.unread.add(partner)
+            if (there := known.get(partner) or self._find(partner)) is not None:
+                self.observe(there)
 
     def observe(self, partner: PoolJob) -> None:
         """Take in where a partner is."""
-        self.unread.discard(partner.id)
         if partner.is_ended and not partner.last_board:
             self._board.pop(partner.id, None)
         else:
@@ -64,7 +59,6 @@ class PartnerBoards:
 
     def miss(self, number: int) -> None:
         """A partner's record is gone, or cannot be read."""
-        self.unread.discard(number)
         self._board.pop(number, None)
 
     def drop(self, job: PoolJob) -> None:

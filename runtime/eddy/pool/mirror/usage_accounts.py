@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -27,19 +27,11 @@ class UsedTime:
     def __add__(self, more: UsedTime) -> UsedTime:
         return UsedTime(self.slot_ns + more.slot_ns, self.core_ns + more.core_ns)
 
-    def __neg__(self) -> UsedTime:
-        return UsedTime(-self.slot_ns, -self.core_ns)
 
-
-def spent_by_day(job: PoolJob, first_part: int = 0) -> dict[str, UsedTime]:
-    """What a job had, by day (UTC) of the commit of each part.
-
-    Args:
-        job: It.
-        first_part: Parts before this one are left out.
-    """
+def spent_by_day(job: PoolJob) -> dict[str, UsedTime]:
+    """What a job had, by day (UTC) of the commit of each part."""
     found: dict[str, UsedTime] = {}
-    for part in job.parts[first_part:]:
+    for part in job.parts:
         day = utc_day(part.ended_unix_s)
         found[day] = found.get(day, UsedTime()) + _spent(job, part)
     return found
@@ -69,73 +61,3 @@ def _spent(job: PoolJob, part: JobPart) -> UsedTime:
     if core_ns:
         return UsedTime(0, core_ns)
     return UsedTime(max(round(NS * (part.ended_unix_s - part.started_unix_s)), 0))
-
-
-class UsageAccounts:
-    """Accounts by day and tenant.
-
-    Args:
-        is_there: Whether the record of a job that has ended is there: it is counted by that then.
-    """
-
-    def __init__(self, is_there: Callable[[int], bool] = lambda _: False) -> None:
-        self._is_there = is_there
-        self._had: dict[tuple[str, str], UsedTime] = {}
-        self._gone: dict[str, Mapping[str, UsedTime]] = {}
-        """By tenant: what jobs had whose records were removed."""
-        self._going: dict[str, Mapping[int, Mapping[str, UsedTime]]] = {}
-        """By tenant: what jobs had whose records are removed, or about to be."""
-        self._parts: dict[int, int] = {}
-        """Of jobs that have not ended: parts that are counted."""
-
-    def add_record(self, job: PoolJob, news: bool) -> None:
-        """A record is new, or changed.
-
-        Args:
-            job: It.
-            news: Whether it was written since those that were there were read.
-        """
-        counted = self._parts.pop(job.id, None)
-        if counted is None and news and job.collected_unix_s is not None:
-            return  # it was counted when it ended
-        if not job.is_ended:
-            self._parts[job.id] = len(job.parts)
-        self.add(job.tenant, spent_by_day(job, counted or 0))
-
-    def add(self, tenant: str, spent: Mapping[str, UsedTime]) -> None:
-        """A tenant had more, by day; or less, where it is counted elsewhere from now on."""
-        for day, more in spent.items():
-            self._had[day, tenant] = self._had.get((day, tenant), UsedTime()) + more
-
-    def set_kept(self, tenant: str, gone: Mapping[str, UsedTime], going: Mapping[int, Mapping[str, UsedTime]]) -> None:
-        """What jobs of a tenant had whose records were removed, all together, and those whose records go, each."""
-        self._gone[tenant], self._going[tenant] = gone, going
-
-    def _removed(self, tenant: str) -> dict[str, UsedTime]:
-        found = dict(self._gone.get(tenant, {}))
-        for number, spent in self._going.get(tenant, {}).items():
-            for day, had in spent.items() if not self._is_there(number) else ():
-                found[day] = found.get(day, UsedTime()) + had
-        return found
-
-    def entries(self, tenant: str | None, first: str, last: str) -> list[tuple[str, str, UsedTime]]:
-        """Day, tenant, and what it had; by day.
-
-        Args:
-            tenant: Whose; None for all.
-            first: Day, as `2026-11-22`.
-            last: Day.
-        """
-        found = dict(self._had)
-        for name in self._gone:
-            for day, had in self._removed(name).items():
-                found[day, name] = found.get((day, name), UsedTime()) + had
-        return [
-            (day, name, had)
-            for (day, name), had in sorted(found.items())
-            if first <= day <= last and tenant in (None, name) and had != UsedTime()
-        ]
-
-    def on_day(self, tenant: str, day: str) -> UsedTime:
-        """What a tenant had on a day."""
-        return self._had.get((day, tenant), UsedTime()) + self._removed(tenant).get(day, UsedTime())

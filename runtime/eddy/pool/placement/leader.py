@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
@@ -69,6 +70,7 @@ class Leader:
         egress_bps: What the pool's store may send in all.
         replan: When it plans again what boards have.
         patience_s: Seconds that a board is given to commit something of what it runs, beside what that should take.
+        folder: Where what this head reads of jobs is kept; None for memory.
 
     Attributes:
         decisions: How often it has decided.
@@ -83,9 +85,10 @@ class Leader:
         egress_bps: float = LINK_BPS,
         replan: ReplanSettings = ReplanSettings(),  # noqa: B008
         patience_s: float = LEAST_S,
+        folder: Path | None = None,
     ) -> None:
         self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
-        self.lease, self.mirror = LeaderLease(link, name), Mirror(link, name)
+        self.lease, self.mirror = LeaderLease(link, name), Mirror(link, name, folder=folder)
         self.policy, self._egress_bps = policy, egress_bps
         self.replans, self._patience = ReplanState(replan), StallTimeout(patience_s)
         self._sizes: dict[tuple[str, str], int] = {}
@@ -105,6 +108,7 @@ class Leader:
             await asyncio.gather(following, renewing)
         finally:
             await ended((following, renewing))
+            self.mirror.projection.close()
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
@@ -129,7 +133,7 @@ class Leader:
         except asyncio.TimeoutError:
             pass
         self.mirror.changed.clear()
-        if not (self.lease.is_leader and self._link.connected):
+        if not (self.lease.is_leader and self._link.connected and self.mirror.reader.is_settled):
             return
         try:
             if asyncio.get_running_loop().time() - self._led_s >= LEASE_S:
@@ -137,7 +141,6 @@ class Leader:
                 await self._take_back()
                 await self._replan()
             await self._end()
-            await self._find_partners()
             await self._place()
             await self._tell_again()
         except AWAY as failure:
@@ -217,14 +220,6 @@ class Leader:
             mirror.weights,
             mirror.jobs.partners.boards,
         )
-
-    async def _find_partners(self) -> None:
-        """Boards of ended jobs that others are to go with; each is read once."""
-        for number in [*self.mirror.jobs.partners.unread]:
-            try:
-                self.mirror.jobs.partners.observe(await self._table.job(number))
-            except (NotFound, UnreadableRecord):
-                self.mirror.jobs.partners.miss(number)
 
     async def _place(self) -> None:
         view = await self._next()

@@ -22,13 +22,13 @@ async def show_quota(parts: Parts, caller: Caller) -> Any:
     await parts.lead.mirror.wait_caught_up()
     kept = await parts.link.accounts.of(tenant.id)
     await kept.wait_caught_up()
-    today = parts.lead.mirror.usage.on_day(tenant.id, utc_day(time.time()))
+    today = parts.lead.mirror.projection.usage_on(tenant.id, utc_day(time.time()))
     return {
         "tenant": tenant.id,
         "quota": render_quota(tenant, parts.most_bytes(tenant)),
         "weight": tenant.weight,
         "jobs": parts.lead.mirror.jobs.count_tenant(tenant.id),
-        "blob_bytes": kept.total + parts.lead.mirror.records.tenant_bytes(tenant.id),
+        "blob_bytes": kept.total + parts.lead.mirror.projection.tenant_bytes(tenant.id),
         "slot_s": today.slot_ns / NS,
         "core_s": today.core_ns / NS,
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
@@ -57,7 +58,7 @@ async def show_array(number: Number, parts: Parts, caller: Caller) -> Array:
 async def cancel_array(number: Number, parts: Parts, caller: Caller) -> Array:
     """End all jobs of it that have not ended; 409 where all have, and none as cancelled."""
     tenant, array = await _found(parts, caller, number)
-    states = parts.lead.mirror.index.states(tenant, array)
+    states = {JobState(job.state) for job in parts.lead.mirror.projection.members(array)}
     if all(state.is_final for state in states) and JobState.CANCELLED not in states:
         raise Conflict(f"All jobs of array {number} have ended: there is nothing to cancel.", field="array")
     turns, now_s = asyncio.Semaphore(AT_ONCE), time.time()
@@ -67,7 +68,8 @@ async def cancel_array(number: Number, parts: Parts, caller: Caller) -> Array:
             with contextlib.suppress(Conflict):  # it has ended meanwhile
                 await parts.table.change(job, lambda it: it.cancelled(now_s))
 
-    await asyncio.gather(*map(end, parts.lead.mirror.index.unfinished(tenant, array)))
+    members = parts.lead.mirror.projection.members(array)
+    await asyncio.gather(*(end(job.id) for job in members if not job.is_ended))
     return await _answer(parts, tenant, array)
 
 
@@ -79,7 +81,7 @@ async def _found(parts: HeadParts, caller: PoolTenant, number: int) -> tuple[str
     """
     await parts.lead.mirror.wait_caught_up()
     array = parts.numbers.job.resolve_id(number)
-    owner = parts.lead.mirror.index.array_owner(array)
+    owner = parts.lead.mirror.projection.array_owner(array)
     if owner is None or not (owner == caller.id or caller.admin):
         raise NotFound(f"There is no array {number}; a job is shown by `eddy job`.", field="array", asked=number)
     return owner, array
@@ -87,6 +89,6 @@ async def _found(parts: HeadParts, caller: PoolTenant, number: int) -> tuple[str
 
 async def _answer(parts: HeadParts, tenant: str, array: int) -> Array:
     await parts.lead.mirror.wait_caught_up()
-    index = parts.lead.mirror.index
-    member = await parts.table.job(index.members(array)[0])
-    return array_answer(tenant, parts.numbers.job.public_id(array), index.states(tenant, array), member.max_running)
+    members = parts.lead.mirror.projection.members(array)
+    states = Counter(JobState(job.state) for job in members)
+    return array_answer(tenant, parts.numbers.job.public_id(array), states, members[0].max_running)

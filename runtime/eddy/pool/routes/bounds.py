@@ -96,7 +96,7 @@ class Bounds:
             return
         await self._mirror.wait_caught_up()
         now_s = time.time()
-        had = self._mirror.usage.on_day(tenant.id, utc_day(now_s))
+        had = self._mirror.projection.usage_on(tenant.id, utc_day(now_s))
         for what, used_ns, most_s in (
             ("boards' places", had.slot_ns, tenant.max_slot_s),
             ("cores", had.core_ns, tenant.max_core_s),

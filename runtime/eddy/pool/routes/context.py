@@ -90,7 +90,7 @@ class HeadParts:
         Raises:
             NotFound: There is none of that name.
         """
-        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.records.tenant_bytes(tenant)
+        return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.projection.tenant_bytes(tenant)
 
     def most_bytes(self, tenant: PoolTenant) -> int:
         """Bytes that a tenant may keep in all."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +26,6 @@ from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, OutputsCollected
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.records.record_json import UnreadableRecord
 from eddy.pool.records.records import CANCELLED, SUCCEEDED, PoolJob
 from eddy.pool.routes.blobs import answered
 from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
@@ -93,19 +91,10 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
     after = query.after(numbers)
     if after is not None:
-        mirror.index.check_place(wanted, after)
-    places = mirror.index.page(wanted, after, limit + 1)
-    found = await asyncio.gather(*(_listed(parts, number) for _, number in places[:limit]))
-    jobs = [job for job in found if job is not None]
-    following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
-    return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}
-
-
-async def _listed(parts: HeadParts, number: int) -> PoolJob | None:
-    """A job of a list; None where it is gone meanwhile, or cannot be read."""
-    with contextlib.suppress(NotFound, UnreadableRecord):
-        return await parts.table.job(number)
-    return None
+        mirror.projection.check_place(wanted, after)
+    found = mirror.projection.page(wanted, after, limit + 1)
+    following = cursor_of(found[limit - 1][0], numbers) if len(found) > limit else None
+    return {"jobs": [_shown(parts, job, caller) for _, job in found[:limit]], "next": following}
 
 
 @router.get("/jobs/{number}")

@@ -180,7 +180,7 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         "store": {
             "blobs_bytes": await _blobs_bytes(parts),
             "most_blobs_bytes": parts.link.budget.blobs_bytes,
-            "records_bytes": parts.lead.mirror.records.total,
+            "records_bytes": parts.lead.mirror.projection.total_bytes(),
             "most_records_bytes": parts.link.budget.records_bytes,
         },
     }

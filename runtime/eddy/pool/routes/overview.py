@@ -54,7 +54,7 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
         return caller.admin or job.tenant == caller.id
 
     under_way = sorted((job for job in mirror.jobs.values() if visible(job)), key=lambda job: job.id)
-    ended = [job for job in reversed(mirror.ended) if visible(job)][:ENDED]
+    ended = mirror.projection.last_ended(None if caller.admin else caller.id, ENDED)
     by_tenant: dict[str, Counter[str]] = {}
     for job in under_way:
         by_tenant.setdefault(job.tenant, Counter())[job.state] += 1

@@ -74,9 +74,9 @@ def _cancelled(job: PoolJob) -> PoolJob:
 async def _remove_bytes(parts: HeadParts, name: str) -> None:
     """Remove blobs and outputs; records of jobs that left some say so."""
     wanted, place = JobFilter(name), None
-    while places := parts.lead.mirror.index.page(wanted, place, AT_ONCE):
-        place = places[-1]
-        for _, number in places:
+    while jobs := parts.lead.mirror.projection.page(wanted, place, AT_ONCE):
+        place = jobs[-1][0]
+        for (_, number), _ in jobs:
             with contextlib.suppress(Conflict, NotFound):
                 await parts.table.change(number, lambda job: job.discard_outputs(time.time()))
     account = await parts.link.accounts.of(name)

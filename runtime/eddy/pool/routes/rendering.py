@@ -140,6 +140,8 @@ def render_quota(tenant: PoolTenant, most_bytes: int) -> dict[str, Any]:
         "max_requests_per_s": tenant.max_requests_per_s,
         "max_slot_s": tenant.max_slot_s,
         "max_core_s": tenant.max_core_s,
+        "max_leases": 0,
+        "max_lease_s": 0.0,
     }
     return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
 

@@ -42,10 +42,10 @@ async def visible_job(parts: HeadParts, caller: PoolTenant, number: int) -> Pool
     with contextlib.suppress(NotFound):
         job = await parts.table.job(parts.numbers.job.resolve_id(number))
         if job.tenant == caller.id or caller.admin:
-            arrays = parts.lead.mirror.arrays
-            if not arrays.is_accepted(job):
+            projection = parts.lead.mirror.projection
+            if not projection.is_accepted(job):
                 await parts.lead.mirror.wait_caught_up()  # the whole array is there once its first job is
-            if arrays.is_accepted(job):
+            if projection.is_accepted(job):
                 return job
     if await _array_of(parts, caller, number) is not None:
         message = f"There is no job {number}; it is an array: `eddy array show {number}` shows it."
@@ -57,7 +57,7 @@ async def _array_of(parts: HeadParts, caller: PoolTenant, number: int) -> int | 
     """What an array that was told as a number is called inside, where the caller may see it; None otherwise."""
     await parts.lead.mirror.wait_caught_up()
     array = parts.numbers.job.resolve_id(number)
-    owner = parts.lead.mirror.index.array_owner(array)
+    owner = parts.lead.mirror.projection.array_owner(array)
     return array if owner is not None and (owner == caller.id or caller.admin) else None
 
 
@@ -147,7 +147,7 @@ async def _predecessor(parts: HeadParts, caller: PoolTenant, number: int, wanted
     """
     with contextlib.suppress(NotFound):
         array = await _array_of(parts, caller, number)
-        if array is not None and parts.lead.mirror.index.array_owner(array) == caller.id:
+        if array is not None and parts.lead.mirror.projection.array_owner(array) == caller.id:
             return Predecessor(array, wanted, array=True)
         if wanted is not Condition.ELEMENT and (job := await visible_job(parts, caller, number)).tenant == caller.id:
             return Predecessor(job.id, wanted)
@@ -190,13 +190,7 @@ async def _elements(parts: HeadParts, number: int, array: int, size: int | None,
     if size is None:
         message = f"{field}: only a job of an array has a place; name the jobs themselves in after."
         raise InvalidRequest(message, field=field, allowed="leave it out")
-    turns = asyncio.Semaphore(AT_ONCE)
-
-    async def member(job: int) -> PoolJob:
-        async with turns:
-            return await parts.table.job(job)
-
-    jobs = await asyncio.gather(*map(member, parts.lead.mirror.index.members(array)))
+    jobs = parts.lead.mirror.projection.members(array)
     if len(jobs) != size:
         message = f"{field}: array {number} has {len(jobs)} jobs and this one has {size}: they must be as many."
         raise InvalidRequest(message, field=field, asked=number, allowed=f"arrays of {size} jobs")
@@ -247,12 +241,12 @@ async def _check_room(parts: HeadParts, tenant: PoolTenant, requests: Requests) 
         StorageFull: All tenants' records together have none.
     """
     more = sum(len(json.dumps(request)) + RECORD_BYTES for request in requests)
-    records, most_bytes = parts.lead.mirror.records, parts.most_bytes(tenant)
-    kept = (await parts.link.accounts.of(tenant.id)).total + records.tenant_bytes(tenant.id)
+    projection, most_bytes = parts.lead.mirror.projection, parts.most_bytes(tenant)
+    kept = (await parts.link.accounts.of(tenant.id)).total + projection.tenant_bytes(tenant.id)
     if kept + more > most_bytes:
         raise quota_error(most_bytes, kept, more)
     bound = parts.link.budget.records_bytes
-    if bound and records.total + more > bound:
+    if bound and projection.total_bytes() + more > bound:
         raise StorageFull("The pool's store has no room for more jobs, but for the ends of those there are.")
 
 

@@ -13,6 +13,8 @@ from eddy.pool.records.records import RUNNING, PoolJob
 from eddy.pool.routes.context import Caller, Parts
 
 router = APIRouter(prefix="/v1/pool", tags=["jobs"])
+ENDED = 200
+"""Jobs that ended last that are looked at."""
 _Last = Annotated[Decimal, Query(ge=1, le=7 * 86_400, description="Wall seconds to look back.")]
 
 
@@ -20,11 +22,12 @@ _Last = Annotated[Decimal, Query(ge=1, le=7 * 86_400, description="Wall seconds 
 async def show_timeline(parts: Parts, caller: Caller, last_s: _Last = 3600) -> Any:
     """Parts that boards ran, and jobs that were taken from them; of a tenant's view its own.
 
-    Of jobs that have ended, the last 200 that this head heard of are looked at.
+    Of jobs that have ended, the last 200 are looked at.
     """
     now_s = time.time()
     since_s, mirror = now_s - last_s, parts.lead.mirror
-    jobs = [job for job in (*mirror.jobs.values(), *mirror.ended) if caller.admin or job.tenant == caller.id]
+    jobs = [job for job in mirror.jobs.values() if caller.admin or job.tenant == caller.id]
+    jobs += mirror.projection.last_ended(None if caller.admin else caller.id, ENDED)
     ran = [
         {
             **_about(parts.numbers.job.public_id(job.id), job),

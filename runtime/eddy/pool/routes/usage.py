@@ -33,6 +33,6 @@ async def show_usage(
     whose = (tenant or None) if caller.admin else caller.id
     entries = [
         UsageEntry(day=day, tenant=name, slot_ns=had.slot_ns, shared_ns=0, core_ns=had.core_ns)
-        for day, name, had in parts.lead.mirror.usage.entries(whose, first, last or "9999")
+        for day, name, had in parts.lead.mirror.projection.usage(whose, first, last or "9999")
     ]
     return UsageReport(entries=entries, board=None)

@@ -32,6 +32,8 @@ FORMAT = 1
 NOTE = "pool-backup.json"
 LEFT_OUT = ("nats.log", "nats.lock", "nats.pid", "nats.running", "users.lock", "server.log")
 """Of a process that runs, and what it said."""
+HEADS = "heads"
+"""Folder of what heads that run there have read, which is made again from the rest."""
 STOPS_S, LOOK_S = 5.0, 0.002
 """Wall seconds in which a process stops that was told to, and between two looks."""
 PIECE_BYTES = 1 << 20
@@ -107,8 +109,8 @@ def _written(folder: Path, place: Place, out: IO[bytes]) -> PoolBackupNote:
         with _stopped(place) as began_s:
             at_unix_s = time.time()
             for path in sorted(folder.rglob("*")):
-                name = path.relative_to(folder).as_posix()
-                if path.is_file() and path.name not in LEFT_OUT and not path.is_symlink():
+                name, is_kept = path.relative_to(folder).as_posix(), path.name not in LEFT_OUT
+                if path.is_file() and is_kept and path.parent.name != HEADS and not path.is_symlink():
                     sums[name] = _add(tar, path, name)
             paused_s = time.monotonic() - began_s
         note = PoolBackupNote(FORMAT, at_unix_s, paused_s, sums)

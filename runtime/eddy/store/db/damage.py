@@ -36,6 +36,7 @@ class RecordKind(str, enum.Enum):
     SAMPLE = "sample"
     SLOT = "slot"
     SESSION = "session"
+    LEASE = "lease"
     VALUE = "value"
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"

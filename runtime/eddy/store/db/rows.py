@@ -15,6 +15,7 @@ from typing import Any
 
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
+from eddy.core.profiles import LaunchShape
 from eddy.core.records import (
     APPLICATION,
     KERNEL,
@@ -190,6 +191,8 @@ def _dump_kernel(kernel: KernelRecord) -> dict[str, Any]:
     body = dataclasses.asdict(kernel)
     for core in body["cores"]:
         core["others"] = dict(core["others"])
+    if kernel.shape is None:
+        del body["shape"]
     return body
 
 
@@ -268,7 +271,10 @@ def _kernel(body: dict[str, Any]) -> KernelRecord:
     )
     if len({len(core.cycle_thread) for core in cores}) > 1:
         raise ValueError("its cores have different lanes")
-    return KernelRecord(**{**body, "outputs": outputs, "cores": cores})
+    shape = body.get("shape")
+    if shape is not None:
+        shape = LaunchShape(**{**shape, **{name: tuple(shape[name]) for name in ("global_size", "local_size")}})
+    return KernelRecord(**{**body, "outputs": outputs, "cores": cores, "shape": shape})
 
 
 def event_values(event: JobEvent) -> tuple[object, ...]:

@@ -245,6 +245,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         ends_unix_s REAL NOT NULL
     );
     """,
+    """
+    CREATE TABLE lease (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        tenant TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        record TEXT NOT NULL
+    );
+    CREATE INDEX lease_by_tenant ON lease (tenant, number);
+    """,
 )
 
 

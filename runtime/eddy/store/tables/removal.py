@@ -21,7 +21,7 @@ from eddy.store.db.database import Database
 from eddy.store.tables.jobs import JobTable
 from eddy.store.tables.notices import Notices
 from eddy.store.tables.purge import ROWS, Purge
-from eddy.store.tables.sessions import SessionTable
+from eddy.store.tables.sessions import LeaseTable, SessionTable
 from eddy.store.tables.tenants import Tenants
 
 BLOBS_AT_ONCE = 50
@@ -31,7 +31,7 @@ LAGS = "core_lags"
 _FOR_EVER_US = 1 << 62
 _SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery", "login")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
-_LATE = ("job", "event", "session", *_SMALL)
+_LATE = ("job", "event", "session", "lease", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
 
 
@@ -46,6 +46,7 @@ class Removal:
         blobs, partials: What they uploaded.
         notices: What they asked to be told.
         sessions: Memory that they hold on the board.
+        leases: Slots that they hold.
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class Removal:
         partials: Partials,
         notices: Notices,
         sessions: SessionTable,
+        leases: LeaseTable,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
-        self._blobs, self._partials, self._notices, self._sessions = blobs, partials, notices, sessions
+        self._blobs, self._partials, self._notices = blobs, partials, notices
+        self._sessions, self._leases = sessions, leases
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -101,10 +104,11 @@ class Removal:
         while self._blobs.drop_some(tenant, BLOBS_AT_ONCE):
             yield
         self._partials.drop_all(tenant)
-        if self._sessions.has_open(tenant):  # the engine closes them
+        if self._sessions.has_open(tenant) or self._leases.has_open(tenant):  # the engine closes them
             return
         with self._db.transaction() as db:
             self._sessions.drop_all(db, tenant)
+            self._leases.drop_all(db, tenant)
         if self._db.row("SELECT 1 FROM job WHERE tenant = ? LIMIT 1", tenant) is not None:
             return
         while self._events(tenant):

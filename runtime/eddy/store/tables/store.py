@@ -57,7 +57,7 @@ from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
 from eddy.store.tables.retention import Retention
 from eddy.store.tables.samples import Samples
-from eddy.store.tables.sessions import SessionTable
+from eddy.store.tables.sessions import LeaseTable, SessionTable
 from eddy.store.tables.submissions import Submissions
 from eddy.store.tables.tenants import Tenants
 from eddy.store.tables.usage import Usage
@@ -127,6 +127,7 @@ class Store:
         epochs: Of the market.
         samples: What the board did, by minutes.
         sessions: Memory that tenants hold on the board.
+        leases: Slots that persons hold.
         jobs, events: Jobs, and what happened to them.
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
@@ -155,6 +156,7 @@ class Store:
         self.epochs = Epochs(db)
         self.samples = Samples(db)
         self.sessions = SessionTable(db, folder / SPILLED)
+        self.leases = LeaseTable(db)
         self.jobs = JobTable(db, self.numbers)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)
@@ -170,7 +172,7 @@ class Store:
         self.maintenance = Maintenance(db)
         self.notices = Notices(db, self.events)
         self.removal = Removal(
-            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions
+            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions, self.leases
         )
 
     def _told(self, kind: RecordKind, name: object) -> str:

@@ -208,6 +208,8 @@ def _bounds(quota: Quota) -> dict[str, float | int | None]:
         "max_requests_per_s": quota.max_requests_per_s,
         "max_slot_s": quota.max_slot_s,
         "max_core_s": quota.max_core_s,
+        "max_leases": quota.max_leases,
+        "max_lease_s": quota.max_lease_s,
     }
 
 

@@ -34,7 +34,7 @@ from eddy.store.tables.maintenance import window_from_row
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.tables.outputs import part_of
 from eddy.store.tables.samples import sample_from_row
-from eddy.store.tables.sessions import session_from_row
+from eddy.store.tables.sessions import lease_from_row, session_from_row
 from eddy.store.tables.tenants import removed_of, tenant_from_row
 from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
@@ -241,6 +241,7 @@ TABLES: Mapping[str, Table] = {
     "epoch": Table("* FROM epoch", lambda row, _: f"epoch {row['number']}", epoch_body),
     "sample": Table("* FROM sample", lambda row, _: f"sample {row['unix_s']}", sample_from_row),
     "session": Table("* FROM session", lambda row, _: f"session {row['id']}", session_from_row),
+    "lease": Table("* FROM lease", lambda row, _: f"lease {row['id']}", lease_from_row),
     "slot": Table("* FROM slot", lambda row, _: f"slot {row['slot']}", names_damage("a slot")(_slot)),
     "subscription": Table("* FROM subscription", lambda row, _: f"subscription {row['id']}", subscription_from_row),
     "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),

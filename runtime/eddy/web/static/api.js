@@ -58,6 +58,11 @@ export const revokeKey = (key) => call("DELETE", `/v1/keys/${encodeURIComponent(
 export const job = (id) => call("GET", `/v1/jobs/${id}`);
 export const explain = (id) => call("GET", `/v1/jobs/${id}/explain`);
 export const quota = () => call("GET", "/v1/quota");
+export const leases = () => call("GET", "/v1/leases");
+export const leaseCalendar = () => call("GET", "/v1/leases/calendar");
+export const askForLease = (body) => call("POST", "/v1/leases", body);
+export const extendLease = (name, more_s) => call("POST", `/v1/leases/${encodeURIComponent(name)}/extend`, { more_s });
+export const releaseLease = (name) => call("DELETE", `/v1/leases/${encodeURIComponent(name)}`);
 export const audit = (last) => call("GET", `/v1/admin/audit?last=${last}`);
 export const usage = (days) => call("GET", `/v1/usage?from=${new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)}`);
 export const apps = () => call("GET", "/v1/apps");

@@ -8,6 +8,7 @@ import { forgetHistory, history } from "./history.js";
 import { forgetList, jobList } from "./joblist.js";
 import { leave, list, show } from "./jobs.js";
 import { offerKernel, withdrawKernel } from "./kernel.js";
+import { forgetLeases, leases } from "./leases.js";
 import { announce, forgetAnnouncement } from "./maintenance.js";
 import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
 import { address, named, turn } from "./router.js";
@@ -38,6 +39,7 @@ function draw(state, market) {
   at("link-slots").textContent = pool ? "Boards" : "Slots";
   at("kernel-section").hidden = !pool && !state.slots.some((slot) => slot.pool !== "pipeline");
   at("link-market").hidden = !market;
+  at("link-leases").hidden = pool;
   for (const link of document.querySelectorAll("#pages .operators")) link.hidden = !state.operator || pool;
   if (pool) {
     at("boards").replaceChildren(boards(state));
@@ -185,6 +187,7 @@ async function refresh() {
     const { page } = address();
     if (page === "account" || page === "audit") accounts(state);
     if (page === "jobs") jobList(state);
+    if (page === "leases" && !state.boards) leases(state, at("calendar").clientWidth || at("main").clientWidth - 34).catch(() => {});
     if (page === "overview" && state.operator && !state.boards) history(at("history").clientWidth || at("main").clientWidth - 34);
     announce(at("maintenance")).catch(() => {});
   } catch (problem) {
@@ -218,6 +221,7 @@ function logIn() {
   forgetHistory();
   forgetList();
   forgetTenants();
+  forgetLeases();
   withdrawKernel();
   turned = null;
   at("away").hidden = true;

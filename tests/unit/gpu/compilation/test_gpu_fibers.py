@@ -34,6 +34,29 @@ def test_a_barrier_that_only_one_comes_to_is_a_fault_at_once() -> None:
         launch(cluster(), compiled(ONE_WAITS), "f", (16,), [np.zeros(16, "u4")], local_size=(16,))
 
 
+SEEDED = """void meet(void) { barrier(CLK_LOCAL_MEM_FENCE); }
+kernel void f(global uint *out) {
+  local uint seed;
+  seed = 0;
+  uint mine = 5;
+  for (uint round = 0; round < 3; round++) {
+    meet();
+    out[round * get_local_size(0) + get_local_id(0)] = mine;
+    meet();
+    if (get_local_id(0) == get_local_size(0) - 1) seed = mine + 7;
+    meet();
+    mine = seed;
+  }
+}"""
+
+
+@pytest.mark.parametrize("group", [4, 64])
+def test_a_variable_of_the_group_is_shared_also_where_the_kernel_writes_it_first(group: int) -> None:
+    out = np.zeros((3, group), "u4")
+    launch(cluster(), compiled(SEEDED), "f", (group,), [out], local_size=(group,))
+    assert out.tolist() == [[5] * group, [12] * group, [19] * group]
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, TALL], ids=lambda s: s.name)
 @pytest.mark.parametrize(("group", "items"), [(8, 21), (16, 1), (96, 100), (256, 0), (512, 1023)])
 def test_who_has_returned_has_arrived(shape: ClusterShape, group: int, items: int) -> None:

@@ -36,6 +36,7 @@ kernel void uints(read_only image2d_t from, write_only image2d_t to, global uint
 """
 SAMPLE = """
 const sampler_t fixed = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+  static const sampler_t indented = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST; // {
 kernel void flat(read_only image2d_t im, sampler_t s, global const float2 *at, global float4 *out) {
   int i = get_global_id(0);
   out[i] = read_imagef(im, s, at[i]);

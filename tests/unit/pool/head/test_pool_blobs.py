@@ -15,8 +15,7 @@ from eddy.pool.connection.streams import EVENTS, STORE, WRITTEN
 from eddy.pool.jetstream.blob_writer import PIECE_BYTES, split_pieces
 from eddy.pool.jetstream.budget import NAME_IN_USE, PROBE, TENANT_BYTES, TRIED_BYTES, Budget, Division, budget_of
 from eddy.pool.mirror.job_inputs import NeededInputs
-from eddy.pool.mirror.record_bytes import ENTRY_BYTES, RecordBytes
-from eddy.pool.records.records import RUNNING, SUCCEEDED, PoolJob
+from eddy.pool.records.records import SUCCEEDED, PoolJob
 from eddy.pool.routes.downloads import StoredBytes, open_range
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,22 +26,6 @@ from starlette.requests import ClientDisconnect
 
 def job(number: int, tenant: str = "ada", **more: Any) -> PoolJob:
     return PoolJob(number, tenant, {"application": "a", "inputs": {"x": ["s1", "s2"]}}, 0.0, **more)
-
-
-def test_records_count_once_as_they_grow_and_stay_when_their_jobs_have_ended() -> None:
-    records = RecordBytes()
-    for size in (100, 160, 130):
-        records.add_record(job(1, state=RUNNING), size, news=True)
-    records.add_record(job(1, state=SUCCEEDED), 200, news=True)
-    records.add_record(job(2, state=SUCCEEDED), 50, news=False)
-    records.add_record(job(3, "grace"), 10, news=True)
-    collected = job(1, state=SUCCEEDED, collected_unix_s=1.0)
-    records.add_record(collected, 210, news=True)
-    assert (records.tenant_bytes("ada"), records.tenant_bytes("grace")) == (250 + 2 * ENTRY_BYTES, 10 + ENTRY_BYTES)
-    assert records.total == 260 + 3 * ENTRY_BYTES
-    begun = RecordBytes()
-    begun.add_record(collected, 210, news=False)  # a head that starts reads it as one that was there
-    assert begun.tenant_bytes("ada") == 210 + ENTRY_BYTES
 
 
 def test_what_jobs_need_is_needed_until_the_last_of_them_has_ended() -> None:

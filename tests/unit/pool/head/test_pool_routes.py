@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 import httpx
 import pytest
 from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
-from eddy.api.service.app import routers
+from eddy.api.service.app import routes
 from eddy.core.errors import RateLimited
 from eddy.pool.head import app as head
 from eddy.pool.head.app import create_head
@@ -21,7 +21,7 @@ from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.placement.leader import Leader
 from eddy.pool.routes import jobs as job_routes
 from eddy.pool.routes.context import TRIALS_PER_S, HeadParts
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -47,6 +47,7 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/history": "slots, temperatures and prices are a board's; `GET /v1/pool/timeline` tells of boards",
     "POST /v1/apps": "packages are files beside each board and head, signed there",
     "GET /v1/jobs/{}/log": "what a kernel printed stays on the board that ran it",
+    "GET /v1/jobs/{}/profile": "what cores counted is with the board's record of the job",
     "PUT /v1/jobs/{}/hold": KEPT,
     "DELETE /v1/jobs/{}/hold": KEPT,
     "HEAD /v1/blobs/{}/upload": BLOBS,
@@ -56,6 +57,7 @@ ABSENT: Mapping[str, str] = {
     "POST /v1/sessions": SESSIONS,
     "GET /v1/sessions/{}": SESSIONS,
     "DELETE /v1/sessions/{}": SESSIONS,
+    "GET /v1/sessions/{}/profile": SESSIONS,
     "POST /v1/sessions/{}/commands": SESSIONS,
     "POST /v1/sessions/{}/programs": SESSIONS,
     "GET /v1/session/sign-on": SIGN_ON,
@@ -87,18 +89,10 @@ HEADS_OWN = {
 }
 
 
-def routes(of: Iterable[APIRouter]) -> dict[str, APIRoute]:
-    found: dict[str, APIRoute] = {}
-    for router in of:
-        for route in router.routes:
-            inside = getattr(route, "original_router", None)
-            if inside is not None:
-                found |= routes([inside])
-                continue
-            assert isinstance(route, APIRoute)
-            for method in route.methods or ():
-                found[f"{method} {re.sub('{[^}]*}', '{}', route.path)}"] = route
-    return found
+def by_name(routes: Iterable[APIRoute]) -> dict[str, APIRoute]:
+    return {
+        f"{method} {re.sub('{[^}]*}', '{}', route.path)}": route for route in routes for method in route.methods or ()
+    }
 
 
 def asked(dependant: Dependant) -> set[str]:
@@ -110,8 +104,8 @@ def asked(dependant: Dependant) -> set[str]:
     return names.union(*(asked(each) for each in dependant.dependencies))
 
 
-BOARD = routes(routers())
-HEAD = routes(head.routers())
+BOARD = by_name(routes())
+HEAD = by_name(head.routes())
 
 
 def test_a_head_answers_what_a_board_does() -> None:

@@ -131,7 +131,8 @@ def test_what_is_decided_without_constraints_is_what_it_was() -> None:
 
 
 def test_boards_of_partners_are_known_while_somebody_asks() -> None:
-    jobs = OpenJobs()
+    ended: dict[int, PoolJob] = {}
+    jobs = OpenJobs(find=ended.get)
     first, beside = job(1, board="x", state="placed", token=1), job(5, same_board_as=1)
     jobs.add_record(job(1))
     jobs.add_record(beside)
@@ -144,15 +145,15 @@ def test_boards_of_partners_are_known_while_somebody_asks() -> None:
     jobs.add_record(again.failed(again.token, {"code": "job-failed"}, 2.0))
     assert jobs.partners.boards == {1: "y"}
     jobs.add_record(beside.cancelled(3.0))
-    assert (jobs.partners.boards, jobs.partners.unread) == ({}, set())
-    # A head that starts may read the record of a partner that has ended before that of who goes with it.
-    jobs.add_record(job(6, same_board_as=2))
-    assert (jobs.partners.boards, jobs.partners.unread) == ({2: ""}, {2})
-    jobs.partners.observe(job(2, state=FAILED))
-    assert (jobs.partners.boards, jobs.partners.unread) == ({}, set())
-    jobs.add_record(job(7, same_board_as=3))
+    assert jobs.partners.boards == {}
+    ended[2], ended[3] = job(2, state=FAILED), job(3, state=FAILED, board="y")
+    for number, partner, boards in ((6, 2, {}), (7, 3, {3: "y"}), (8, 4, {3: "y"})):
+        jobs.add_record(job(number, same_board_as=partner))
+        assert jobs.partners.boards == boards, "one that never had a board, or is gone, is nowhere"
+    jobs.add_record(job(4, state="placed", board="z"))
+    assert jobs.partners.boards == {3: "y", 4: "z"}
     jobs.drop_record(3)
-    assert (jobs.partners.boards, jobs.partners.unread) == ({}, set())
+    assert jobs.partners.boards == {4: "z"}
 
 
 def test_a_thousand_that_wait_for_a_module_keep_nobody_behind_them() -> None:

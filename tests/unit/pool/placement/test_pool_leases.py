@@ -13,6 +13,7 @@ import pytest
 from eddy.pool.connection.streams import LEASE_S, RENEW_S
 from eddy.pool.jetstream.jobs import JobEntry
 from eddy.pool.mirror.mirror import MOST_S, LeaseClock, Mirror
+from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import JobPart, PoolBoard, PoolJob
 from nats.js.errors import BadRequestError
 
@@ -89,16 +90,17 @@ def test_parts_are_learned_once_and_by_the_kind_of_their_board_whichever_is_told
     parts = tuple(JobPart(first, 1, {}, "b1", 1, 0.0, 2.0) for first in range(2))
     job = PoolJob(1, "ada", {"application": "a", "batch": 3}, 0.0, "running", "b1", 1, parts=parts)
 
-    async def following() -> AsyncIterator[JobEntry | None]:
-        for told, revision in ((job, 9), (replace(job, parts=parts[:1]), 8), (job, 9)):
-            yield JobEntry(1, told, revision, 1, gone=False)
+    async def following(after: int) -> AsyncIterator[JobEntry | None]:
+        assert after == 0
+        for told, revision in ((replace(job, parts=parts[:1]), 8), (job, 9), (job, 9)):
+            yield JobEntry("1", told, revision, 0, to_json(told))
         yield None
 
-    async def last_revision() -> int:
-        return 9
+    async def state() -> tuple[int, int]:
+        return 1, 9
 
-    mirror._table.following = following  # type: ignore[method-assign, assignment]
-    mirror._table.last_revision = last_revision  # type: ignore[method-assign]
+    mirror.reader._table.following = following  # type: ignore[method-assign, assignment]
+    mirror.reader._table.state = state  # type: ignore[method-assign]
 
     async def play() -> None:
         jobs = asyncio.ensure_future(mirror._jobs())

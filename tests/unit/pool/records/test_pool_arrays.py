@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.submission_options import ArrayPlace
-from eddy.pool.mirror.array_assembler import ArrayAssembler
+from eddy.pool.jetstream.jobs import JobEntry
+from eddy.pool.mirror.projection import Projection
+from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import RUNNING, PoolJob
 
 
@@ -17,10 +19,14 @@ def job(number: int, array: int | None = None, index: int = 0) -> PoolJob:
     return PoolJob(number, "ada", {"application": "fir"}, 0.0, array=place)
 
 
+def put(projection: Projection, job: PoolJob, revision: int = 1) -> tuple[PoolJob, ...]:
+    return projection.put(JobEntry(str(job.id), job, revision, 0, to_json(job)))
+
+
 def test_a_job_of_its_own_counts_at_once() -> None:
-    arrays = ArrayAssembler()
-    assert arrays.is_accepted(job(1))
-    assert arrays.add_record(job(1)) == (job(1),)
+    projection = Projection()
+    assert projection.is_accepted(job(1))
+    assert put(projection, job(1)) == (job(1),)
 
 
 @pytest.mark.parametrize("array", [4, 5])
@@ -28,22 +34,24 @@ def test_an_array_counts_once_its_first_place_is_there_whatever_came_before(arra
     """Its number is its own, or its first job's as in earlier releases."""
     every = {5: 0, 6: 1, 7: 2}
     for order in itertools.permutations(every):
-        arrays, counted = ArrayAssembler(), list[int]()
+        projection, counted = Projection(), list[int]()
         for number in order:
-            came = arrays.add_record(job(number, array, every[number]))
+            came = put(projection, job(number, array, every[number]))
             counted += [each.id for each in came]
-            assert (number in counted) == (5 in counted) == arrays.is_accepted(job(number, array, every[number]))
-        assert sorted(counted) == [5, 6, 7]
+            accepted = projection.is_accepted(job(number, array, every[number]))
+            assert (number in counted) == (5 in counted) == accepted
+        assert sorted(counted) == [job.id for job in projection.members(array)] == [5, 6, 7]
         assert counted.index(5) == 0
-        assert arrays.add_record(job(6, array, 1)) == (job(6, array, 1),), "whatever is told of it from now on counts"
-        assert arrays.add_record(job(5, array)) == (job(5, array),)
+        assert put(projection, job(6, array, 1)) == (job(6, array, 1),), "whatever is told of it from now on counts"
+        assert put(projection, job(5, array)) == (job(5, array),)
 
 
 def test_of_a_record_that_comes_again_the_latest_counts_and_of_other_arrays_none() -> None:
-    arrays = ArrayAssembler()
-    arrays.add_record(job(6, 4, 1))
-    later = replace(job(6, 4, 1), state=RUNNING)
-    arrays.add_record(later)
-    arrays.add_record(job(9, 8, 1))
-    assert arrays.add_record(job(5, 4)) == (job(5, 4), later)
-    assert not arrays.is_accepted(job(9, 8, 1))
+    projection = Projection()
+    put(projection, job(6, 4, 1))
+    later = replace(job(6, 4, 1), state=RUNNING, board="b1")
+    put(projection, later, 2)
+    put(projection, job(9, 8, 1))
+    assert put(projection, job(5, 4)) == (job(5, 4), later)
+    assert not projection.is_accepted(job(9, 8, 1))
+    assert projection.open_jobs() == [job(5, 4), later]

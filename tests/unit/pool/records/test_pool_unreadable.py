@@ -83,9 +83,13 @@ def mirror() -> Mirror:
     return Mirror(link, "head")
 
 
+def entry_of(job: PoolJob, revision: int) -> JobEntry:
+    return JobEntry(str(job.id), job, revision, 0, to_json(job))
+
+
 def deals_with(mirror: Mirror, job: PoolJob) -> None:
     """Whatever heads do with a record."""
-    mirror._heard_of_job(JobEntry(job.id, job, 1, 1, gone=False))
+    mirror._heard_of_job(entry_of(job, 1))
     render_job(job, lambda number: number)
     explain_placement(job, job.id, everyone=True)
     render_explanation(job, job.id, 200.0, None)
@@ -187,13 +191,13 @@ def test_what_waits_for_a_job_whose_record_is_lost_has_waited_in_vain() -> None:
     for gone in (False, True):
         known = mirror()
         for job in (first, after, others):
-            known._heard_of_job(JobEntry(job.id, job, job.id, 1, gone=False))
+            known._heard_of_job(entry_of(job, job.id))
         assert [job.id for job in known.jobs.placeable_jobs] == [1, 3]
-        known._heard_of_job(JobEntry(1, None, 4, 0, gone=gone))
+        known._heard_of_job(JobEntry("1", None, 4, 0, gone=gone))
         assert [job.id for job in known.jobs.placeable_jobs] == [3]
         assert [each.job.id for each in known.jobs.jobs_to_end(0.0)] == [2]
-        assert not known.index.has(1)
+        assert not known.projection.has(1)
     new = mirror()  # a head that has just started cannot tell how it ended
-    new._heard_of_job(JobEntry(1, None, 1, 0, gone=False))
-    new._heard_of_job(JobEntry(2, after, 2, 1, gone=False))
+    new._heard_of_job(JobEntry("1", None, 1, 0))
+    new._heard_of_job(entry_of(after, 2))
     assert [each.job.id for each in new.jobs.jobs_to_end(0.0)] == [2]

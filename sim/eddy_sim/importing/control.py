@@ -1,0 +1,425 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""How a kernel is started and says that it is done, where it is not by AP_CTRL and an interrupt of its own.
+
+The shell's library then has the AP_CTRL that a slot sees (`kernel_run`), and starts the kernel: by ports, by a bit in
+one of its registers (`kernel_poke`), or not at all, where it runs whenever it is out of reset (`ap_ctrl_none`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eddy.core.errors import InvalidRequest
+
+from eddy_sim.importing.design import TopPort
+from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
+from eddy_sim.importing.registers import KernelRegister, RegisterBundle
+from eddy_sim.importing.streams import KernelStream
+
+RUN_CYCLES = 4_000_000
+"""How long a trial may take that is known to be stuck where nothing moves."""
+STALL_CYCLES = 65_536
+"""Cycles without a move after which a run counts as stuck."""
+BUNDLES_FROM = 0x400
+"""Where the kernel's own registers begin in the window, behind those of the run and of 16 streams."""
+SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 64
+"""Where the words lie that inputs without an interface are given, and how many there can be."""
+_WORDS = {"start": ("pulse", "level", "hold"), "done": ("low", "clear")}
+_REGISTER = re.compile(r"(?P<offset>0x[0-9a-fA-F]+|\d+)(?::(?P<bits>\d+))?(?P<out>:out)?")
+_FORM = "PORT, OFFSET.BIT or REGISTER.BIT, and "
+
+
+@dataclass(frozen=True)
+class ControlBit:
+    """A port, or a bit in a register.
+
+    Attributes:
+        port: Name of the port; "" for a register.
+        bundle: Prefix of the register's interface.
+        offset: Of the register.
+        bit: Its number.
+        word: How it is meant: of a start `pulse`, `level` or `hold`, of done `low` or `clear`; or "".
+    """
+
+    port: str = ""
+    bundle: str = ""
+    offset: int = 0
+    bit: int = 0
+    word: str = ""
+
+    def __str__(self) -> str:
+        return (self.port or f"{self.bundle} {self.offset:#x}.{self.bit}") + (f" ({self.word})" if self.word else "")
+
+
+@dataclass(frozen=True)
+class RunControl:
+    """How a kernel is started and ends.
+
+    Attributes:
+        streams: Its streams.
+        start: What starts it; None where it just runs.
+        done: What says that it is done; None where nothing does.
+        ready: The port that says that a start was taken, or "".
+        goes_on: The port that lets it go on after its end (`ap_continue`), or "".
+        chain: Whether a one in bit 4 of AP_CTRL lets it go on.
+        reset_at_start: Whether each run begins with a reset.
+        stall_cycles: Cycles without a move after which a run counts as stuck.
+        ties: What inputs are tied to, by port.
+        scalars: Inputs without an interface, which are given what stands in registers.
+    """
+
+    streams: tuple[KernelStream, ...]
+    start: ControlBit | None = None
+    done: ControlBit | None = None
+    ready: str = ""
+    goes_on: str = ""
+    chain: bool = False
+    reset_at_start: bool = True
+    stall_cycles: int = STALL_CYCLES
+    ties: Mapping[str, str] | None = None
+    scalars: tuple[TopPort, ...] = ()
+
+    @property
+    def first_bundle(self) -> int:
+        """Number of the kernel's own first register bundle: behind the run's, and that of the scalars."""
+        return 1 + bool(self.scalars)
+
+    @property
+    def scalar_words(self) -> int:
+        """Words of all scalars."""
+        return sum(-(-port.width // 32) for port in self.scalars)
+
+    def scalar_registers(self) -> Iterator[tuple[str, int, int]]:
+        """The scalars' arguments: name, offset, bits."""
+        offset = SCALARS_FROM
+        for port in self.scalars:
+            yield port.name, offset, port.width
+            offset += 4 * -(-port.width // 32)
+
+    @property
+    def says_done(self) -> bool:
+        """Whether the kernel says when it is done."""
+        return self.done is not None
+
+    @property
+    def pokes(self) -> bool:
+        """Whether registers of the kernel are written and read to run it."""
+        return self.start is not None and not self.start.port
+
+    @property
+    def kind(self) -> str:
+        """In a word."""
+        return "none" if self.done is None else "ports" if self.done.port else "registers"
+
+    @property
+    def taken(self) -> set[str]:
+        """Ports that it is connected to."""
+        ports = {each.port for each in (self.start, self.done) if each} | {self.ready, self.goes_on}
+        return ports - {""}
+
+    def report(self) -> dict[str, object]:
+        """For `--json`."""
+        return {
+            "by": self.kind,
+            "start": str(self.start) if self.start else None,
+            "done": str(self.done) if self.done else None,
+            "reset_at_start": self.reset_at_start,
+            "stall_cycles": self.stall_cycles,
+            "streams": [
+                {
+                    "port": each.interface.prefix,
+                    "buffer": each.name,
+                    "to_kernel": not each.outward,
+                    "beat_bytes": each.beat_bytes,
+                    **({"ends": each.ends} if each.outward else {"packet_beats": each.packet_beats}),
+                }
+                for each in self.streams
+            ],
+        }
+
+
+def needs_run(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], start: str) -> bool:
+    """Whether a kernel is run by the shell's library rather than by its own AP_CTRL and interrupt."""
+    starts = [prefix for prefix, bundle in bundles.items() if bundle.start]
+    by_ports = "ap_start" in ports.block and not starts
+    return bool(ports.streams) or bool(start) or by_ports or (len(starts) == 1 and ports.interrupt is None)
+
+
+@dataclass(frozen=True)
+class RunChoices:
+    """What somebody says of a run.
+
+    Attributes:
+        start: What starts it; "" for what there is.
+        done: What says that it is done; "" likewise.
+        stall_cycles: Cycles without a move after which a run counts as stuck.
+        ties: What inputs are tied to, by port.
+    """
+
+    start: str
+    done: str
+    stall_cycles: int
+    ties: Mapping[str, str]
+
+
+def plan_run(
+    ports: KernelPorts,
+    bundles: Mapping[str, RegisterBundle],
+    streams: tuple[KernelStream, ...],
+    said: RunChoices,
+) -> RunControl:
+    """How a kernel is run: as somebody says, else by its AP_CTRL, else by `ap_start`; else it just runs.
+
+    Raises:
+        InvalidRequest: What is said is malformed, or names what there is not, or start comes without done.
+    """
+    reset = not bundles
+    own = next(((prefix, bundle) for prefix, bundle in bundles.items() if bundle.start), None)
+    if said.start or said.done:
+        first, last = _said_bits(ports, bundles, bool(streams), said)
+        planned = RunControl(streams, first, last, goes_on=_if_there("ap_continue", ports), reset_at_start=reset)
+    elif own:
+        prefix, bundle = own
+        bits = ControlBit(bundle=prefix, bit=0), ControlBit(bundle=prefix, bit=1)
+        planned = RunControl(streams, *bits, chain=bundle.chain, reset_at_start=False)
+    elif "ap_start" in ports.block:
+        others = _if_there("ap_ready", ports), _if_there("ap_continue", ports)
+        planned = RunControl(streams, ControlBit("ap_start"), ControlBit("ap_done"), *others, reset_at_start=reset)
+    else:
+        planned = RunControl(streams, reset_at_start=reset)
+    _check_ties(ports, said.ties)
+    planned = replace(planned, stall_cycles=said.stall_cycles, ties=dict(said.ties))
+    left = (port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
+    return replace(planned, scalars=tuple(left))
+
+
+def _check_ties(ports: KernelPorts, ties: Mapping[str, str]) -> None:
+    """See that what is tied is there, and to what it can be."""
+    words: dict[str, tuple[str, ...]] = {port.name: () for port in ports.inputs}
+    for stream in ports.streams:
+        for signal, port in stream.ports.items():
+            if signal == "tkeep" and stream.manager:
+                words[port.name] = ("all",)
+            elif not stream.manager and signal in ("tuser", "tid", "tdest"):
+                words[port.name] = ("first",)
+    for name, value in ties.items():
+        if name not in words:
+            raise InvalidRequest(f"--tie {name}: there is no such port to tie", field="tie", allowed=sorted(words))
+        if value not in words[name] and (words[name] == ("all",) or not re.fullmatch(r"0x[0-9a-fA-F]+|\d+", value)):
+            allowed = "all" if words[name] == ("all",) else "a number" + "".join(f", or {word}" for word in words[name])
+            raise InvalidRequest(f"--tie {name}={value}: it is tied to {allowed}", field="tie", allowed=allowed)
+
+
+def _if_there(name: str, ports: KernelPorts) -> str:
+    return name if name in ports.block else ""
+
+
+def _said_bits(
+    ports: KernelPorts, bundles: Mapping[str, RegisterBundle], streams: bool, said: RunChoices
+) -> tuple[ControlBit, ControlBit | None]:
+    """What starts a kernel and says its end, as somebody says it."""
+    held = said.start.endswith(":hold")
+    if not said.start or (not said.done and not held):
+        raise InvalidRequest("--start and --done go together", field="start" if said.done else "done")
+    first = _bit(said.start, "start", ports, bundles)
+    if held and (said.done or not first.port or not streams):
+        why = "what is held is a port of a kernel whose streams say the end, without --done"
+        raise InvalidRequest(f"--start {said.start}: {why}", field="start")
+    last = None if held else _bit(said.done, "done", ports, bundles)
+    if last and bool(first.port) != bool(last.port):
+        raise InvalidRequest("--start and --done are both ports, or both bits of registers", field="done")
+    return first, last
+
+
+def _bit(text: str, field: str, ports: KernelPorts, bundles: Mapping[str, RegisterBundle]) -> ControlBit:
+    what, _, word = text.partition(":")
+    names = _WORDS[field]
+    if word and word not in names:
+        raise InvalidRequest(
+            f"--{field} takes {_FORM}:{' or :'.join(names)} behind it", field=field, allowed=list(names)
+        )
+    register, dot, bit = what.rpartition(".")
+    if not dot:
+        return ControlBit(_port(what, field, ports), word=word)
+    if not bit.isdigit() or int(bit) > 31:
+        raise InvalidRequest(f"--{field} {text}: the bit is 0 to 31", field=field, allowed="0 to 31")
+    if re.fullmatch(r"0x[0-9a-fA-F]+|\d+", register):
+        if not bundles and not ports.controls:
+            raise InvalidRequest(f"--{field} {text}: the kernel has no registers; name a port", field=field)
+        return ControlBit("", ports.controls[0].prefix, int(register, 0) & ~3, int(bit), word)
+    for prefix, bundle in bundles.items():
+        for each in bundle.registers:
+            if each.name == register:
+                return ControlBit("", prefix, each.offset, int(bit), word)
+    allowed = sorted(each.name for bundle in bundles.values() for each in bundle.registers)
+    raise InvalidRequest(f"--{field} {text}: no register {register}", field=field, allowed=allowed)
+
+
+def _port(name: str, field: str, ports: KernelPorts) -> str:
+    others = [*ports.block.values(), *((ports.interrupt,) if ports.interrupt else ())]
+    found = [
+        port
+        for port in (*ports.inputs, *ports.outputs, *others)
+        if port.width == 1 and port.output == (field == "done")
+    ]
+    if name not in [port.name for port in found]:
+        allowed = sorted(port.name for port in found)
+        way = "output" if field == "done" else "input"
+        raise InvalidRequest(
+            f"--{field} {name}: the kernel has no {way} of one bit with that name", field=field, allowed=allowed
+        )
+    return name
+
+
+def with_registers(
+    bundles: Mapping[str, RegisterBundle], controls: Sequence[AxiInterface], said: Mapping[str, str]
+) -> dict[str, RegisterBundle]:
+    """Bundles with the registers that somebody says of the first: `OFFSET`, `OFFSET:BITS`, either with `:out` behind.
+
+    Raises:
+        InvalidRequest: One is malformed, or the kernel has no bundle.
+    """
+    found = dict(bundles)
+    for name, text in said.items():
+        if not controls:
+            raise InvalidRequest(f"--register {name}: the kernel has no AXI4-Lite subordinate port", field="register")
+        given = _REGISTER.fullmatch(text)
+        if not given or int(given["offset"], 0) % 4:
+            form = "NAME=OFFSET[:BITS][:out], OFFSET a multiple of 4"
+            raise InvalidRequest(f"--register {name}={text}: write it as {form}", field="register", allowed=form)
+        bundle = found.setdefault(controls[0].prefix, RegisterBundle())
+        register = KernelRegister(name, int(given["offset"], 0), int(given["bits"] or 32), bool(given["out"]))
+        bundle.registers = [*(each for each in bundle.registers if each.name != name), register]
+    return found
+
+
+# The top --------------------------------------------------------------------------------------------------------------
+
+
+def run_parameters(run: RunControl) -> Iterator[str]:
+    """What `kernel_run.svh` wants to be declared."""
+    count = max(len(run.streams), 1)
+    inward = "".join(str(int(not each.outward)) for each in reversed(run.streams)) or "0"
+    yield f"  localparam int unsigned NumStreams = {len(run.streams)}, StallCycles = {run.stall_cycles};"
+    yield f"  localparam logic [{count - 1}:0] ToKernel = {count}'b{inward};"
+    yield (
+        f"  localparam bit SaysDone = 1'b{int(run.says_done)}, SaysReady = 1'b{int(bool(run.ready))},"
+        f" ResetAtStart = 1'b{int(run.reset_at_start)};"
+    )
+    yield "  logic [20:0] trouble;"
+
+
+def run_lines(run: RunControl, memories: int, bundles: Sequence[str]) -> Iterator[str]:
+    """What stands between the run and the kernel: the kernel's done, and what starts it by its registers.
+
+    Args:
+        run: How it is run.
+        memories: Its memory ports, the first of the slot's.
+        bundles: Prefixes of its register bundles, which follow the run's.
+    """
+    quiet = [f"port_quiet[{number}]" for number in range(memories)]
+    if not run.streams:
+        yield "  assign {stream_moved, stream_busy, stream_overlong, stream_ragged, stream_moves} = '0;"
+    if run.scalars:
+        yield from _scalars(run)
+    if run.pokes:
+        yield from _poke(run, bundles)
+        quiet.append("poke_quiet")
+    others = [
+        number for number, prefix in enumerate(bundles, run.first_bundle) if not run.pokes or prefix != _poked(run)
+    ]
+    quiet += [f"!(bundle_awvalid[{n}] || bundle_wvalid[{n}] || bundle_arvalid[{n}])" for n in others]
+    quiet += [f"!(bundle_bready[{n}] || bundle_rready[{n}])" for n in others]
+    yield f"  assign kernel_quiet = {' && '.join(quiet) or chr(49) + chr(39) + 'b1'};"
+    if run.done is None:
+        yield "  assign {kernel_done, kernel_ready} = '0;"
+    elif run.done.port:
+        low = "!" if run.done.word == "low" else ""
+        yield "  logic said_done, said_ready;"
+        yield f"  assign kernel_done = {low}said_done;"
+        yield f"  assign kernel_ready = {'said_ready' if run.ready else chr(39) + '0'};"
+        if not run.ready:
+            yield "  assign said_ready = 1'b0;"
+    yield "  logic unused_run;"
+    yield "  assign unused_run = ^{kernel_start, stream_addr, stream_bytes, streams_start, streams_stop};"
+    yield ""
+
+
+def _poked(run: RunControl) -> str:
+    assert run.start
+    return run.start.bundle
+
+
+POKED = {
+    "awaddr": "poke_awaddr", "awvalid": "poke_awvalid", "awready": "poke_awready", "wdata": "poke_wdata",
+    "wstrb": "poke_wstrb", "wvalid": "poke_wvalid", "wready": "poke_wready", "bvalid": "poke_bvalid",
+    "bready": "poke_bready", "araddr": "poke_araddr", "arvalid": "poke_arvalid", "arready": "poke_arready",
+    "rvalid": "poke_rvalid", "rready": "poke_rready",
+}  # fmt: skip
+"""Nets of the bundle behind `kernel_poke`."""
+_FROM_SLOT = ("awvalid", "wvalid", "bready", "arvalid", "rready")
+"""Handshakes of a bundle that the slot's side drives."""
+
+
+def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
+    start, done, n = run.start, run.done, bundles.index(_poked(run)) + run.first_bundle
+    assert start
+    assert done
+    clear = done.word == "clear"
+    ack = (1, 0, 0x10) if run.chain else (1, done.offset, 1 << done.bit) if clear else (0, 0, 0)
+    yield "  logic [15:0] poke_awaddr, poke_araddr;"
+    yield "  logic [31:0] poke_wdata;"
+    yield "  logic [3:0] poke_wstrb;"
+    yield "  logic poke_awvalid, poke_awready, poke_wvalid, poke_wready, poke_bvalid, poke_bready, poke_quiet;"
+    yield "  logic poke_arvalid, poke_arready, poke_rvalid, poke_rready;"
+    yield "  kernel_poke #("
+    yield f"    .StartAddr(16'h{start.offset:04X}), .StartValue(32'h{1 << start.bit:08X}),"
+    yield f"    .DoneAddr(16'h{done.offset:04X}), .DoneMask(32'h{1 << done.bit:08X}),"
+    yield f"    .DoneLow(1'b{int(done.word == 'low')}), .Release(1'b{int(start.word == 'level')}),"
+    yield f"    .Acknowledge(1'b{ack[0]}), .AcknowledgeAddr(16'h{ack[1]:04X}), .AcknowledgeValue(32'h{ack[2]:08X})"
+    yield "  ) u_poke ("
+    yield "    .clk_i, .rst_ni, .go_i(streams_start), .stop_i(streams_stop), .done_o(kernel_done),"
+    yield f"    .quiet_o(poke_quiet), .rdata_i(bundle_rdata[{n}]),"
+    for name in ("awaddr", "wdata", "wstrb", "araddr"):
+        yield f"    .{name}_i(bundle_{name}), .{name}_o({POKED[name]}),"
+    handshakes = [name for name in POKED if name.endswith(("valid", "ready"))]
+    for name in handshakes:
+        inward, outward = (name in _FROM_SLOT), (name not in _FROM_SLOT)
+        mark = "," if name != handshakes[-1] else ""
+        yield (
+            f"    .{name}_{'i' if inward else 'o'}(bundle_{name}[{n}]),"
+            f" .{name}_{'i' if outward else 'o'}({POKED[name]}){mark}"
+        )
+    yield "  );"
+    yield "  assign kernel_ready = 1'b0;"
+
+
+def _scalars(run: RunControl) -> Iterator[str]:
+    words = run.scalar_words
+    yield f"  logic [{32 * words - 1}:0] scalars;"
+    yield f"  kernel_scalars #(.Words({words})) u_scalars ("
+    yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
+    yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]),"
+    yield "    .wready_o(bundle_wready[1]), .bvalid_o(bundle_bvalid[1]), .bready_i(bundle_bready[1]),"
+    yield "    .araddr_i(bundle_araddr), .arvalid_i(bundle_arvalid[1]), .arready_o(bundle_arready[1]),"
+    yield "    .rdata_o(bundle_rdata[1]), .rvalid_o(bundle_rvalid[1]), .rready_i(bundle_rready[1]), .values_o(scalars)"
+    yield "  );"
+
+
+def run_connections(run: RunControl) -> Iterator[tuple[str, str]]:
+    """Ports of the kernel that start it and say its end."""
+    if run.start and run.start.port:
+        nets = {"pulse": "streams_start", "hold": "1'b1"}
+        yield run.start.port, nets.get(run.start.word, "kernel_start")
+        if run.done:
+            yield run.done.port, "said_done"
+        if run.ready:
+            yield run.ready, "said_ready"
+        if run.goes_on:
+            yield run.goes_on, "1'b1"
+    word = 0
+    for port in run.scalars:
+        yield port.name, f"{port.width}'(scalars >> {32 * word})"
+        word += -(-port.width // 32)

@@ -1,0 +1,101 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""The stock script of the docs, unchanged, on two leased slots of one RTL board at once, with jobs and an attacker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy.api.service.server import Server, ServerSettings
+from eddy.client import Client
+from eddy.core.errors import BoardFault, Conflict
+from eddy.core.leases import LeaseRules
+from eddy_sim.design.bitstreams import list_or_build
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]
+ROOT = Path(__file__).resolve().parents[3]
+BITSTREAMS = ROOT / "bitstreams"
+
+
+def script_of_the_docs() -> str:
+    """What docs/how-to/use-stock-pynq.md begins with, but for where the files are."""
+    page = (ROOT / "docs" / "how-to" / "use-stock-pynq.md").read_text(encoding="utf-8")
+    script = page.partition("```python\n")[2].partition("```")[0]
+    return script.replace("build/bitstreams/kv260", str(Path(list_or_build("kv260").overlay).parent))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    settings = ServerSettings("rtl", "kv260", "eddy", tmp_path / "data", BITSTREAMS, port=0, price="whole")
+    with Server(replace(settings, lease_rules=LeaseRules(part=0.7))).background() as running:
+        yield running
+
+
+def holder(server: Server, name: str) -> Client:
+    with Client(server.url, server.key_file.read_text().strip()) as operator:
+        return Client(server.url, operator.add_tenant(name)["key"])
+
+
+def held(client: Client) -> Any:
+    found = client.lease(client.ask_for_lease(lasts_s=3600, memory_bytes=1 << 20)["lease"])
+    while found["state"] != "active":
+        found = client.lease(found["lease"], wait_s=20.0)
+    return found
+
+
+def run_script(server: Server, client: Client, lease: Any, folder: Path) -> subprocess.Popen[str]:
+    folder.mkdir()
+    (folder / "script.py").write_text(script_of_the_docs())
+    key = client.transport._headers["Authorization"].split()[1]
+    there = {"EDDY_URL": server.url, "EDDY_KEY": key, "EDDY_LEASE": lease["lease"], "EDDY_HTTP_TIMEOUT_S": "600"}
+    command = [sys.executable, "-W", "error::RuntimeWarning", "script.py"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env={**os.environ, **there}, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_two_holders_and_jobs_at_once_and_an_attacker_harms_nobody(server: Server, tmp_path: Path) -> None:
+    with holder(server, "ada") as ada, holder(server, "bob") as bob, holder(server, "eve") as eve:
+        leases = {"ada": held(ada), "bob": held(bob)}
+        scripts = [
+            run_script(server, client, leases[name], tmp_path / name) for name, client in (("ada", ada), ("bob", bob))
+        ]
+        pixels = np.random.default_rng(5).integers(0, 256, (1, 128, 128), dtype=np.uint8)
+        job = eve.submit("image_compression", {"image": pixels})
+        for script in scripts:
+            out, said = script.communicate(timeout=1200)
+            assert script.returncode == 0, said
+            assert int(out.split()[0]) == 800
+        job.wait()
+        assert {each["slot"] for each in ada.slots()["slots"] if each["leased"]} == {
+            *leases["ada"]["slots"],
+            *leases["bob"]["slots"],
+        }
+        attacked(ada, leases["ada"], leases["bob"])
+        again = run_script(server, bob, leases["bob"], tmp_path / "again")
+        out, said = again.communicate(timeout=1200)
+        assert (again.returncode, out.split()[:1]) == (0, ["800"]), said
+        assert ada.lease(leases["ada"]["lease"])["state"] == "active"
+
+
+def attacked(client: Client, mine: Any, other: Any) -> None:
+    """Point the module that is held at memory of another holder, and start it; then drive what was closed."""
+    name, token = mine["lease"], mine["token"]
+    client.write_lease_memory(name, token, 0, b"\1" * 128)
+    pointers = [(0x10, mine["memory_address"]), (0x14, 0), (0x1C, other["memory_address"] or 0x0400_0000), (0x20, 0)]
+    found = client.lease(name)
+    try:
+        client.access_registers(name, token, [*pointers, (0x28, 1), (0x00, 1)])
+        for _ in range(200):
+            client.access_registers(name, token, [(0x00, None)] * 8)
+    except (BoardFault, Conflict):
+        found = client.lease(name)
+    assert "window" in found["said"], found
+    with pytest.raises(Conflict, match="closed"):
+        client.access_registers(name, token, [(0x00, 1)])

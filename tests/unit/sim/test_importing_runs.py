@@ -1,0 +1,216 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""How imported kernels with streams, or with a control of their own, are run: what is planned, tried and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import InvalidRequest
+from eddy.packages.manifests import load_module_manifest
+from eddy_sim.importing.control import RunChoices, RunControl, needs_run, plan_run, with_registers
+from eddy_sim.importing.design import TopPort
+from eddy_sim.importing.interfaces import KernelPorts, group_ports
+from eddy_sim.importing.kernel import KernelChoices, import_kernel
+from eddy_sim.importing.package import ImportedKernel, package_texts
+from eddy_sim.importing.registers import KernelRegister, RegisterBundle
+from eddy_sim.importing.streams import cause_names, causes, name_streams
+from eddy_sim.modcheck import work
+from eddy_sim.modcheck.model import Model, ModuleInstance, build_checked
+from eddy_sim.modcheck.port import Memory, Port
+from eddy_sim.modcheck.runner import check_module
+from eddy_sim.tools.products import ROOT
+
+KERNELS = ROOT / "tests" / "kernels"
+LITE = ("awvalid", ">awready", "awaddr", "wvalid", ">wready", "wdata:32", ">bvalid", "bready", "arvalid", ">rdata:32")
+
+
+def ports(*names: str) -> KernelPorts:
+    """Ports by their names: `>` before those of the kernel's outputs, `:N` behind where they have N bits."""
+    parts = [(name.lstrip(">").partition(":"), name.startswith(">")) for name in names]
+    return group_ports([TopPort(name, output, int(width or 1)) for (name, _, width), output in parts])
+
+
+def stream(name: str, width: int, *more: str, outward: bool = False) -> list[str]:
+    one, other = (">", "") if outward else ("", ">")
+    return [
+        f"{one}{name}_tdata:{width}",
+        f"{one}{name}_tvalid",
+        f"{other}{name}_tready",
+        *(one + f"{name}_{s}" for s in more),
+    ]
+
+
+def lite(prefix: str) -> list[str]:
+    return [f"{'>' if name.startswith('>') else ''}{prefix}_{name.lstrip('>')}" for name in LITE]
+
+
+def planned(found: KernelPorts, bundles: dict[str, RegisterBundle] | None = None, **said: str) -> RunControl:
+    streams = name_streams(found.streams, {}, {}, set())
+    choices = RunChoices(said.get("start", ""), said.get("done", ""), 1000, {})
+    return plan_run(found, bundles or {}, streams, choices)
+
+
+def test_streams_are_named_and_end_by_what_they_have() -> None:
+    names = [*stream("out_r", 24, "tlast", outward=True), *stream("IN_R", 8), *stream("raw", 10, outward=True)]
+    found = name_streams(ports(*names).streams, {}, {"in": 4}, {"raw"})
+    assert [(s.name, s.number, s.outward, s.beat_bytes, s.ends, s.packet_beats) for s in found] == [
+        ("in", 0, False, 1, "length", 4),
+        ("out", 1, True, 3, "tlast", 0),
+        ("raw_stream", 2, True, 2, "length", 0),
+    ]
+    assert [name for name, *_ in found[1].registers()] == ["out", "out_bytes", "out_length"]
+    assert [offset for _, offset, *_ in found[1].registers()] == [0x40, 0x48, 0x4C]
+
+
+@pytest.mark.parametrize(
+    ("ends", "packets", "why"),
+    [
+        ({"raw": "tlast"}, {}, "raw cannot end by tlast"),
+        ({"in": "length"}, {}, "no stream in comes from the kernel"),
+        ({}, {"raw": 8}, "no stream raw goes to the kernel"),
+        ({}, {"in": 6}, "a packet of in cannot have 6 bytes"),
+    ],
+)
+def test_what_is_said_of_streams_must_fit_them(ends: dict[str, str], packets: dict[str, int], why: str) -> None:
+    found = ports(*stream("in", 32), *stream("raw", 8, outward=True)).streams
+    with pytest.raises(InvalidRequest, match=why):
+        name_streams(found, ends, packets, set())
+
+
+def test_a_status_is_said_by_name() -> None:
+    found = name_streams(ports(*stream("in", 32), *stream("out", 8, outward=True)).streams, {}, {}, set())
+    assert list(causes(0b110_0000 | 0b11 << 8, found)) == ["untaken (in, out)", "unended (in, out)"]
+    assert list(causes(1, found)) == ["read_error"]
+    assert cause_names(found)[5:] == ["untaken", "unended", "undone", "in", "out"]
+
+
+def test_each_kind_of_control_is_planned() -> None:
+    """AP_CTRL behind ours, ports, bits of registers, a port that is held, and none."""
+    flow, control = stream("in", 32), [*lite("s_axi_c"), "clk", "rst_n", "gain:8"]
+    own = RegisterBundle([KernelRegister("n", 0x10, 32)], start=True, chain=True)
+    by_own = planned(ports(*flow, *control), {"s_axi_c": own})
+    assert (by_own.kind, by_own.pokes, by_own.chain, by_own.reset_at_start) == ("registers", True, True, False)
+    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8)]
+    by_ports = planned(ports(*flow, "ap_start", ">ap_done", ">ap_ready", "ap_continue"))
+    assert (by_ports.kind, by_ports.ready, by_ports.goes_on) == ("ports", "ap_ready", "ap_continue")
+    assert by_ports.reset_at_start
+    assert planned(ports(*flow)).kind == "none"
+    held = planned(ports(*flow, "go"), start="go:hold")
+    assert (held.kind, held.says_done, held.scalars) == ("none", False, ())
+    bits = planned(ports(*control), {"s_axi_c": RegisterBundle()}, start="0x10.4", done="0x14.1:clear")
+    assert bits.start
+    assert bits.done
+    assert (bits.start.offset, bits.start.bit, bits.done.word) == (0x10, 4, "clear")
+    named = planned(ports(*control), {"s_axi_c": own}, start="n.3", done="n.4:low")
+    assert named.start
+    assert (named.start.offset, named.start.bit) == (0x10, 3)
+
+
+def test_its_own_control_is_kept_where_it_will_do() -> None:
+    bundles = {"s_axi_c": RegisterBundle(start=True)}
+    assert not needs_run(ports(*lite("s_axi_c"), ">interrupt"), bundles, "")
+    assert needs_run(ports(*lite("s_axi_c")), bundles, "")
+    assert needs_run(ports(*lite("s_axi_c"), ">interrupt", *stream("in", 8)), bundles, "")
+    assert needs_run(ports("ap_start", ">ap_done"), {}, "")
+
+
+@pytest.mark.parametrize(
+    ("start", "done", "why"),
+    [
+        ("go", "", "go together"),
+        ("go", "0x10.1", "both ports, or both bits"),
+        ("gone", "ready", "no input of one bit"),
+        ("go:loud", "ready", ":pulse or :level or :hold behind"),
+        ("0x10.32", "0x10.1", "the bit is 0 to 31"),
+        ("size.1", "0x10.1", "no register size"),
+        ("go:hold", "ready", "without --done"),
+    ],
+)
+def test_a_control_that_is_not_there_is_refused(start: str, done: str, why: str) -> None:
+    found = ports(*stream("in", 8), *lite("s_axi_c"), "go", ">ready")
+    with pytest.raises(InvalidRequest, match=why):
+        planned(found, {"s_axi_c": RegisterBundle()}, start=start, done=done)
+
+
+@pytest.mark.parametrize(
+    ("ties", "why"),
+    [
+        ({"in_tdata": "1"}, "no such port to tie"),
+        ({"in_tuser": "last"}, "a number, or first"),
+        ({"out_tkeep": "3"}, "it is tied to all"),
+        ({"gain": "all"}, "it is tied to a number"),
+    ],
+)
+def test_what_cannot_be_tied_is_refused(ties: dict[str, str], why: str) -> None:
+    found = ports(*stream("in", 8, "tuser"), *stream("out", 8, "tkeep", "tlast", outward=True), "gain:4")
+    with pytest.raises(InvalidRequest, match=why):
+        plan_run(found, {}, name_streams(found.streams, {}, {}, set()), RunChoices("", "", 1000, ties))
+
+
+def test_registers_that_no_comment_tells_of_may_be_said() -> None:
+    controls = ports(*lite("s_axi_c")).controls
+    (bundle,) = with_registers({}, controls, {"n": "0x10", "sum": "0x18:64:out"}).values()
+    assert [(r.name, r.offset, r.width, r.output) for r in bundle.registers] == [
+        ("n", 0x10, 32, False),
+        ("sum", 0x18, 64, True),
+    ]
+    for text in ("0x11", "ten", "0x10:"):
+        with pytest.raises(InvalidRequest, match="write it as"):
+            with_registers({}, controls, {"n": text})
+    with pytest.raises(InvalidRequest, match="no AXI4-Lite"):
+        with_registers({}, (), {"n": "0x10"})
+
+
+def written(kernel: ImportedKernel, folder: Path) -> Path:
+    """The kernel's files in a folder; its manifest."""
+    for path, content in package_texts(kernel, folder).items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / "bitstreams" / kernel.name / "manifest.yaml"
+
+
+GCD = {
+    "registers": {"a": "0x10", "b": "0x14", "result": "0x18:out"},
+    "values": {"a": 1071, "b": 462},
+    "start": "0x0.4",
+}
+
+
+@pytest.mark.rtl
+def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
+    kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.1:clear"))  # type: ignore[arg-type]
+    failed = [finding for finding in check_module(written(kernel, tmp_path)) if not finding.passed]
+    assert not failed, failed
+
+
+@pytest.mark.rtl
+def test_a_bit_that_is_set_before_the_end_fails_the_check(tmp_path: Path) -> None:
+    """Bit 0 says that it is busy, here for 4,000 cycles."""
+    said = {**GCD, "values": {"a": 4000, "b": 1}}
+    kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**said, done="0x4.0"))  # type: ignore[arg-type]
+    findings = {finding.check: finding for finding in check_module(written(kernel, tmp_path))}
+    assert "results change after ap_done" in findings["control"].reason
+
+
+@pytest.mark.rtl
+def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Path) -> None:
+    """What stands in registers for an input without an interface, of 40 bits, reaches it."""
+    kernel = import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 256}, stall_cycles=500))
+    given = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
+    assert given == {"in": 256, "in_bytes": 256, "out": 256, "out_bytes": 256, "out_length": 0, "bias": 16}
+    path = written(kernel, tmp_path)
+    manifest = load_module_manifest(path)
+    port = Port(ModuleInstance(Model(build_checked(path)[0])))
+    for bias in (0x12_3456_7800, 0x100):
+        memory = Memory(3)
+        memory.load(0x1000, b"".join(value.to_bytes(4, "little") for value in range(1, 65)))
+        port.reset(8, memory)
+        sizes = {"in_bytes": 256, "out_bytes": 256}
+        assert work.run(port, manifest, {"in": 0x1000, "out": 0x2000, "bias": bias, **sizes}, 5000)
+        sums = [(n * (n + 1) // 2 + (bias >> 8)) & 0xFFFF_FFFF for n in range(1, 65)]
+        got = [memory.word(0x2000 + 4 * n) >> 32 * (n % 2) & 0xFFFF_FFFF for n in range(64)]
+        assert got == sums
+    with pytest.raises(InvalidRequest, match=r"untaken \(in\)"):
+        import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 512}, stall_cycles=500))
