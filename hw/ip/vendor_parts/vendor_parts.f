@@ -1,3 +1,14 @@
-rtl/xpm_fifo_sync.sv
-rtl/xpm_fifo_async.sv
+rtl/xpm_memory_read.sv
+rtl/xpm_memory_parts.sv
 rtl/fp_model.sv
+rtl/xpm_cdc_array_single.sv
+rtl/xpm_cdc_async_rst.sv
+rtl/xpm_cdc_gray.sv
+rtl/xpm_cdc_single.sv
+rtl/xpm_cdc_sync_rst.sv
+rtl/xpm_fifo_sync.sv
+rtl/xpm_memory_sdpram.sv
+rtl/xpm_memory_spram.sv
+rtl/xpm_memory_sprom.sv
+rtl/xpm_memory_tdpram.sv
+rtl/xpm_fifo_async.sv

@@ -45,8 +45,8 @@ class RegisterKind(str, enum.Enum):
 
 WORD_BYTES = 8
 """Of what pointers are multiples, unless their manifest says otherwise: a word of the memory port."""
-MAX_REGISTER_BITS = 4096
-"""Bits of the widest register: a tenant's argument, not a tenant's data."""
+MAX_REGISTER_BITS = 8 * 0xEF00
+"""Bits of the widest register: all of the window that is a module's own, for arrays that it has there."""
 
 
 class Scrub(str, enum.Enum):
@@ -65,7 +65,7 @@ class ArgumentRegister:
     Attributes:
         name: As application task graphs name it.
         offset: Byte offset of its first 32-bit word.
-        width: Its bits, 1 to 4096, in words of 32, the lowest first; of the last one those above it read zero.
+        width: Its bits, 1 to 489,472, in words of 32, the lowest first; of the last one those above it read zero.
         kind: Pointer, scalar, status or result.
         access: What the module does with the buffer a pointer names; None for the other kinds.
         align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
@@ -92,8 +92,8 @@ class ArgumentRegister:
                 field=self.name,
                 allowed=f"{self.width}-bit integers",
             )
-        value &= (1 << self.width) - 1
-        return tuple((self.offset + 4 * i, value >> (32 * i) & 0xFFFF_FFFF) for i in range(self.word_count))
+        raw = (value & (1 << self.width) - 1).to_bytes(4 * self.word_count, "little")
+        return tuple((self.offset + at, int.from_bytes(raw[at : at + 4], "little")) for at in range(0, len(raw), 4))
 
     @property
     def word_count(self) -> int:

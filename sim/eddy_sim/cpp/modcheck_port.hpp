@@ -51,6 +51,8 @@ class CheckedPort {
     records_.clear();
     now_ = 0;
   }
+  /// Keep no longer what was recorded; all else goes on as it was.
+  void drop_records() { records_.clear(); }
   const std::vector<SlotUp>& records() const { return records_; }
 
   void cycle() {

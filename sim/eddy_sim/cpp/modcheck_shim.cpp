@@ -121,6 +121,7 @@ EXPORT void port_new_memory(void* port) { port_of(port).new_memory(); }
 EXPORT void port_pause(void* port, uint64_t chance, uint64_t seed) { port_of(port).pause(chance, seed); }
 EXPORT void port_fail(void* port, uint64_t chance) { port_of(port).fail(chance); }
 EXPORT void port_record(void* port) { port_of(port).record(); }
+EXPORT void port_drop_records(void* port) { port_of(port).drop_records(); }
 EXPORT size_t port_recorded(void* port, const SlotUp** first) {
   *first = port_of(port).records().data();
   return port_of(port).records().size();

@@ -92,8 +92,8 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
     compilation = _compile(sources, top, models)
     root = compilation.getRoot()
     tops = [instance for instance in root.topInstances if instance.isModule]
-    chosen = _choose(tops, top, sources)
     files, packages = _places(compilation)
+    chosen = _choose(tops, top, sources, files)
     blocks, missing = _parts(chosen)
     modelled = {path.resolve() for path in models}
     needed = {files[name] for name in blocks if name in files}
@@ -164,6 +164,8 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
     folders = sorted({path.parent for path in (*sources.headers, *sources.verilog)})
     command = [
         *("slang", "-Wnone", "--ignore-unknown-modules", "--error-limit=20", "--allow-use-before-declare"),
+        # Sources of several origins say it in some files and not in others, and nothing here depends on it.
+        *("--timescale", "1ns/1ps"),
         *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
         *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),
@@ -201,11 +203,19 @@ def _said() -> Iterator[list[str]]:
             lines += file.read().splitlines()
 
 
-def _choose(tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources) -> InstanceSymbol:
+def _choose(
+    tops: Sequence[InstanceSymbol], top: str | None, sources: KernelSources, files: Mapping[str, Path]
+) -> InstanceSymbol:
+    """The top: of those with AXI ports the one whose source has its name, or of such the one that interrupts.
+
+    The others are spare parts of a library.
+    """
     names = sorted(instance.definition.name for instance in tops)
     found = [instance for instance in tops if top in (None, instance.definition.name)]
     with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
-    for group in (with_ports, found):
+    own = [each for each in with_ports if files[each.definition.name].stem == each.definition.name]
+    whole = [each for each in own if any(port.name == "interrupt" for port in each.body.portList)]
+    for group in (with_ports, own, whole, found):
         if len(group) == 1:
             return group[0]
     if top:

@@ -34,6 +34,8 @@ from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 
 MOST_MEMORIES = 16
+MOST_BUFFERS = 16
+"""Windows of the firewall in front of a slot."""
 AROUND = HARDWARE / "ip" / "kernel_stream" / "kernel_stream.f"
 """The blocks around every kernel."""
 
@@ -202,8 +204,9 @@ def _register_refusals(
         yield f"{what} at 0x00; a kernel of ap_ctrl_hs or ap_ctrl_chain has one; of another, say --start and --done"
     for bundle in bundles.values():
         for each in bundle.registers:
-            if each.memory:
-                yield f"{each.name} is an array in registers; give it an m_axi interface"
+            if each.updated:
+                what = f"{each.name} is an array in registers that it reads and writes"
+                yield f"{what}; give it two of them, or an m_axi interface"
 
 
 def _name_clashes(design: KernelDesign) -> list[str]:
@@ -245,8 +248,9 @@ def _arguments(
                     each.base + register.offset,
                     register.width,
                     register.output,
-                    None if known is None or register.output else known.pointer,
+                    False if register.element_bits else None if known is None or register.output else known.pointer,
                     known.type if known else "",
+                    element_bits=register.element_bits,
                 )
             )
     return tuple(sorted(found, key=lambda argument: argument.offset))
@@ -297,4 +301,10 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             run = find_stream_run(trial, pointers, kernel.streams, values)
         else:
             run = find_run(trial, pointers, values)
+    if len(pointers) > MOST_BUFFERS:
+        raise InvalidRequest(
+            f"{kernel.design.top} asks for memory at {len(pointers)} arguments; a slot grants {MOST_BUFFERS} buffers at"
+            " once: partition its arrays less, or give it structures of several",
+            field="source",
+        )
     return describe(kernel, pointers, run, choices.types or {})

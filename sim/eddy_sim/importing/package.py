@@ -59,6 +59,7 @@ class KernelArgument:
         dtype: Element type of its buffer, as numpy names it.
         value: What a scalar was in the trial.
         align: Of what an address is a multiple, in bytes.
+        element_bits: Of an array in registers, the bits that each element takes; else 0.
         fixed: Whether tenants cannot set the scalar: a buffer's size.
     """
 
@@ -73,6 +74,7 @@ class KernelArgument:
     dtype: str = ""
     value: int = 0
     align: int = WORD_BYTES
+    element_bits: int = 0
     fixed: bool = False
 
 
@@ -145,6 +147,7 @@ class ImportedKernel:
 
 def _said(argument: KernelArgument) -> dict[str, object]:
     kind = "result" if argument.output else "pointer" if argument.pointer else "scalar"
+    kind = "array" if argument.element_bits and kind == "scalar" else kind
     said: dict[str, object] = {"name": argument.name, "kind": kind, "offset": argument.offset, "bits": argument.width}
     if argument.pointer:
         said |= {"access": argument.access, "bytes": argument.bytes}
@@ -163,7 +166,8 @@ def describe(
         raise InvalidRequest(f"{kernel.design.top} has no argument {unknown[0]}", field="type", allowed=names)
     notes, arguments = list(kernel.notes), []
     for argument in kernel.arguments:
-        dtype = types.get(argument.name) or dtype_of(argument.type, 8 * scalar_bytes(argument.width))
+        bits = argument.element_bits or 8 * scalar_bytes(argument.width)
+        dtype = types.get(argument.name) or dtype_of(argument.type, bits)
         if argument.name not in pointers:
             arguments.append(
                 replace(argument, pointer=False, dtype=_whole(dtype, argument), value=run.values.get(argument.name, 0))
@@ -331,7 +335,8 @@ def _application(kernel: ImportedKernel) -> str:
         if argument.pointer:
             role, size = "input" if argument.access == "r" else "output", argument.bytes
         else:
-            role, size = "output" if argument.output else "constant", scalar_bytes(argument.width)
+            given = "input" if argument.element_bits else "constant"
+            role, size = "output" if argument.output else given, scalar_bytes(argument.width)
         shape = size // int(argument.dtype[-1])
         lines.append(f'  {argument.name}: {{role: {role}, dtype: "{argument.dtype}", shape: [{shape}]}}')
     item_us = kernel.cycles / CLOCK_HZ * 1e6
@@ -356,7 +361,7 @@ def _constants(kernel: ImportedKernel) -> dict[str, bytes]:
     return {
         each.name: each.value.to_bytes(scalar_bytes(each.width), "little")
         for each in kernel.arguments
-        if not each.pointer and not each.output and not each.fixed
+        if not each.pointer and not each.output and not each.fixed and not each.element_bits
     }
 
 

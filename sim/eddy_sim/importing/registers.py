@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 _ENTRY = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*:\s*(.+?)\s*$")
 _BITS = re.compile(r"^\W*bit\s+(\d+)(?:\s*~\s*(\d+))?\s*-\s*(\w+)(?:\[(\d+)(?::(\d+))?\])?\s*\(([^)]*)\)")
+_RANGE = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*~\s*$")
 _MEMORY = re.compile(r"Memory '(\w+)' \((\d+) \* (\d+)b\)")
 _ADDRESSES = re.compile(r"\bADDR_(\w+?)_DATA_(\d+)\s*=\s*\d*'h([0-9a-fA-F]+)")
 _WIDTHS = re.compile(r"\bADDR_(\w+)_CTRL\s*=\s*\d*'h([0-9a-fA-F]+)")
@@ -29,14 +31,16 @@ class KernelRegister:
         offset: Byte offset of its first word within the bundle.
         width: Its bits.
         output: Whether the kernel writes it.
-        memory: Whether it is an array in the bundle.
+        element_bits: Of an array in the bundle, the bits that each of its elements takes there; else 0.
+        updated: Whether it is an array that the kernel reads and writes.
     """
 
     name: str
     offset: int
     width: int = 0
     output: bool = False
-    memory: bool = False
+    element_bits: int = 0
+    updated: bool = False
 
 
 @dataclass
@@ -69,10 +73,12 @@ class ArgumentType:
 
 def read_bundle(text: str) -> RegisterBundle | None:
     """What a text says of a bundle in comments, or in its decoder's addresses; None where it says nothing."""
-    bundle, found, current = RegisterBundle(), False, KernelRegister("", 0)
+    bundle, found, current, first = RegisterBundle(), False, KernelRegister("", 0), 0
     by_name: dict[str, KernelRegister] = {}
     for line in text.splitlines():
-        entry = _ENTRY.match(line)
+        entry, range_begins = _ENTRY.match(line), _RANGE.match(line)
+        if range_begins:
+            first = int(range_begins[1], 16)
         if entry:
             offset, what = int(entry[1], 16), entry[2]
             found, current = True, KernelRegister("", 0)
@@ -81,7 +87,7 @@ def read_bundle(text: str) -> RegisterBundle | None:
                 current = by_name.setdefault(name, KernelRegister(name, offset))
             memory = _MEMORY.search(what)
             if memory:
-                by_name[memory[1]] = KernelRegister(memory[1], offset, int(memory[2]) * int(memory[3]), memory=True)
+                by_name[memory[1]] = _array(memory, first, text)
             continue
         bits = _BITS.match(line)
         if not bits:
@@ -93,6 +99,17 @@ def read_bundle(text: str) -> RegisterBundle | None:
             current.output = "Write" not in bits[6]
     bundle.registers = [register for register in by_name.values() if register.width]
     return bundle if found else _by_decoder(text)
+
+
+def _array(said: re.Match[str], first: int, text: str) -> KernelRegister:
+    """An array from an offset on; its elements share words where they are of 16 bits or fewer.
+
+    Its direction is that of the ports to the kernel, in the bundle's own source; where there are none, it is an input.
+    """
+    name, count, bits = said[1], int(said[2]), int(said[3])
+    element_bits = max(1 << (bits - 1).bit_length(), 8)
+    reads, writes = (bool(re.search(rf"\b{name}_{port}\d\b", text)) for port in ("q", "we"))
+    return KernelRegister(name, first, count * element_bits, writes and not reads, element_bits, reads and writes)
 
 
 def _by_decoder(text: str) -> RegisterBundle | None:
@@ -160,12 +177,18 @@ def _of_xml(path: Path) -> dict[str, ArgumentType]:
 def _of_json(path: Path) -> dict[str, ArgumentType]:
     try:
         arguments = json.loads(path.read_text(encoding="utf-8")).get("Args", {})
-        return {
-            name: ArgumentType(
-                str(each.get("srcType", "")),
-                any(ref.get("usage") == "address" for ref in each.get("hwRefs", [])),
-            )
-            for name, each in arguments.items()
-        }
+        return {name: _of_argument(each) for name, each in arguments.items()}
     except (ValueError, AttributeError, OSError):
         return {}
+
+
+def _of_argument(each: Mapping[str, Any]) -> ArgumentType:
+    """What a solution's data says of an argument; before 2020 it stands under `type`."""
+    kind = each.get("type")
+    if not isinstance(kind, Mapping):
+        pointer = any(ref.get("usage") == "address" for ref in each.get("hwRefs", []))
+        return ArgumentType(str(each.get("srcType", "")), pointer)
+    name, width = str(kind.get("dataType", "")), kind.get("dataWidth", "")
+    if name not in ("float", "double", "half"):
+        name = f"{'u' if 'unsigned' in name else ''}int{width}_t"
+    return ArgumentType(name, str(kind.get("interfaceRef", "")).lower().startswith("m_axi"))

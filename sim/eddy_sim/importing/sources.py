@@ -19,6 +19,8 @@ SKIPPED_FOLDERS = {".git", "sim", "tb", "testbench", "tests", "bench", ".autopil
 SKIPPED_NAMES = re.compile(r"(^|_)(tb|testbench|autotb)(_|\.|$)|\.autotb\.|^AESL_", re.IGNORECASE)
 ABOUT = ("*_hw.h", "kernel.xml", "component.xml", "*_data.json")
 """What tools write of a kernel's interface, beside its sources."""
+PROJECT_SUFFIXES = (".cache", ".gen", ".srcs", ".sim", ".runs", ".hw", ".ip_user_files")
+"""Of folders that Vivado makes of a project beside the sources it was given: netlists, stubs and copies."""
 MOST_FILES = 5000
 
 
@@ -75,18 +77,20 @@ def find_sources(given: Path) -> KernelSources:
 
 def _below(home: Path) -> Path | None:
     """Where the one export is that a folder holds, a few folders down."""
-    found = sorted(
-        (path for each in EXPORTED for path in home.glob(f"**/{each}") if path.is_dir()),
-        key=lambda path: (len(path.parts), str(path)),
-    )
-    return found[0] if found else None
+    found = [
+        (len(path.relative_to(home).parts) - each.count("/"), number, str(path))
+        for number, each in enumerate(EXPORTED)
+        for path in home.glob(f"**/{each}")
+        if path.is_dir()
+    ]
+    return Path(min(found)[2]) if found else None
 
 
 def _files(folder: Path) -> list[Path]:
     found = []
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder).parts
-        if not SKIPPED_FOLDERS.isdisjoint(inner[:-1]) or SKIPPED_NAMES.search(path.name) or not path.is_file():
+        if _is_skipped(inner[:-1]) or SKIPPED_NAMES.search(path.name) or not path.is_file():
             continue
         if not path.resolve().is_relative_to(folder.resolve()):
             continue  # a link to a file elsewhere is no part of what was given
@@ -97,6 +101,10 @@ def _files(folder: Path) -> list[Path]:
                 field="source",
             )
     return found
+
+
+def _is_skipped(folders: tuple[str, ...]) -> bool:
+    return any(each in SKIPPED_FOLDERS or each.endswith(PROJECT_SUFFIXES) for each in folders)
 
 
 def _no_verilog(given: Path, vhdl: tuple[Path, ...]) -> str:

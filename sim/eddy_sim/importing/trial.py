@@ -28,8 +28,10 @@ PLACE, SPACE = 0x1000_0000, 0x0100_0000
 """Where the first argument's memory lies, and how far they are apart: below 4 GiB, for 32-bit addresses."""
 CYCLES = 60_000
 """How long a trial waits for the end of a run."""
+LONGEST_CYCLES = 4_000_000
+"""How long it waits where no scalar makes the run shorter."""
 RESET_CYCLES = 8
-SIZES = (16, 64, 8, 32, 4, 128, 256, 1, 2, 512, 1024, 2048)
+SIZES = (16, 64, 8, 32, 4, 128, 256, 1, 2, 512, 1024, 2048, 0)
 """What scalars are tried with, all alike, in this order."""
 
 
@@ -87,12 +89,15 @@ class KernelTrial:
         self.manifest = load_module_manifest(manifest)
         self._model = Model(build_checked(manifest.resolve(), progress)[0])
         self.inputs = self.manifest.inputs()
+        self._progress = progress
 
     def place(self, name: str) -> int:
         """Where the memory of an argument lies."""
         return PLACE + SPACE * [register.name for register in self.inputs].index(name)
 
-    def run(self, pointers: Sequence[str], scalars: Mapping[str, int], seed: int = 1, most: int = 15) -> TrialRun:
+    def run(
+        self, pointers: Sequence[str], scalars: Mapping[str, int], seed: int = 1, most: int = 15, cycles: int = CYCLES
+    ) -> TrialRun:
         """Run it from reset: these arguments are the addresses of their places, the others numbers."""
         values = {
             register.name: self.place(register.name) if register.name in pointers else _fit(register, scalars)
@@ -102,19 +107,18 @@ class KernelTrial:
         port.reset(RESET_CYCLES, Memory(seed, most))
         run = TrialRun(values)
         with contextlib.suppress(ModuleUnresponsive):
-            self._carry_out(port, run)
+            self._carry_out(port, run, cycles)
         self._see(port.trace().cycles, run)
         return run
 
-    def _carry_out(self, port: Port, run: TrialRun) -> None:
+    def _carry_out(self, port: Port, run: TrialRun, cycles: int) -> None:
         for offset, value in self.manifest.writes(run.values):
             port.write(offset, value)
         port.write(GIE, 1)
         port.write(IER, 1)
         port.write(AP_CTRL, START)
-        began = len(port.trace().cycles)
-        run.ended = port.interrupt(self.most_cycles) and bool(port.read(AP_CTRL) & DONE)
-        run.cycles = len(port.trace().cycles) - began
+        run.cycles, run.ended = self._wait(port, run, max(cycles, self.most_cycles))
+        run.ended = run.ended and bool(port.read(AP_CTRL) & DONE)
         port.write(AP_CTRL, CONTINUE)
         port.write(ISR, port.read(ISR))
         status = self.manifest.status
@@ -123,6 +127,20 @@ class KernelTrial:
             words = [port.read(register.offset + 4 * i) for i in range(register.word_count)]
             run.results[register.name] = sum(word << 32 * i for i, word in enumerate(words)) & (1 << register.width) - 1
         port.run_idle(64)
+
+    def _wait(self, port: Port, run: TrialRun, cycles: int) -> tuple[int, bool]:
+        """Wait for the interrupt, `CYCLES` at a time: how long, and whether it came."""
+        taken = 0
+        while True:
+            began = len(port.trace().cycles)
+            ended = port.interrupt(min(CYCLES, cycles - taken))
+            taken += len(port.trace().cycles) - began
+            if ended or taken >= cycles:
+                return taken, ended
+            self._see(port.trace().cycles, run)
+            port.drop_trace()
+            if taken % (8 * CYCLES) == 0:
+                self._progress(f"{taken} cycles of its trial so far")
 
     def _see(self, cycles: Any, run: TrialRun) -> None:
         """What was asked of memory, by the argument at whose place it lies."""
@@ -184,8 +202,11 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
             break
     assert best is not None
     if not best.ended:
+        sizes = {**dict.fromkeys(scalars, SIZES[0]), **given}
+        best = trial.run(pointers, sizes, cycles=LONGEST_CYCLES)
+    if not best.ended:
         raise InvalidRequest(_endless(best), field="set")
-    other = trial.run(pointers, best.values, seed=2, most=255)
+    other = trial.run(pointers, best.values, seed=2, most=255, cycles=max(CYCLES, 2 * best.cycles))
     for name, touched in other.touched.items():
         known = best.touched.setdefault(name, Touched())
         known.read, known.written = max(known.read, touched.read), max(known.written, touched.written)
@@ -197,5 +218,6 @@ def _endless(run: TrialRun) -> str:
     at = f"; it asked for memory at {run.astray:#x}, which is no argument's" if run.astray is not None else ""
     return (
         f"the kernel does not end within {CYCLES} cycles, whatever its scalars are (tried: {', '.join(map(str, SIZES))}"
-        f" for all){at}. Say what they are, as --set NAME=VALUE, for a short run; or it waits for what a slot has not"
+        f" for all), nor within {LONGEST_CYCLES} with {SIZES[0]}{at}. Say what they are, as --set NAME=VALUE,"
+        " for a short run; or it waits for what a slot has not"
     )

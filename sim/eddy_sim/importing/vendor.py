@@ -21,12 +21,20 @@ def is_watcher(name: str) -> bool:
 
 
 def models_for(names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The models of parts, and those parts that there is none for."""
-    found = {name: MODELS / f"{name}.sv" for name in names}
-    return (
-        tuple(path for path in found.values() if path.is_file()),
-        tuple(name for name, path in found.items() if not path.is_file()),
-    )
+    """The models of parts, those that they instantiate before them, and those parts that there is none for."""
+    known = {path.stem: path for path in sorted(MODELS.glob("*.sv"))}
+    ordered: dict[str, Path] = {}
+
+    def visit(name: str) -> None:
+        inside = re.findall(r"^  (\w+) #\(", known[name].read_text(encoding="utf-8"), re.MULTILINE)
+        for other in (each for each in inside if each in known):
+            visit(other)
+        ordered.setdefault(name, known[name])
+
+    for name in names:
+        if name in known:
+            visit(name)
+    return tuple(ordered.values()), tuple(name for name in names if name not in known)
 
 
 # Floating point -------------------------------------------------------------------------------------------------------
@@ -36,9 +44,16 @@ FP_MODEL = MODELS / "fp_model.sv"
 FORMATS = {"f": (8, 23), "d": (11, 52), "h": (5, 10)}
 """Bits of exponent and fraction, by the letter that HLS has for a precision."""
 _SETTING = re.compile(r"CONFIG\.(\w+)\s+\{?([\w.]+)")
-_TYPES = {"Add_Subtract": "addsub", "Multiply": "mul", "Divide": "div", "Square_root": "sqrt", "Compare": "cmp"}
+_TYPES = {
+    **{"add_subtract": "addsub", "multiply": "mul", "divide": "div", "square_root": "sqrt", "compare": "cmp"},
+    **{"exponential": "exp", "logarithm": "log", "reciprocal": "recip", "rec_square_root": "rsqrt"},
+    **{"fma": "fma", "float_to_float": "resize"},
+}
+_RESIZES = {"fpext": "fd", "fptrunc": "df", "hptosp": "hf", "sptohp": "fh", "hptodp": "hd", "dptohp": "dh"}
+"""Between which precisions, by the name that HLS has for a conversion."""
 _BY_NAME = re.compile(
-    r"_(?:ap_)?(?:(?P<kind>[fdh])(?P<op>add|sub|addsub|addfsub|mul|div|sqrt|cmp)|(?P<from>[su]itof|[su]itod)p?)"
+    r"_(?:ap_)?(?:(?P<kind>[fdh])(?P<op>add|sub|addsub|add[dhf]sub|mul|div|r?sqrt|cmp|exp|log|recip|fma)"
+    rf"|(?P<from>[su]itof|[su]itod|[su]itoh)p?|(?P<resize>{'|'.join(_RESIZES)}))"
     r"_(?P<numbers>[0-9a-z_]+?)_(?:full|medium|max|med|no|primitive)_dsp(?:_\d+)?(?:_ip)?$"
 )
 
@@ -76,25 +91,26 @@ def read_float_part(name: str, script: str) -> FloatPart | None:
     if found["from"]:
         width = numbers[0] if re.match(r"\d+n?s", found["numbers"]) else 32
         return FloatPart(name, "from_fixed", latency, (width, int(found["from"][0] == "s")), FORMATS[found["from"][-1]])
+    if found["resize"]:
+        pair = _RESIZES[found["resize"]]
+        return FloatPart(name, "resize", latency, FORMATS[pair[0]], FORMATS[pair[1]])
     operation = "addsub" if found["op"].startswith("add") and found["op"] != "add" else found["op"]
     kind = FORMATS[found["kind"]]
     return FloatPart(name, operation, latency, kind, kind)
 
 
 def _by_script(name: str, settings: Mapping[str, str]) -> FloatPart | None:
-    kind = settings.get("operation_type", "")
+    kind = settings.get("operation_type", "").lower()
     source = _format(settings, "a")
     result = _format(settings, "result") if "c_result_exponent_width" in settings else source
     operation = _TYPES.get(kind)
-    if kind == "Add_Subtract":
+    if kind == "add_subtract":
         operation = {"Add": "add", "Subtract": "sub"}.get(settings.get("add_sub_value", ""), "addsub")
-    if kind == "Fixed_to_float":
+    if kind == "fixed_to_float":
         width = int(settings["c_a_exponent_width"]) + int(settings["c_a_fraction_width"])
         operation, source = "from_fixed", (width, int(not settings.get("a_precision_type", "").startswith("U")))
         if settings.get("c_a_fraction_width") != "0":
             return None
-    if kind == "Float_to_float":
-        operation = "resize"
     latency = settings.get("c_latency", "")
     if operation is None or not latency.isdigit() or settings.get("flow_control") != "NonBlocking":
         return None
@@ -109,7 +125,7 @@ def float_text(part: FloatPart, ports: Sequence[str]) -> str:
     """A module of a part's name and ports around the model."""
     whole = part.operation == "from_fixed"
     bits = part.source[0] if whole else sum(part.source) + 1
-    widths = {"a": _bytes(bits), "b": _bytes(bits), "operation": 8}
+    widths = {**dict.fromkeys("abc", _bytes(bits)), "operation": 8}
     widths["result"] = 8 if part.operation == "cmp" else _bytes(sum(part.result) + 1)
     lines = []
     for port in ports:
@@ -119,7 +135,8 @@ def float_text(part: FloatPart, ports: Sequence[str]) -> str:
         lines.append(f"  {way} logic {f'[{widths[side] - 1}:0] ' if side else ''}{port}")
     source = f".FromWidth({bits}), .FromSigned({part.source[1]})" if whole else _parameters("", part.source)
     result = _parameters("To", part.result)
-    tied = {"aclken": "1'b1", "s_axis_a_tvalid": "1'b1", "s_axis_b_tdata": "'0", "s_axis_operation_tdata": "'0"}
+    tied = {"aclken": "1'b1", "s_axis_a_tvalid": "1'b1"}
+    tied |= {f"s_axis_{each}_tdata": "'0" for each in ("b", "c", "operation")}
     net = {port: port if port in ports else value for port, value in tied.items()}
     return "\n".join(
         [
@@ -134,7 +151,8 @@ def float_text(part: FloatPart, ports: Sequence[str]) -> str:
             f'  fp_model #(.Operation("{part.operation}"), .Latency({part.latency}), {source}, {result}) u_model (',
             f"    .clk_i({'aclk' if 'aclk' in ports else chr(39) + '0'}), .enable_i({net['aclken']}),",
             f"    .valid_i({net['s_axis_a_tvalid']}), .a_i(64'(s_axis_a_tdata)), .b_i(64'({net['s_axis_b_tdata']})),",
-            f"    .operation_i({net['s_axis_operation_tdata']}), .valid_o(valid), .result_o(result)",
+            f"    .c_i(64'({net['s_axis_c_tdata']})), .operation_i({net['s_axis_operation_tdata']}),",
+            "    .valid_o(valid), .result_o(result)",
             "  );",
             f"  assign m_axis_result_tdata = {widths['result']}'(result);",
             *(["  assign m_axis_result_tvalid = valid;"] if "m_axis_result_tvalid" in ports else []),

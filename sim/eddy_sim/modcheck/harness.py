@@ -36,6 +36,8 @@ class Memory:
         self.fail_reads = range(0)
         """Addresses at which reads fail."""
         self.fail_writes = range(0)
+        self.failed = 0
+        """Beats that failed."""
 
     def _page(self, address: int) -> bytearray:
         return self.pages.setdefault(address >> 12, bytearray(4096))
@@ -52,6 +54,7 @@ class Memory:
     async def read(self, address: int, length: int, **_: Any) -> bytes:
         """A beat's read, for the bus model."""
         if address in self.fail_reads:
+            self.failed += 1
             raise PermissionError(f"read at {address:#x} set to fail")
         page, offset = self._page(address), address & 4095
         return bytes(page[offset : offset + length])
@@ -59,6 +62,7 @@ class Memory:
     async def write(self, address: int, data: bytes, **_: Any) -> None:
         """A beat's write, for the bus model."""
         if address in self.fail_writes:
+            self.failed += 1
             raise PermissionError(f"write at {address:#x} set to fail")
         page, offset = self._page(address), address & 4095
         page[offset : offset + len(data)] = data

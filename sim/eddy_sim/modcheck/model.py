@@ -128,6 +128,7 @@ def _declare_port(library: Any) -> None:
         "pause": (pointer, long, long),
         "fail": (pointer, long),
         "record": (pointer,),
+        "drop_records": (pointer,),
         "recorded": (pointer, pointer),
         "pass": (pointer, long, whole),
         "write": (pointer, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32),

@@ -138,6 +138,11 @@ class Port:
         self._library.port_record(self._handle)
         self._marks = []
 
+    def drop_trace(self) -> None:
+        """Keep no longer what was recorded, for runs that are too long to be kept."""
+        self._library.port_drop_records(self._handle)
+        self._marks = []
+
     def mark(self, what: str) -> None:
         """Say what the work does from here on, for whoever reads where traces differ."""
         self._marks.append((len(self._recorded()), what))

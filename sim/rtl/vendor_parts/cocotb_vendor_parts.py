@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from fractions import Fraction
 from typing import Any
 
 import cocotb
@@ -21,7 +22,10 @@ COMPARISONS = {
     44: "not_equal",
     52: "greater_equal",
 }
+OPERATIONS = ("add", "sub", "mul", "div", "sqrt", "cmp", "from_fixed", "exp", "log", "recip", "rsqrt", "fma")
+"""In the order of the bench's outputs."""
 CASES = 400
+FRACTION_BITS = {np.float32: 23, np.float64: 52}
 
 
 def flushed(value: Any) -> Any:
@@ -52,40 +56,74 @@ def draw(rng: random.Random, real: Any, whole: Any) -> Any:
     return whole(rng.getrandbits(bits)).view(real)
 
 
-def wanted(name: str, a: Any, b: Any, asked: int) -> Any:
-    """What numpy says."""
-    a, b, real = flushed(a), flushed(b), type(a)
+def wanted(name: str, a: Any, b: Any, c: Any, asked: int) -> Any:
+    """What numpy says; of `fma`, what fractions say."""
+    a, b, c, real = flushed(a), flushed(b), flushed(c), type(a)
     if name == "cmp":
         said = COMPARISONS[asked]
         if said == "unordered":
             return bool(np.isnan(a) or np.isnan(b))
         return bool(getattr(np, said)(a, b))
+    if name == "fma":
+        return fused(a, b, -c if asked & 1 else c)
     operation: Any = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}.get(name)
-    return flushed(real(operation(a, b) if operation else np.sqrt(a)))
+    if operation:
+        return flushed(real(operation(a, b)))
+    if name in ("sqrt", "recip"):
+        return flushed(real(np.sqrt(a) if name == "sqrt" else real(1) / a))
+    wide = np.longdouble(a)
+    if name == "rsqrt":
+        return flushed(real(1 / np.sqrt(wide)))
+    return flushed(real(np.exp(wide) if name == "exp" else np.log(wide)))
 
 
-def same(got: int, value: Any, whole: Any) -> bool:
+def fused(a: Any, b: Any, c: Any) -> Any:
+    """A product and a sum rounded once."""
+    real = type(a)
+    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
+        return real(a * b + c if not (np.isfinite(a) and np.isfinite(b)) else c)
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if not exact:
+        return real(-0.0) if np.signbit(a) != np.signbit(b) and np.signbit(c) and not a * b else real(0.0)
+    power = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
+    power -= abs(exact) < Fraction(2) ** power
+    least = Fraction(2) ** (power - FRACTION_BITS[real])
+    kept = round(exact / least) * least
+    sign = 1.0 if exact > 0 else -1.0
+    if abs(kept) > Fraction(float(np.finfo(real).max)):
+        return real(sign * np.inf)
+    return real(sign * 0.0) if abs(kept) < Fraction(float(np.finfo(real).tiny)) else real(kept)
+
+
+def same(got: int, value: Any, whole: Any, apart: int = 0) -> bool:
+    """Whether a result is that one, or no more than so many units of the last place from it."""
     if isinstance(value, bool):
         return got == value
     if np.isnan(value):
         return got == int(type(value)(np.nan).view(whole)) & ~(1 << np.iinfo(whole).bits - 1)
-    return got == int(value.view(whole))
+    return abs(got - int(value.view(whole))) <= apart
 
 
 @cocotb.test()
 async def floating_point_is_numpys(dut: Any) -> None:
     rng = random.Random(1)
-    names = ("add", "sub", "mul", "div", "sqrt", "cmp")
     with np.errstate(all="ignore"):
         for outputs, real, whole in ((dut.single_o, np.float32, np.uint32), (dut.double_o, np.float64, np.uint64)):
             for _ in range(CASES):
-                a, b, asked = draw(rng, real, whole), draw(rng, real, whole), rng.choice(list(COMPARISONS))
-                dut.a_i.value, dut.b_i.value, dut.operation_i.value = int(a.view(whole)), int(b.view(whole)), asked
+                a, b, c = draw(rng, real, whole), draw(rng, real, whole), draw(rng, real, whole)
+                c = real(-a * b) if rng.random() < 0.3 else c
+                codes: list[Any] = [each.view(whole) for each in (a, b, c)]
+                asked = rng.choice([*COMPARISONS, 1])
+                dut.a_i.value, dut.b_i.value, dut.c_i.value = (int(code) for code in codes)
+                dut.operation_i.value = asked
                 await Timer(1, "ns")
                 packed = int(outputs.value)
-                for number, name in enumerate(names):
-                    got, value = packed >> 64 * number & (1 << 64) - 1, wanted(name, a, b, asked)
-                    assert same(got, value, whole), (name, a, b, asked, hex(got), value)
+                for number, name in enumerate(OPERATIONS):
+                    if name == "from_fixed" or (name == "cmp" and asked not in COMPARISONS):
+                        continue
+                    got, value = packed >> 64 * number & (1 << 64) - 1, wanted(name, a, b, c, asked)
+                    apart = int(name in ("exp", "log", "rsqrt"))
+                    assert same(got, value, whole, apart), (name, a, b, c, asked, hex(got), value)
 
 
 @cocotb.test()
@@ -100,11 +138,11 @@ async def conversions_are_numpys(dut: Any) -> None:
             assert singles >> 64 * 6 & (1 << 64) - 1 == int(
                 np.float32(np.uint32(raw & 0xFFFF_FFFF).view(np.int32)).view(np.uint32)
             )
-            assert doubles >> 64 * 6 == int(np.float64(np.uint64(raw).view(np.int64)).view(np.uint64))
+            assert doubles >> 64 * 6 & (1 << 64) - 1 == int(np.float64(np.uint64(raw).view(np.int64)).view(np.uint64))
             number = draw(rng, np.float64, np.uint64)
             dut.a_i.value = int(number.view(np.uint64))
             await Timer(1, "ns")
-            assert same(int(dut.single_o.value) >> 64 * 7, flushed(np.float32(flushed(number))), np.uint32), number
+            assert same(int(dut.resized_o.value), flushed(np.float32(flushed(number))), np.uint32), number
 
 
 @cocotb.test()

@@ -5,9 +5,11 @@ module parts_bench (
   input  logic rst_i,
   input  logic [63:0] a_i,
   input  logic [63:0] b_i,
+  input  logic [63:0] c_i,
   input  logic [7:0] operation_i,
-  output logic [7:0][63:0] single_o,
-  output logic [6:0][63:0] double_o,
+  output logic [11:0][63:0] single_o,
+  output logic [11:0][63:0] double_o,
+  output logic [63:0] resized_o,
   output logic [63:0] late_o,
   output logic late_valid_o,
   input  logic late_enable_i,
@@ -22,22 +24,24 @@ module parts_bench (
   output logic [1:0][15:0] data_o
 );
 
-  localparam string Operations [7] = '{"add", "sub", "mul", "div", "sqrt", "cmp", "from_fixed"};
+  localparam string Operations [12] = '{
+    "add", "sub", "mul", "div", "sqrt", "cmp", "from_fixed", "exp", "log", "recip", "rsqrt", "fma"
+  };
 
-  for (genvar i = 0; i < 7; i++) begin : gen_operations
+  for (genvar i = 0; i < 12; i++) begin : gen_operations
     fp_model #(.Operation(Operations[i])) u_single (
-      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(single_o[i])
+      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .c_i, .operation_i, .valid_o(), .result_o(single_o[i])
     );
     fp_model #(.Operation(Operations[i]), .ExpWidth(11), .FracWidth(52), .FromWidth(64)) u_double (
-      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(double_o[i])
+      .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .c_i, .operation_i, .valid_o(), .result_o(double_o[i])
     );
   end
 
   fp_model #(.Operation("resize"), .ExpWidth(11), .FracWidth(52), .ToExpWidth(8), .ToFracWidth(23)) u_resize (
-    .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .operation_i, .valid_o(), .result_o(single_o[7])
+    .clk_i, .enable_i(1'b1), .valid_i(1'b1), .a_i, .b_i, .c_i, .operation_i, .valid_o(), .result_o(resized_o)
   );
   fp_model #(.Operation("add"), .Latency(4)) u_late (
-    .clk_i, .enable_i(late_enable_i), .valid_i(a_i[0]), .a_i, .b_i, .operation_i, .valid_o(late_valid_o), .result_o(late_o)
+    .clk_i, .enable_i(late_enable_i), .valid_i(a_i[0]), .a_i, .b_i, .c_i, .operation_i, .valid_o(late_valid_o), .result_o(late_o)
   );
 
   xpm_fifo_sync #(

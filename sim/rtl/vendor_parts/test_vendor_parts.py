@@ -13,3 +13,9 @@ HERE = Path(__file__).parent
 def test_vendor_parts() -> None:
     files = ROOT / "hw/ip/vendor_parts/vendor_parts.f"
     Bench("parts_bench", files, [HERE / "parts_bench.sv"]).run("cocotb_vendor_parts", HERE)
+
+
+@pytest.mark.rtl
+def test_memories_and_delays() -> None:
+    files = ROOT / "hw/ip/vendor_parts/vendor_parts.f"
+    Bench("memories_bench", files, [HERE / "memories_bench.sv"]).run("cocotb_memories", HERE)

@@ -13,6 +13,7 @@ from eddy.core.errors import InvalidRequest, NotFound
 from eddy_sim.importing.design import TopPort, read_design
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
+from eddy_sim.importing.overlay import read_overlay
 from eddy_sim.importing.package import dtype_of
 from eddy_sim.importing.registers import read_bundle, read_types
 from eddy_sim.importing.sources import find_sources
@@ -39,6 +40,9 @@ COMMENTS = """
 // 0x18 : Data signal of ap_return
 //        bit 31~0 - ap_return[31:0] (Read)
 """
+
+
+ARRAY = "// 0x40 ~\n// 0x7f : Memory 'taps' (32 * 12b)\n"
 
 
 def kernel(folder: Path, ports: str = "", body: str = "", comments: str = COMMENTS, clock: str = "ap_clk") -> Path:
@@ -69,7 +73,7 @@ def refusal(folder: Path) -> str:
         ({"comments": ""}, "no comment says which registers s_axi_control has"),
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
         ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
-        ({"comments": COMMENTS + "// 0x40 ~\n// 0x7f : Memory 'taps' (16 * 32b)\n"}, "taps is an array in registers"),
+        ({"comments": COMMENTS + ARRAY + "// taps_q0 taps_we0\n"}, "taps is an array in registers that it reads and"),
         ({"clock": "tick"}, "nothing tells what the input tick"),
         ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
     ],
@@ -128,6 +132,26 @@ def test_several_tops_are_told_apart_by_name(tmp_path: Path) -> None:
         read_design(find_sources(tmp_path))
     assert refused.value.details["allowed"] == ["k", "other"]
     assert read_design(find_sources(tmp_path), "other").files == (tmp_path / "other.v",)
+
+
+def test_spare_parts_of_a_library_are_no_tops(tmp_path: Path) -> None:
+    text = (kernel(tmp_path) / "k.v").read_text()
+    (tmp_path / "k_gmem_m_axi.v").write_text(text.replace("module k", "module k_gmem_m_axi_spare"))
+    assert read_design(find_sources(tmp_path)).top == "k"
+    spare = text.replace("module k", "module bridge").replace("output interrupt", "output busy")
+    (tmp_path / "bridge.v").write_text(spare)
+    assert read_design(find_sources(tmp_path)).top == "k"
+
+
+def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path: Path) -> None:
+    export, build = tmp_path / "p/s/impl/ip/hdl/verilog", tmp_path / "p/s/impl/verilog"
+    for folder in (export, build, build / "project.gen/ip"):
+        folder.mkdir(parents=True)
+        (folder / f"{folder.name}.v").write_text("module m; endmodule")
+    assert find_sources(tmp_path).verilog == (export / "verilog.v",)
+    (export / "verilog.v").unlink()
+    export.rmdir()
+    assert find_sources(tmp_path).verilog == (build / "verilog.v",)
 
 
 def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
@@ -216,17 +240,30 @@ def test_registers_are_read_from_comments_and_from_decoders() -> None:
     assert read_bundle("module nothing; endmodule") is None
 
 
+@pytest.mark.parametrize(("ports", "output"), [("taps_q0", False), ("taps_we0", True), ("", False)])
+def test_arrays_are_wide_registers(ports: str, output: bool) -> None:
+    bundle = read_bundle(COMMENTS + ARRAY + ports)
+    assert bundle
+    taps = bundle.registers[-1]
+    assert (taps.name, taps.offset, taps.width, taps.element_bits, taps.output) == ("taps", 0x40, 512, 16, output)
+
+
 def test_types_come_from_a_solutions_data_and_from_xml(tmp_path: Path) -> None:
     use = {"type": "register", "usage": "address"}
     arguments = {"x": {"srcType": "float*", "hwRefs": [use]}, "n": {"srcType": "int", "hwRefs": [{"usage": "data"}]}}
     (tmp_path / "s_data.json").write_text(json.dumps({"Args": arguments}))
     xml = '<root><kernel><args><arg name="y" addressQualifier="1" type="unsigned char*"/></args></kernel></root>'
     (tmp_path / "kernel.xml").write_text(xml)
-    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml"])
+    older = {"kinds": ["pointer"], "dataType": "unsigned", "dataWidth": "8", "interfaceRef": "m_axi_gmem"}
+    older_scalar = {"dataType": "float", "dataWidth": "32", "interfaceRef": "s_axi_control"}
+    (tmp_path / "o_data.json").write_text(json.dumps({"Args": {"z": {"type": older}, "k": {"type": older_scalar}}}))
+    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml", tmp_path / "o_data.json"])
     assert {name: (each.type, each.pointer) for name, each in types.items()} == {
         "x": ("float*", True),
         "n": ("int", False),
         "y": ("unsigned char*", True),
+        "z": ("uint8_t", True),
+        "k": ("float", False),
     }
     told = [dtype_of(types[name].type, 0) for name in ("x", "n", "y")]
     assert told == ["<f4", "<i4", "u1"]
@@ -247,6 +284,9 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
             "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": "",
             "k_ap_dmul_4_max_dsp_64": "",
             "k_sitofp_32ns_32_6_no_dsp_1_ip": "",
+            "k_ap_fpext_0_no_dsp_32": "",
+            "k_ap_dexp_16_full_dsp_64": "",
+            "k_fptrunc_64ns_32_2_no_dsp_1_ip": SCRIPT.replace("Divide", "Float_to_Float"),
             "k_mul_32s_32s_32_2_1": "",
         }.items()
     }
@@ -255,6 +295,9 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
         "k_fadd_32ns_32ns_32_7_full_dsp_1_ip": ("add", 5, (8, 23), (8, 23)),
         "k_ap_dmul_4_max_dsp_64": ("mul", 4, (11, 52), (11, 52)),
         "k_sitofp_32ns_32_6_no_dsp_1_ip": ("from_fixed", 4, (32, 1), (8, 23)),
+        "k_ap_fpext_0_no_dsp_32": ("resize", 0, (8, 23), (11, 52)),
+        "k_ap_dexp_16_full_dsp_64": ("exp", 16, (11, 52), (11, 52)),
+        "k_fptrunc_64ns_32_2_no_dsp_1_ip": ("resize", 14, (8, 23), (8, 23)),
         "k_mul_32s_32s_32_2_1": None,
     }
     part = said["k_fdiv_ip"]
@@ -264,3 +307,64 @@ def test_floating_point_is_known_by_its_script_or_its_name() -> None:
     )
     assert "input logic [31:0] s_axis_b_tdata" in text
     assert '.Operation("div"), .Latency(14)' in text
+
+
+def overlay_bus(name: str, manager: bool, bits: int, older: bool = False) -> str:
+    kind = "" if older else 'VLNV="xilinx.com:interface:aximm:1.0"'
+    signals = '<PORTMAP LOGICAL="AWADDR"/>' if older else ""
+    direction = "MASTER" if manager else "SLAVE"
+    return f'<BUSINTERFACE NAME="{name}" TYPE="{direction}" DATAWIDTH="{bits}" {kind}>{signals}</BUSINTERFACE>'
+
+
+STREAM = (
+    '<BUSINTERFACE NAME="in" TYPE="TARGET" VLNV="xilinx.com:interface:axis:1.0">'
+    '<PARAMETER NAME="TDATA_NUM_BYTES" VALUE="4"/></BUSINTERFACE>'
+)
+
+
+def overlay(folder: Path, **blocks: str) -> Path:
+    """A handoff with a block of each type, from a vendor by its name, and its interfaces."""
+    modules = [
+        f'<MODULE FULLNAME="/{top}_0" MODTYPE="{top}" VLNV="xilinx.com:{top.split("_")[0]}:{top}:1.0">'
+        f"<BUSINTERFACES>{buses}</BUSINTERFACES></MODULE>"
+        for top, buses in blocks.items()
+    ]
+    (folder / "x.hwh").write_text(f"<EDKSYSTEM><MODULES>{''.join(modules)}</MODULES></EDKSYSTEM>")
+    return folder / "x.hwh"
+
+
+def test_of_an_overlay_the_blocks_that_a_slot_could_take_are_listed(tmp_path: Path) -> None:
+    control = overlay_bus("s_axi_control", False, 32)
+    path = overlay(
+        tmp_path,
+        hls_add=control + overlay_bus("m_axi_gmem", True, 64),
+        hls_old=overlay_bus("s_axi_lite", False, 32, older=True) + overlay_bus("m_axi", True, 128, older=True),
+        hls_flow=STREAM,
+        hls_idle="",
+        hls_wide=overlay_bus("s_axi", False, 64),
+        smartconnect=control,
+        ip_timer=control,
+    )
+    blocks = {block.top: block for block in read_overlay(path)}
+    assert {top for top, block in blocks.items() if block.fits} == {"hls_add", "hls_old", "hls_flow"}
+    assert [block.fits for block in read_overlay(path)] == [True] * 3 + [False] * 4
+    assert (blocks["hls_add"].memories, blocks["hls_add"].controls) == ({"m_axi_gmem": 64}, {"s_axi_control": 32})
+    assert (blocks["hls_old"].memories, blocks["hls_flow"].streams) == ({"m_axi": 128}, {"in": 32})
+    assert "eddy module import FOLDER --top hls_add" in blocks["hls_add"].how
+    assert "the shell has" in blocks["smartconnect"].how
+    assert "catalogue" in blocks["ip_timer"].how
+    said = CliRunner().invoke(app, ["module", "import", str(path)])
+    assert said.exit_code == 0
+    assert "m_axi_gmem: 64 bits, s_axi_control: 32 bits" in said.output
+    said = CliRunner().invoke(app, ["module", "import", str(path), "--json"])
+    assert [block["name"] for block in json.loads(said.stdout)["blocks"]][:2] == ["/hls_add_0", "/hls_flow_0"]
+
+
+@pytest.mark.parametrize(("text", "why"), [("<A/>", "names no block"), ("text", "is no hardware handoff")])
+def test_what_is_no_handoff_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "x.hwh").write_text(text)
+    said = CliRunner().invoke(app, ["module", "import", str(tmp_path / "x.hwh")])
+    assert said.exit_code == 2
+    assert why in " ".join(said.output.split())
+    with pytest.raises(NotFound):
+        read_overlay(tmp_path / "y.hwh")

@@ -68,8 +68,14 @@ def import_module(
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a module and an application of an HLS export or of RTL with AXI ports, with no line by hand."""
+    """Make a module and an application of an HLS export or of RTL with AXI ports, with no line by hand.
+
+    Of an overlay's `.hwh`, list what could go into a slot, and how.
+    """
     try:
+        if source.suffix == ".hwh":
+            _list_overlay(source, as_json)
+            return
         tree = source_root(Path.cwd())
         folder = (root or tree).resolve()
         said = {
@@ -95,6 +101,20 @@ def import_module(
         if check:
             print_checks(kernel.name, findings, took_s)
     raise typer.Exit(0 if passed else 1)
+
+
+def _list_overlay(source: Path, as_json: bool) -> None:
+    from eddy_sim.importing.overlay import read_overlay
+
+    blocks = read_overlay(source)
+    if as_json:
+        print_json({"blocks": [block.report() for block in blocks]})
+        return
+    for block in blocks:
+        ports = {**block.memories, **block.controls, **block.streams}
+        typer.echo(f"{'  ' if block.fits else '- '}{block.name} ({block.ip}): {block.how}")
+        if block.fits:
+            typer.echo("    " + ", ".join(f"{name}: {bits} bits" if bits else name for name, bits in ports.items()))
 
 
 def _pairs(given: list[str] | None, field: str) -> dict[str, str]:
@@ -140,6 +160,8 @@ def _print(kernel: ImportedKernel, folder: Path, files: list[Path]) -> None:
         where = f"{argument.width} bits at {argument.offset:#x}"
         if argument.pointer:
             what = f"buffer of {format_bytes(argument.bytes)} ({argument.dtype}), {argument.access}"
+        elif argument.element_bits:
+            what = f"{'result' if argument.output else 'input'}, an array of {argument.element_bits}-bit elements"
         else:
             what = "result" if argument.output else f"scalar, {argument.value} in the trial"
         typer.echo(f"  {argument.name}: {what}; {where}")
