@@ -67,6 +67,9 @@ class Pair:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def take_interrupt(self) -> str:
+        return ""
+
     def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
         return ()
 

@@ -32,6 +32,7 @@ SIGN_ON = "a pool's tenants log in with keys"
 SESSIONS = "memory that stays is a board's own; a pool places jobs"
 NOTICES = "boards send notices of their jobs; a pool's are followed by its event streams"
 MAINTENANCE = "boards keep their windows; `eddy pool drain BOARD --because WHY` keeps jobs of the pool from one"
+LEASES = "a slot is leased at its board; a pool places jobs"
 KEPT = "outputs of a pool are not collected, so nothing needs to be held"
 ABSENT: Mapping[str, str] = {
     "GET /v1/slots": SLOTS,
@@ -64,6 +65,17 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/session/sign-on/callback": SIGN_ON,
     "GET /v1/session/sign-on/offer": SIGN_ON,
     "POST /v1/session/sign-on/key": SIGN_ON,
+    "DELETE /v1/leases/{}": LEASES,
+    "GET /v1/lease-calendar": LEASES,
+    "GET /v1/leases": LEASES,
+    "GET /v1/leases/{}": LEASES,
+    "GET /v1/leases/{}/memory": LEASES,
+    "POST /v1/leases": LEASES,
+    "POST /v1/leases/{}/extend": LEASES,
+    "POST /v1/leases/{}/interrupt": LEASES,
+    "POST /v1/leases/{}/module": LEASES,
+    "POST /v1/leases/{}/registers": LEASES,
+    "PUT /v1/leases/{}/memory": LEASES,
     "GET /v1/subscriptions": NOTICES,
     "POST /v1/subscriptions": NOTICES,
     "GET /v1/subscriptions/{}": NOTICES,
