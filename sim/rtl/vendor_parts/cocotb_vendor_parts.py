@@ -112,6 +112,9 @@ async def floating_point_is_numpys(dut: Any) -> None:
             for _ in range(CASES):
                 a, b, c = draw(rng, real, whole), draw(rng, real, whole), draw(rng, real, whole)
                 c = real(-a * b) if rng.random() < 0.3 else c
+                b = a if rng.random() < 0.2 else b
+                if rng.random() < 0.1:  # a product half way between two numbers
+                    a, b, c = real(1 + (2 * rng.randrange(999) + 1) * np.finfo(real).eps), real(1.5), real(0)
                 codes: list[Any] = [each.view(whole) for each in (a, b, c)]
                 asked = rng.choice([*COMPARISONS, 1])
                 dut.a_i.value, dut.b_i.value, dut.c_i.value = (int(code) for code in codes)
