@@ -56,7 +56,7 @@ def _facts(facts: dict[str, Any]) -> str:
 
 
 def _when(entry: Mapping[str, Any]) -> str:
-    return time.strftime("%m-%d %H:%M:%S", time.gmtime(entry["at_unix_s"]))
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(entry["at_unix_s"]))
 
 
 @app.command("verify")

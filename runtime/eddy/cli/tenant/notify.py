@@ -96,7 +96,7 @@ def log(
 
 
 def _when(unix_s: float) -> str:
-    return time.strftime("%m-%d %H:%M:%S", time.gmtime(unix_s))
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(unix_s))
 
 
 def _last(delivery: Any) -> str:
