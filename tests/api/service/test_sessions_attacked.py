@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
+from eddy.core.leases import LeaseRecord
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
 from eddy.core.sessions import SessionRecord
@@ -154,6 +155,7 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
         "tenant": "operator",
         "subscription": told.id,
         "session": server.store.sessions.add(lambda name: SessionRecord(0, name, "ada")).id,
+        "lease": server.store.leases.add(lambda name: LeaseRecord(0, name, "ada"), 1).id,
         "code": "not-found",
     }
     asked = 0
