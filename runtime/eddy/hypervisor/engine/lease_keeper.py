@@ -433,7 +433,7 @@ class LeaseKeeper:
                 elif phase is SlotPhase.EMPTY and module and slot not in live.loading:
                     live.wanted[slot] = module  # its load was not begun, or was lost
             self._wake(live)
-        self._due = True
+        self._due = bool(self._live)
         return work
 
     def _recover_memory(self, live: LiveLease, machine: Machine) -> dict[int, BoardWork]:
